@@ -1,0 +1,120 @@
+"""Exact draws from uniformly random bytes.
+
+Randomness is an argument everywhere: ``SystemEntropy`` is the operating system's (the only noise that is fresh on a
+device), ``KeyedEntropy`` a keyed stream (for permanent draws, which must come out the same for ever). Both offer the
+same few draws, each with exactly the law that its docstring states; mechanisms use no others.
+"""
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+
+from .probability import ONE, WORD_BITS
+
+__all__ = ["Entropy", "KeyedEntropy", "SystemEntropy", "bits_below"]
+
+
+class Entropy(ABC):
+    """A source of independent, uniformly random bytes, and the exact draws made from them."""
+
+    @abstractmethod
+    def take(self, count: int) -> bytes:
+        """Return the next ``count`` uniformly random bytes."""
+
+    def below(self, bound: int) -> int:
+        """Return a uniform integer in [0, bound), for 1 <= bound <= 2^64, by rejection."""
+        limit = ONE - ONE % bound
+        while True:
+            word = int.from_bytes(self.take(8), "big")
+            if word < limit:
+                return word % bound
+
+    def bernoulli(self, threshold: int) -> bool:
+        """Return True with probability threshold/2^64."""
+        return int.from_bytes(self.take(8), "big") < threshold
+
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        """Return ``width`` independent bits as an integer, bit i being lane i.
+
+        A lane whose bit is set in ``marked`` is 1 with probability high/2^64, any other with probability
+        low/2^64; the thresholds lie in [0, 2^64].
+        """
+        return bits_below(self, width, marked, high, low)
+
+
+class SystemEntropy(Entropy):
+    """The operating system's generator. Nothing is buffered, so a fork can never repeat a draw."""
+
+    def take(self, count: int) -> bytes:
+        """Return ``count`` bytes of ``os.urandom``."""
+        return os.urandom(count)
+
+
+class KeyedEntropy(Entropy):
+    """A pseudorandom stream fixed by a secret key and a context; for permanent draws.
+
+    The stream is the concatenation over i = 0, 1, 2, … of the first 512 bytes of
+
+        SHAKE-256( len(key) ‖ key ‖ len(part) ‖ part ‖ … ‖ i )
+
+    with every length and i in four bytes, big-endian. The lengths make the encoding of (key, context) injective, and a
+    sponge admits no extension, so a key in front makes a pseudorandom function, as in KMAC (NIST SP 800-185).
+    To whoever does not hold the key the stream is as good as random: with it the privacy of permanent draws
+    becomes computational, which is the price of remembering nothing.
+    """
+
+    _BLOCK = 512
+
+    def __init__(self, key: bytes, *context: bytes) -> None:
+        self._sponge = hashlib.shake_256()
+        for part in (key, *context):
+            self._sponge.update(len(part).to_bytes(4, "big") + part)
+        self._blocks = 0
+        self._buffer = b""
+
+    def __repr__(self) -> str:
+        return "KeyedEntropy(…)"  # neither the key nor the value in the context may reach a log
+
+    def take(self, count: int) -> bytes:
+        """Return the next ``count`` bytes of the stream."""
+        while len(self._buffer) < count:
+            sponge = self._sponge.copy()
+            sponge.update(self._blocks.to_bytes(4, "big"))
+            self._buffer += sponge.digest(self._BLOCK)
+            self._blocks += 1
+        taken, self._buffer = self._buffer[:count], self._buffer[count:]
+        return taken
+
+
+def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, precision: int = WORD_BITS) -> int:
+    """Compare ``width`` uniform ``precision``-bit words with their thresholds, all at once.
+
+    Lane i holds a word U_i of which only the bits drawn so far are known, most significant first. A lane is decided at
+    the first bit in which U_i and its threshold differ: it is 1 if the word's bit is the smaller. A lane undecided
+    after all bits has U_i equal to its threshold, which is not below it. So P[bit i = 1] = threshold/2^precision
+    exactly. Half of the open lanes close at each step: about 2 + log2(width) steps of ``width`` bits are used.
+    """
+    certain = 1 << precision
+    lanes = (1 << width) - 1
+    result = (marked if high == certain else 0) | (lanes & ~marked if low == certain else 0)
+    high, low = high % certain, low % certain  # a certain lane is open with threshold 0: it can gain nothing
+    undecided = lanes & ~result
+    size = (width + 7) // 8
+    while undecided and (high or low):
+        # One call to the system for all the slices that are likely to be used.
+        slices = min(precision, undecided.bit_length().bit_length() + 2, _steps(high, low, precision))
+        drawn = entropy.take(size * slices)
+        for start in range(0, size * slices, size):
+            uniform = int.from_bytes(drawn[start : start + size], "little")
+            precision -= 1
+            threshold = (marked if high >> precision else 0) | (lanes & ~marked if low >> precision else 0)
+            high, low = high & ((1 << precision) - 1), low & ((1 << precision) - 1)
+            result |= undecided & threshold & ~uniform
+            undecided &= ~(threshold ^ uniform)
+    return result
+
+
+def _steps(high: int, low: int, precision: int) -> int:
+    """Return how many leading bits of the thresholds there are before only zeros remain."""
+    both = high | low
+    return precision - ((both & -both).bit_length() - 1)

@@ -1,0 +1,29 @@
+"""The errors of dither.
+
+DitherError
+├── ParameterError    ours: a parameter, a definition or a configuration that cannot be
+└── WireError         the peer's: bytes that no honest peer sends
+"""
+
+__all__ = ["DitherError", "ParameterError", "WireError"]
+
+
+class DitherError(Exception):
+    """Base of every error that dither raises on purpose."""
+
+
+class ParameterError(DitherError, ValueError):
+    """A parameter that cannot be: names the place, what is wrong there, and what would be right."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.place = place
+        self.problem = problem
+
+    def within(self, outer: str) -> "ParameterError":
+        """Return the same error seen from outside, its place prefixed with ``outer``."""
+        return ParameterError(f"{outer}{self.place}", self.problem)
+
+
+class WireError(DitherError, ValueError):
+    """Bytes from a peer that do not follow the wire format."""

@@ -1,0 +1,148 @@
+"""The one abstraction: a frequency mechanism whose output law is known exactly.
+
+A value marks some cells of a row; each cell is reported with one probability if it is marked and with another if it
+is not; a cohort, which is public and chosen independently of the value, says which cells a value marks. So for every
+mechanism here, with n_c reports in cohort c and frequencies f,
+
+    E[tally[c, j]] = n_c · ( b + (a - b) · Σ_v f_v · [j ∈ marked(v, c)] ).
+
+The randomizer stands beside its law, in plain Python, because it is the device that runs it.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from .entropy import Entropy
+from .errors import ParameterError
+from .probability import epsilon_of
+
+__all__ = ["MAX_CELLS", "Item", "Mechanism", "Shape"]
+
+Item = int | bytes
+"""What a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
+
+MAX_CELLS = 1 << 20
+"""The widest row: larger ones are a mistake in a definition, not a survey."""
+
+
+class Shape(Enum):
+    """What the payload of a report holds."""
+
+    SYMBOL = "symbol"
+    """The number of one cell, big-endian in as few bytes as hold every cell."""
+    BITS = "bits"
+    """One bit a cell: cell j is bit j % 8 of byte j // 8, and the bits beyond the last cell are zero."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """A randomizer with its exact law.
+
+    What is derived (all but ``size``, for a subclass sets it once when it is made):
+
+    - ``cohorts``, ``cells``: the shape of its tally;
+    - ``a``, ``b``: P[a cell is reported], if the value marks it and if it does not;
+    - ``p``, ``q``: P[a report supports v], if v is the user's value and if another is (Wang et al. 2017, "pure
+      protocol"); for RAPPOR, which has no single support, those of one bit, a and b;
+    - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
+    - ``forever_ratio``: the same for all the reports that a device will ever make of one value, or None if every
+      report spends ``ratio`` anew.
+    """
+
+    name: ClassVar[str]
+    shape: ClassVar[Shape]
+    keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
+    """The parameters by which a metric's definition may ask for this mechanism."""
+    open_domain: ClassVar[bool] = False
+    """Whether it takes any string (its UTF-8 bytes) rather than an index of a listed domain."""
+
+    size: int | None
+    cohorts: int = field(init=False, default=1)
+    cells: int = field(init=False, repr=False)
+    a: Fraction = field(init=False, repr=False)
+    b: Fraction = field(init=False, repr=False)
+    p: Fraction = field(init=False, repr=False)
+    q: Fraction = field(init=False, repr=False)
+    ratio: Fraction = field(init=False, repr=False)
+    forever_ratio: Fraction | None = field(init=False, repr=False, default=None)
+    epsilon: float = field(init=False, repr=False)
+
+    @classmethod
+    @abstractmethod
+    def calibrate(cls, size: int | None, epsilon: float) -> Self:
+        """Return the best such mechanism whose exact privacy loss is at most ``epsilon``.
+
+        Raises ParameterError if ``size`` or ``epsilon`` is out of range.
+        """
+
+    @classmethod
+    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+        """Return the mechanism that a definition's ``parameters`` (of ``keys``) ask for.
+
+        Raises ParameterError, whose place is the parameter's key.
+        """
+        if "epsilon" not in parameters:
+            raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
+        return cls.calibrate(size, parameters["epsilon"])
+
+    @abstractmethod
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the cells that ``item`` marks in ``cohort``, without repetition."""
+
+    @abstractmethod
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return the payload of one report of ``item``.
+
+        ``permanent`` is the stream of the permanent draw, where the mechanism has one; without it that draw too is
+        taken from ``entropy``, which is right for a device that reports once.
+        """
+
+    def variance(self, frequency: float = 0.0) -> float:
+        """Return n · Var[estimate] of a value of that frequency, from noise alone (the histogram fixed).
+
+        q(1-q)/(p-q)² + f·(1-p-q)/(p-q): Wang et al. 2017, equation 2 and its term in f.
+        """
+        gap = self.p - self.q
+        return float(self.q * (1 - self.q) / gap**2) + frequency * float((1 - self.p - self.q) / gap)
+
+    @property
+    def forever_epsilon(self) -> float | None:
+        """The privacy loss of any number of reports of one value, or None if it grows with each."""
+        return None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
+
+    @property
+    def cohort_bytes(self) -> int:
+        """The width of a row's cohort: none if there is one cohort."""
+        return ((self.cohorts - 1).bit_length() + 7) // 8
+
+    @property
+    def payload_bytes(self) -> int:
+        """The width of a row's payload."""
+        if self.shape is Shape.BITS:
+            return (self.cells + 7) // 8
+        return ((self.cells - 1).bit_length() + 7) // 8
+
+    @property
+    def row_bytes(self) -> int:
+        """The width of a report row: its cohort and its payload."""
+        return self.cohort_bytes + self.payload_bytes
+
+    def parameters(self) -> dict[str, str]:
+        """Return what determines the law, exactly, by name: the basis of a metric's version."""
+        return {f.name: str(getattr(self, f.name)) for f in fields(self) if f.init}
+
+    def _symbol(self, cell: int) -> bytes:
+        return cell.to_bytes(self.payload_bytes, "big")
+
+    def _bits(self, row: int) -> bytes:
+        return row.to_bytes(self.payload_bytes, "little")
+
+    def _derive(self, **derived: object) -> None:
+        """Set derived fields, once, on an object that is frozen from then on."""
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "epsilon", epsilon_of(self.ratio))

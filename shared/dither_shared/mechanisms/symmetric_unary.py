@@ -1,0 +1,64 @@
+"""Symmetric unary encoding: one bit an answer, each flipped with the same probability."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from ..entropy import Entropy
+from ..errors import ParameterError
+from ..mechanism import Item, Mechanism, Shape
+from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from .checks import checked_size, index_of
+
+__all__ = ["SymmetricUnary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SymmetricUnary(Mechanism):
+    """Symmetric unary encoding, which is basic one-time RAPPOR (Erlingsson, Pihur and Korolova 2014, section 2).
+
+    Write x as k bits of which the x-th is 1; keep each with probability p (``keep``), flip it with q = 1 - p. Two
+    values differ in two bits, so
+
+        ε = 2 ln(p/q),   p = s/(s+1) with s = e^(ε/2),   n·Var = s/(s-1)² whatever f.
+
+    In RAPPOR's terms f = 2q and there is no second flip: ε = 2 ln((1-f/2)/(f/2)). ``keep`` is rounded to a multiple
+    of 2^-64 toward 1/2.
+    """
+
+    name: ClassVar[str] = "symmetric-unary"
+    shape: ClassVar[Shape] = Shape.BITS
+
+    size: int
+    keep: Fraction
+    _thresholds: tuple[int, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        size = checked_size(self.size)
+        keep = toward(Fraction(1, 2), as_probability(self.keep, "keep"))
+        if not Fraction(1, 2) < keep < 1:
+            raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
+        self._derive(
+            keep=keep,
+            cells=size,
+            a=keep,
+            b=1 - keep,
+            p=keep,
+            q=1 - keep,
+            ratio=(keep / (1 - keep)) ** 2,
+            _thresholds=(int(keep * ONE), int((1 - keep) * ONE)),
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float) -> Self:
+        """Return the one with p = s/(s+1), s = e^(ε/2), rounded down."""
+        odds = exp_below(checked_epsilon(epsilon) / 2)
+        return cls(size=checked_size(size), keep=Fraction(threshold_down(odds / (odds + 1)), ONE))
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the item itself."""
+        return (index_of(item, self.size),)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return the k bits, each flipped with probability 1 - ``keep``."""
+        return self._bits(entropy.bernoulli_bits(self.cells, 1 << index_of(item, self.size), *self._thresholds))

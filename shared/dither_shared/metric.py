@@ -1,0 +1,218 @@
+"""Metrics: the questions that an app asks of every user, as its ``metrics.toml`` defines them.
+
+    [metrics.theme]
+    description = "Which theme do people use?"
+    type = "choice"                       # boolean, choice or string
+    values = ["light", "dark", "system"]  # any other answer is reported as "other"
+    mechanism = "randomized-response"
+    epsilon = 1.0
+    period = "day"                        # at most one report per day, week, or "once"
+
+Mechanism, parameters and epsilon come from here and from nowhere else: nothing that a server says can change them.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from .domain import Domain
+from .errors import ParameterError
+from .mechanism import Item, Mechanism
+from .mechanisms import MECHANISMS
+
+__all__ = ["Metric", "Period", "load_metrics", "parse_metrics"]
+
+Period = Literal["day", "week", "once"]
+Kind = Literal["boolean", "choice", "string"]
+
+_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+_COMMON = frozenset({"description", "type", "mechanism", "period"})
+_OF_KIND: dict[str, frozenset[str]] = {
+    "boolean": frozenset(),
+    "choice": frozenset({"values", "other"}),
+    "string": frozenset({"candidates"}),
+}
+_DEFAULT_MECHANISM: dict[str, str] = {
+    "boolean": "randomized-response",
+    "choice": "randomized-response",
+    "string": "rappor",
+}
+_LONGEST_VALUE = 1024
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One question: its domain (None for any string), its mechanism, and how often it may be answered.
+
+    ``candidates`` are the strings that a metric of any string is decoded against. They are the server's business:
+    no report depends on them.
+    """
+
+    name: str
+    kind: Kind
+    mechanism: Mechanism
+    domain: Domain | None = None
+    description: str = ""
+    period: Period = "day"
+    candidates: tuple[str, ...] = ()
+
+    @cached_property
+    def version(self) -> str:
+        """16 hex digits that change with anything that the metric's numbers depend on.
+
+        The name is part of it, so that two metrics of one definition draw unrelated permanent noise.
+        """
+        basis = {
+            "format": "dither-metric-1",
+            "name": self.name,
+            "domain": None if self.domain is None else [*self.domain.labels, self.domain.other],
+            "mechanism": self.mechanism.name,
+            "parameters": self.mechanism.parameters(),
+        }
+        canonical = json.dumps(basis, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:16]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The answers to estimate: the domain's labels, or the candidates of an open domain."""
+        return self.candidates if self.domain is None else self.domain.labels
+
+    def item(self, value: object) -> Item:
+        """Return what the mechanism randomizes for an answer.
+
+        An answer outside the domain goes to the catch-all label and is never dropped, for silence would tell.
+        """
+        text = _text(value)
+        if self.domain is not None:
+            return self.domain.index(self.domain.other if text is None else text)
+        return (text or "").encode("utf-8", "replace")[:_LONGEST_VALUE]
+
+
+def _text(value: object) -> str | None:
+    """Return an answer as text, or None for an object that is no answer."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def load_metrics(path: str | Path) -> dict[str, Metric]:
+    """Read the metrics of a ``metrics.toml``, by name.
+
+    Raises ParameterError that names the file, the metric and the key.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ParameterError(str(path), f"cannot be read: {reason}") from None
+    return parse_metrics(text, str(path))
+
+
+def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
+    """Read the metrics of a TOML text; ``source`` is the file's name in errors."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(source, f"not TOML: {error}") from None
+    try:
+        _known_keys(document, frozenset({"metrics"}))
+        tables = document.get("metrics")
+        if not isinstance(tables, dict) or not tables:
+            raise ParameterError("metrics", "missing; a metric is a table such as [metrics.theme]")
+        return {name: _metric(name, table) for name, table in tables.items()}
+    except ParameterError as error:
+        raise error.within(f"{source}: ") from None
+
+
+def _metric(name: str, table: object) -> Metric:
+    place = f"metrics.{name}"
+    if not _NAME.fullmatch(name):
+        raise ParameterError(
+            place, "not a name; it starts with a-z and goes on with a-z, 0-9, '_', '-' or '.', up to 64"
+        )
+    if not isinstance(table, dict):
+        raise ParameterError(place, f"not a table; write [metrics.{name}]")
+    try:
+        return _read_metric(name, table)
+    except ParameterError as error:
+        raise error.within(f"{place}.") from None
+
+
+def _read_metric(name: str, table: Mapping[str, object]) -> Metric:
+    kind = _one_of(table, "type", get_args(Kind))
+    family = MECHANISMS[_one_of(table, "mechanism", tuple(MECHANISMS), _DEFAULT_MECHANISM[kind])]
+    if family.open_domain != (kind == "string"):
+        wants = "any string" if family.open_domain else "listed answers"
+        raise ParameterError("mechanism", f"{family.name} takes {wants}, which a metric of type {kind} does not have")
+    _known_keys(table, _COMMON | _OF_KIND[kind] | family.keys)
+    domain = _domain(kind, table)
+    mechanism = family.configure(
+        None if domain is None else len(domain),
+        {key: _number(table, key) for key in family.keys if key in table},
+    )
+    return Metric(
+        name=name,
+        kind=cast("Kind", kind),
+        mechanism=mechanism,
+        domain=domain,
+        description=_string(table, "description", ""),
+        period=cast("Period", _one_of(table, "period", get_args(Period), "day")),
+        candidates=_strings(table, "candidates") if "candidates" in table else (),
+    )
+
+
+def _domain(kind: str, table: Mapping[str, object]) -> Domain | None:
+    if kind == "string":
+        return None
+    if kind == "boolean":
+        return Domain.boolean()
+    return Domain.choice(_strings(table, "values"), _string(table, "other", "other"))
+
+
+def _known_keys(table: Mapping[str, object], known: frozenset[str]) -> None:
+    for key in table:
+        if key not in known:
+            raise ParameterError(key, f"unknown; known here: {', '.join(sorted(known))}")
+
+
+def _one_of(table: Mapping[str, object], key: str, choices: tuple[str, ...], default: str | None = None) -> str:
+    value = table.get(key, default)
+    if value is None:
+        raise ParameterError(key, f"missing; one of {', '.join(choices)}")
+    if value not in choices:
+        raise ParameterError(key, f"{value!r} is not one of {', '.join(choices)}")
+    return value
+
+
+def _string(table: Mapping[str, object], key: str, default: str) -> str:
+    value = table.get(key, default)
+    if not isinstance(value, str):
+        raise ParameterError(key, f"{value!r} is not a string")
+    return value
+
+
+def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:
+    values = table.get(key)
+    if not isinstance(values, list) or not values:
+        raise ParameterError(key, 'missing; a list of strings such as ["light", "dark"]')
+    seen: set[str] = set()
+    for value in values:
+        if not isinstance(value, str) or not value:
+            raise ParameterError(key, f"{value!r} is not a string of at least one character")
+        if value in seen:
+            raise ParameterError(key, f"{value!r} is listed twice")
+        seen.add(value)
+    return tuple(values)
+
+
+def _number(table: Mapping[str, object], key: str) -> float:
+    value = table[key]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParameterError(key, f"{value!r} is not a number")
+    return value

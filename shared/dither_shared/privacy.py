@@ -1,0 +1,83 @@
+"""What an epsilon means: over several reports, several people, and for whoever sees a report."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from .errors import ParameterError
+from .mechanism import Mechanism
+from .probability import as_probability
+
+__all__ = ["group", "odds_sentence", "posterior_bounds", "sequential"]
+
+
+def sequential(epsilons: Iterable[float]) -> float:
+    """Return the privacy loss of several reports of one person together: the sum, rounded up.
+
+    Sequential composition (Dwork and Roth 2014, theorem 3.14), exact in the worst case for pure ε.
+    Raises ParameterError for an epsilon that is negative or not finite.
+    """
+    return _rounded_up(sum((_checked(epsilon) for epsilon in epsilons), Fraction(0)))
+
+
+def group(epsilon: float, people: int) -> float:
+    """Return the privacy loss of ``people`` who share one secret: people · ε, rounded up (ibid., theorem 2.2)."""
+    if people < 1:
+        raise ParameterError("people", f"{people!r} is not a positive number")
+    return _rounded_up(people * _checked(epsilon))
+
+
+def posterior_bounds(epsilon: float, prior: float = 0.5) -> tuple[float, float]:
+    """Return the least and greatest Pr(D | R) after any report R, for a hypothesis D held with ``prior``.
+
+        prior/(prior + (1-prior) e^ε)  <=  Pr(D | R)  <=  prior/(prior + (1-prior) e^-ε)
+
+    which for prior 1/2 is 1/(1+e^ε) and 1/(1+e^-ε). D says which of two answers is the true one.
+    Raises ParameterError for an epsilon below 0 or a prior outside [0, 1].
+    """
+    loss, held = float(_checked(epsilon)), float(as_probability(prior, "prior"))
+    low = held * math.exp(-loss) / (held * math.exp(-loss) + (1 - held)) if held < 1 else 1.0
+    high = held / (held + (1 - held) * math.exp(-loss)) if held > 0 else 0.0
+    return low, high
+
+
+def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -> str:
+    """Return in words what one report tells of a person.
+
+    ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
+    For a mechanism with permanent draws it says what any number of reports of one value may tell.
+    """
+    if mechanism.size is not None:
+        truly, falsely = _in_a_hundred(float(mechanism.p)), _in_a_hundred(float(mechanism.q))
+        if mechanism.size == 2:
+            yes, no = labels or ("yes", "no")
+            return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
+        answer = labels[0] if labels else "a given answer"
+        return f"if your answer is {answer}, we see it {truly} times in 100; if it is another, {falsely} times"
+    once = _in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
+    forever = mechanism.forever_epsilon
+    sentence = f"whoever held two answers for equally likely is at most {once} in 100 sure after one report"
+    if forever is None:
+        return sentence
+    return f"{sentence}, and {_in_a_hundred(posterior_bounds(forever)[1])} in 100 after any number of them"
+
+
+def _checked(epsilon: float) -> Fraction:
+    if not 0 <= epsilon < math.inf:
+        raise ParameterError("epsilon", f"{epsilon!r} is not a finite number of at least 0")
+    return Fraction(epsilon)
+
+
+def _rounded_up(exact: Fraction) -> float:
+    nearest = float(exact)
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def _in_a_hundred(probability: float) -> str:
+    """Return 100 · probability with as many digits as keep it apart from never and always."""
+    hundredths = 100 * probability
+    for digits in range(6):
+        text = f"{hundredths:.{digits}f}"
+        if 0 < float(text) < 100 and (digits > 0 or abs(float(text) - hundredths) <= 0.05 * hundredths):
+            return text
+    return f"{hundredths:.6g}"

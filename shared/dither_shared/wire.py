@@ -1,0 +1,138 @@
+"""The wire format: report rows and the JSON object that carries a batch of them.
+
+A report row is the cohort (big-endian, absent if the mechanism has one cohort) and the payload (a symbol or bits, see
+``Shape``); all rows of a metric have one width. A batch travels as one flat JSON object of four strings
+
+    {"batch": "<32 hex>", "metric": "theme", "version": "<16 hex>", "reports": "<base64 of n rows>"}
+
+and is read strictly: whatever an honest peer does not write is refused.
+"""
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass
+from typing import Self
+
+from .errors import WireError
+from .mechanism import Mechanism, Shape
+
+__all__ = ["Batch", "Report"]
+
+_FIELDS = ("batch", "metric", "version", "reports")
+_BATCH = re.compile(r"[0-9a-f]{32}")
+_VERSION = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class Report:
+    """One person's perturbed answer: a public cohort and the payload that the mechanism made."""
+
+    cohort: int
+    payload: bytes
+
+    def encode(self, mechanism: Mechanism) -> bytes:
+        """Return the row of ``mechanism.row_bytes`` bytes."""
+        return self.cohort.to_bytes(mechanism.cohort_bytes, "big") + self.payload
+
+    @classmethod
+    def decode(cls, row: bytes, mechanism: Mechanism) -> Self:
+        """Read a row; raise WireError unless ``encode`` could have written it."""
+        if len(row) != mechanism.row_bytes:
+            raise WireError(f"reports: a row has {len(row)} bytes; {mechanism.row_bytes} are right")
+        report = cls(int.from_bytes(row[: mechanism.cohort_bytes], "big"), row[mechanism.cohort_bytes :])
+        if report.cohort >= mechanism.cohorts:
+            raise WireError(f"reports: cohort {report.cohort} is not below {mechanism.cohorts}")
+        report.cells(mechanism)
+        return report
+
+    def cells(self, mechanism: Mechanism) -> tuple[int, ...]:
+        """Return the cells that the payload reports; raise WireError if it names one that does not exist."""
+        if mechanism.shape is Shape.SYMBOL:
+            symbol = int.from_bytes(self.payload, "big")
+            if symbol >= mechanism.cells:
+                raise WireError(f"reports: symbol {symbol} is not below {mechanism.cells}")
+            return (symbol,)
+        bits = int.from_bytes(self.payload, "little")
+        if bits >> mechanism.cells:
+            raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
+        return tuple(cell for cell in range(mechanism.cells) if bits >> cell & 1)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Reports of one metric version, delivered and counted together, once."""
+
+    batch: str
+    metric: str
+    version: str
+    reports: bytes
+
+    def encode(self) -> bytes:
+        """Return the JSON body; its length depends on the names and the number of rows, never on an answer."""
+        return json.dumps(
+            {
+                "batch": self.batch,
+                "metric": self.metric,
+                "version": self.version,
+                "reports": base64.b64encode(self.reports).decode("ascii"),
+            },
+            separators=(",", ":"),
+        ).encode("utf-8")
+
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        """Read a JSON body; raise WireError, saying what is wrong where, unless it is a batch to the letter."""
+        values = _flat_object(body)
+        for name in _FIELDS:
+            if name not in values:
+                raise WireError(f"{name}: missing; the object has {', '.join(_FIELDS)}")
+        if not _BATCH.fullmatch(values["batch"]):
+            raise WireError("batch: not 32 lower-case hexadecimal digits")
+        if not _VERSION.fullmatch(values["version"]):
+            raise WireError("version: not 16 lower-case hexadecimal digits")
+        try:
+            reports = binascii.a2b_base64(values["reports"].encode("ascii"), strict_mode=True)
+        except (binascii.Error, UnicodeEncodeError) as error:
+            raise WireError(f"reports: not base64 ({error})") from None
+        if base64.b64encode(reports).decode("ascii") != values["reports"]:
+            raise WireError("reports: not canonical base64; the last digit has bits that are not used")
+        if not reports:
+            raise WireError("reports: empty; a batch has at least one row")
+        return cls(values["batch"], values["metric"], values["version"], reports)
+
+
+def _flat_object(body: bytes) -> dict[str, str]:
+    """Return the members of a JSON object of strings, read strictly."""
+    # No honest body holds a bracket or a second brace, so depth is known before a parser recurses into it.
+    if b"[" in body or body.count(b"{") > 1:
+        raise WireError("body: nested; it is one flat JSON object of strings")
+    try:
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_members, parse_constant=_no_constant)
+    except UnicodeDecodeError:
+        raise WireError("body: not UTF-8") from None
+    except WireError:
+        raise
+    except ValueError as error:
+        raise WireError(f"body: not JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise WireError("body: not a JSON object")
+    return value
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, str]:
+    members: dict[str, str] = {}
+    for name, value in pairs:
+        if name not in _FIELDS:
+            raise WireError(f"body: unknown member; the object has {', '.join(_FIELDS)}")
+        if name in members:
+            raise WireError(f"{name}: given twice")
+        if not isinstance(value, str):
+            raise WireError(f"{name}: not a string")
+        members[name] = value
+    return members
+
+
+def _no_constant(text: str) -> object:
+    raise WireError(f"body: {text} is not JSON")
