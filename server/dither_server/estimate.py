@@ -1,13 +1,17 @@
-"""From a tally to frequencies: unbiased, with standard errors and intervals."""
+"""From a tally to frequencies: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
 from dataclasses import dataclass
-from typing import Literal
+from statistics import NormalDist
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from dither_shared import Mechanism
+from dither_shared import Mechanism, ParameterError
 
+from .consistency import onto_simplex
+from .decoders import rappor
 from .tally import Tally
 
 __all__ = ["Estimate", "Verdict", "estimate"]
@@ -15,10 +19,22 @@ __all__ = ["Estimate", "Verdict", "estimate"]
 Floats = NDArray[np.float64]
 Verdict = Literal["ok", "noise", "too-few"]
 
+_WIDEST = 0.5
+"""An interval this wide says nothing: half of all people could hide in it."""
+
 
 @dataclass(frozen=True)
 class Estimate:
-    """Frequencies of ``labels``, column by column (each array has one entry a label)."""
+    """Frequencies of ``labels``, column by column (each array has one entry a label).
+
+    - ``frequency``: raw and unbiased, so it may lie below 0 or above 1;
+    - ``standard_error``: of the frequency in the population, over noise and over who happened to report;
+    - ``low``, ``high``: the interval at ``confidence``, cut to [0, 1];
+    - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
+    - ``verdicts``: "ok"; "noise" if the interval contains 0; "too-few" if it spans half of all that is possible.
+
+    With no reports every number but the interval [0, 1] is NaN.
+    """
 
     labels: tuple[str, ...]
     reports: int
@@ -32,5 +48,80 @@ class Estimate:
 
 
 def estimate(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float = 0.95) -> Estimate:
-    """Debias a tally. ``labels`` are the domain's, or the candidate strings of an open domain."""
-    raise NotImplementedError
+    """Return the frequencies of ``labels`` (the domain's, or candidate strings of an open domain).
+
+    Raises ParameterError if ``confidence`` is not strictly between 0 and 1 or the labels do not fit the mechanism.
+    """
+    if not 0 < confidence < 1:
+        raise ParameterError("confidence", f"{confidence!r} must lie strictly between 0 and 1")
+    if not labels:
+        raise ParameterError("candidates", "none given; an open domain is decoded against a list of strings")
+    if mechanism.size not in {None, len(labels)}:
+        raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
+    if not tally.total:
+        return _of_nothing(labels, confidence)
+    if mechanism.open_domain:
+        frequency, error, low, high, consistent = _regression(mechanism, labels, tally, confidence)
+    else:
+        frequency, error, low, high, consistent = _pure(mechanism, tally, confidence)
+    width = high - low
+    low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+    return Estimate(labels, tally.total, confidence, frequency, error, low, high, consistent, _verdicts(low, width))
+
+
+class _Columns(NamedTuple):
+    """Columns of an ``Estimate``, the interval not yet cut to [0, 1]."""
+
+    frequency: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    consistent: Floats
+
+
+def _pure(mechanism: Mechanism, tally: Tally, confidence: float) -> _Columns:
+    """Debias support counts: f = (C/n - q)/(p - q) (Wang et al. 2017, equation 1).
+
+    Over a population C is exactly Bin(n, q + f(p-q)), so the Clopper-Pearson interval of its success probability,
+    mapped by the same line, covers f at least as often as it says. For the histogram of those who reported it
+    is conservative (Hoeffding 1956).
+    """
+    n, support = tally.total, tally.counts[0]
+    p, q = float(mechanism.p), float(mechanism.q)
+    frequency = (support / n - q) / (p - q)
+    supported = q + np.clip(frequency, 0, 1) * (p - q)
+    error = np.sqrt(supported * (1 - supported) / n) / abs(p - q)
+    ends = [(end - q) / (p - q) for end in _clopper_pearson(support, n, confidence)]
+    return _Columns(frequency, error, np.minimum(*ends), np.maximum(*ends), onto_simplex(frequency))
+
+
+def _clopper_pearson(successes: NDArray[np.int64], trials: int, confidence: float) -> tuple[Floats, Floats]:
+    """Return the exact interval of a binomial probability (Clopper and Pearson 1934)."""
+    tail = (1 - confidence) / 2
+    with np.errstate(invalid="ignore"):  # a shape of 0, where the end is 0 or 1, is set below
+        low = special.betaincinv(successes, trials - successes + 1, tail)
+        high = special.betainccinv(successes + 1, trials - successes, tail)
+    return np.where(successes == 0, 0.0, low), np.where(successes == trials, 1.0, high)
+
+
+def _regression(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float) -> _Columns:
+    """Fit candidate strings; the intervals are normal."""
+    fit = rappor.regress(mechanism, labels, tally)
+    margin = NormalDist().inv_cdf((1 + confidence) / 2) * fit.standard_error
+    low, high = fit.frequency - margin, fit.frequency + margin
+    return _Columns(fit.frequency, fit.standard_error, low, high, fit.non_negative)
+
+
+def _verdicts(low: Floats, width: Floats) -> tuple[Verdict, ...]:
+    def verdict(end: float, spread: float) -> Verdict:
+        if spread >= _WIDEST:
+            return "too-few"
+        return "noise" if end <= 0 else "ok"
+
+    return tuple(verdict(float(end), float(spread)) for end, spread in zip(low, width, strict=True))
+
+
+def _of_nothing(labels: tuple[str, ...], confidence: float) -> Estimate:
+    unknown = np.full(len(labels), np.nan)
+    zeros, ones = np.zeros(len(labels)), np.ones(len(labels))
+    return Estimate(labels, 0, confidence, unknown, unknown, zeros, ones, unknown, _verdicts(zeros, ones - zeros))
