@@ -18,10 +18,10 @@ def onto_simplex(frequency: Floats) -> Floats:
     descending = np.sort(frequency)[::-1]
     excess = (np.cumsum(descending) - 1) / np.arange(1, len(frequency) + 1)
     last = np.flatnonzero(descending > excess)[-1]
-    return np.maximum(frequency - excess[last], 0.0)
+    return np.asarray(np.maximum(frequency - excess[last], 0.0))
 
 
 def onto_subsimplex(frequency: Floats) -> Floats:
     """Return the closest point with no negative entry and sum at most 1: for lists that need not be complete."""
-    positive = np.maximum(frequency, 0.0)
+    positive = np.asarray(np.maximum(frequency, 0.0))
     return positive if positive.sum() <= 1 else onto_simplex(frequency)

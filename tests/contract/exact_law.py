@@ -1,0 +1,71 @@
+"""The exact output law of a randomizer, found by walking every branch of the code that the device runs."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TypeVar
+
+from dither_shared import Entropy
+from dither_shared.probability import ONE
+
+Outcome = TypeVar("Outcome")
+
+
+class Branching(Entropy):
+    """An entropy that follows a prescribed path of outcomes and knows the probability of each.
+
+    Only the draws that ``Entropy`` documents are offered; each is proven by itself in tests/shared/test_entropy.py.
+    """
+
+    def __init__(self, path: list[int]) -> None:
+        self.path = path
+        self.options: list[int] = []
+        self.probability = Fraction(1)
+
+    def take(self, count: int) -> bytes:
+        raise AssertionError("a randomizer makes only draws whose law is documented")
+
+    def _choose(self, options: int) -> int:
+        step = len(self.options)
+        if step == len(self.path):
+            self.path.append(0)
+        self.options.append(options)
+        return self.path[step]
+
+    def below(self, bound: int) -> int:
+        self.probability /= bound
+        return self._choose(bound)
+
+    def bernoulli(self, threshold: int) -> bool:
+        happens = self._choose(2) == 0
+        self.probability *= Fraction(threshold if happens else ONE - threshold, ONE)
+        return happens
+
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        bits = self._choose(1 << width)
+        for lane in range(width):
+            one = Fraction(high if marked >> lane & 1 else low, ONE)
+            self.probability *= one if bits >> lane & 1 else 1 - one
+        return bits
+
+
+def exact_law(draw: Callable[[Entropy], Outcome]) -> dict[Outcome, Fraction]:
+    """Return the probability of each outcome of ``draw``, as exact rationals."""
+    law: dict[Outcome, Fraction] = defaultdict(Fraction)
+    path: list[int] = []
+    while True:
+        entropy = Branching(path)
+        outcome = draw(entropy)
+        law[outcome] += entropy.probability
+        while path and path[-1] + 1 == entropy.options[len(path) - 1]:
+            path.pop()
+        if not path:
+            return {outcome: probability for outcome, probability in law.items() if probability}
+        path[-1] += 1
+
+
+def worst_ratio(laws: list[dict[Outcome, Fraction]]) -> Fraction:
+    """Return the largest P[y|x]/P[y|x'] over outcomes and pairs of laws; every law must have the same outcomes."""
+    outcomes = laws[0].keys()
+    assert all(law.keys() == outcomes for law in laws), "an outcome that only some inputs can give tells them apart"
+    return max(max(law[y] for law in laws) / min(law[y] for law in laws) for y in outcomes)

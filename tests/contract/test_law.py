@@ -1,0 +1,106 @@
+"""The law of every mechanism is the one it states: cells, supports, variance, rows and tallies."""
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from contract.cases import every_small, items, name_of, small
+from contract.exact_law import exact_law
+from dither_server.tally import Tally
+from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
+
+CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
+SMALL = pytest.mark.parametrize("mechanism", [case for name in MECHANISMS for case in small(name, 1.0)], ids=name_of)
+
+
+def reported(mechanism: Mechanism, payload: bytes) -> set[int]:
+    return set(Report(0, payload).cells(mechanism))
+
+
+@CASES
+def test_marked_cells_are_reported_with_a_and_others_with_b(declared: float, mechanism: Mechanism) -> None:
+    assert declared > 0
+    for cohort in range(mechanism.cohorts):
+        for item in items(mechanism)[:6]:
+            law = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
+            marked = set(mechanism.marked(item, cohort))
+            for cell in range(mechanism.cells):
+                happens = sum(
+                    (chance for payload, chance in law.items() if cell in reported(mechanism, payload)), Fraction(0)
+                )
+                assert happens == (mechanism.a if cell in marked else mechanism.b)
+
+
+@CASES
+def test_variance_is_that_of_the_debiased_support(declared: float, mechanism: Mechanism) -> None:
+    """By enumeration of the support's law: a value's estimate is unbiased and scatters as ``variance`` says."""
+    assert declared > 0
+    item = items(mechanism)[0]
+    cell = mechanism.marked(item)[0]
+    elsewhere = next(other for other in items(mechanism) if cell not in mechanism.marked(other))
+    moments = []
+    for value in (item, elsewhere):
+        law = exact_law(lambda entropy, value=value: mechanism.randomize(value, entropy))  # type: ignore[misc]
+        debiased = {
+            payload: ((cell in reported(mechanism, payload)) - mechanism.q) / (mechanism.p - mechanism.q)
+            for payload in law
+        }
+        mean = sum(debiased[payload] * chance for payload, chance in law.items())
+        square = sum(debiased[payload] ** 2 * chance for payload, chance in law.items())
+        moments.append((mean, square - mean**2))
+    assert [mean for mean, _ in moments] == [1, 0]
+    for frequency in (0.0, 0.3, 1.0):
+        exact = frequency * float(moments[0][1]) + (1 - frequency) * float(moments[1][1])
+        assert mechanism.variance(frequency) == pytest.approx(exact, rel=1e-12)
+
+
+@SMALL
+def test_rows_round_trip_and_tally(mechanism: Mechanism) -> None:
+    entropy = KeyedEntropy(b"rows", mechanism.name.encode())
+    reports = []
+    for turn in range(200):
+        cohort = entropy.below(mechanism.cohorts)
+        payload = mechanism.randomize(items(mechanism)[turn % len(items(mechanism))], entropy, cohort)
+        reports.append(Report(cohort, payload))
+    rows = [report.encode(mechanism) for report in reports]
+    assert all(len(row) == mechanism.row_bytes for row in rows)
+    assert [Report.decode(row, mechanism) for row in rows] == reports
+
+    whole = Tally.fold(mechanism, b"".join(rows))
+    by_hand = Tally.zero(mechanism)
+    for report in reports:
+        by_hand.reports[report.cohort] += 1
+        by_hand.counts[report.cohort, list(report.cells(mechanism))] += 1
+    parts = Tally.fold(mechanism, b"".join(rows[:77])) + Tally.fold(mechanism, b"".join(rows[77:]))
+    for tally in (by_hand, parts):
+        np.testing.assert_array_equal(whole.reports, tally.reports)
+        np.testing.assert_array_equal(whole.counts, tally.counts)
+
+
+@SMALL
+def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
+    row = Report(0, mechanism.randomize(items(mechanism)[0], KeyedEntropy(b"row"))).encode(mechanism)
+    bad = [row + b"\0", row[:-1]]
+    if mechanism.cohorts > 1:
+        bad.append(mechanism.cohorts.to_bytes(mechanism.cohort_bytes, "big") + row[mechanism.cohort_bytes :])
+    beyond = mechanism.cells if mechanism.shape is Shape.SYMBOL else 1 << mechanism.cells
+    if beyond < 256**mechanism.payload_bytes:
+        order: Literal["big", "little"] = "big" if mechanism.shape is Shape.SYMBOL else "little"
+        bad.append(row[: mechanism.cohort_bytes] + beyond.to_bytes(mechanism.payload_bytes, order))
+    assert len(bad) > 2
+    for wrong in bad:
+        with pytest.raises(WireError, match="reports: "):
+            Report.decode(wrong, mechanism)
+        if len(wrong) % mechanism.row_bytes or len(wrong) == mechanism.row_bytes:  # else it is other rows
+            with pytest.raises(WireError, match="reports: "):
+                Tally.fold(mechanism, row + wrong)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_registry_and_the_constructor_agree(name: str) -> None:
+    for mechanism in small(name, 1.0):
+        assert MECHANISMS[mechanism.name] is type(mechanism)
+        given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+        assert type(mechanism)(**given) == mechanism

@@ -1,0 +1,108 @@
+"""The first promise: the declared epsilon bounds the exact privacy loss of what is sent."""
+
+from fractions import Fraction
+
+import pytest
+
+from contract.cases import every_small, items, items_apart, name_of, small
+from contract.exact_law import exact_law, worst_ratio
+from dither_shared import MECHANISMS, Entropy, Mechanism, Rappor
+from dither_shared.mechanism import Item
+from dither_shared.probability import exp_below
+
+CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
+
+
+def laws(mechanism: Mechanism, cohort: int) -> list[dict[bytes, Fraction]]:
+    def law(item: Item) -> dict[bytes, Fraction]:
+        return exact_law(lambda entropy: mechanism.randomize(item, entropy, cohort))
+
+    return [law(item) for item in items_apart(mechanism, cohort)]
+
+
+@CASES
+def test_exact_ratio_is_the_one_stated_and_within_the_declared_epsilon(declared: float, mechanism: Mechanism) -> None:
+    worst = max(worst_ratio(laws(mechanism, cohort)) for cohort in range(mechanism.cohorts))
+    assert worst == mechanism.ratio
+    assert worst <= exp_below(Fraction(mechanism.epsilon))
+    assert mechanism.epsilon <= declared
+
+
+@CASES
+def test_laws_are_probabilities(declared: float, mechanism: Mechanism) -> None:
+    assert declared > 0
+    for cohort in range(mechanism.cohorts):
+        assert all(sum(law.values()) == 1 for law in laws(mechanism, cohort))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("size", [2, 16, 1024, 16384])
+@pytest.mark.parametrize("epsilon", [0.1, 0.25, 1.0, 3.0, 10.0])
+def test_no_privacy_is_given_away_unused(name: str, size: int, epsilon: float) -> None:
+    """Slack (declared minus exact) under 1e-12."""
+    family = MECHANISMS[name]
+    mechanism = family.calibrate(None if family.open_domain else size, epsilon)
+    assert 0 <= epsilon - mechanism.epsilon < 1e-12
+
+
+class Memory(Entropy):
+    """Permanent draws of one value: made once, then the same again for each report."""
+
+    def __init__(self, source: Entropy) -> None:
+        self.source = source
+        self.drawn: list[int] = []
+        self.next = 0
+
+    def take(self, count: int) -> bytes:
+        raise AssertionError("a randomizer makes only draws whose law is documented")
+
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        if self.next == len(self.drawn):
+            self.drawn.append(self.source.bernoulli_bits(width, marked, high, low))
+        self.next += 1
+        return self.drawn[self.next - 1]
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if small(name, 1.0)[0].forever_ratio is not None])
+@pytest.mark.parametrize("reports", [1, 2])
+def test_reports_of_one_value_never_tell_more_than_epsilon_forever(name: str, reports: int) -> None:
+    mechanism = min(small(name, 1.0), key=lambda case: case.cells)
+    assert mechanism.forever_ratio is not None
+
+    def series(item: Item, entropy: Entropy) -> tuple[bytes, ...]:
+        memory = Memory(entropy)
+        sent = []
+        for _ in range(reports):
+            memory.next = 0
+            sent.append(mechanism.randomize(item, entropy, 0, memory))
+        return tuple(sent)
+
+    values = items_apart(mechanism, 0)
+    worst = worst_ratio([exact_law(lambda entropy, item=item: series(item, entropy)) for item in values])  # type: ignore[misc]
+    assert worst == mechanism.ratio if reports == 1 else worst > mechanism.ratio
+    assert worst <= mechanism.forever_ratio
+
+
+def test_rappor_with_colliding_bits_tells_less_and_exactly_as_much_as_it_says() -> None:
+    """Values that share bits: the ratio over a list of them is the enumerated one, below that over all strings."""
+    mechanism = Rappor.calibrate(None, 1.0, 2.0, bits=4, hashes=2, cohorts=1)
+    first, *others = items(mechanism)
+    shared = next(item for item in others if len(set(mechanism.marked(first)) & set(mechanism.marked(item))) == 1)
+    assert isinstance(first, bytes)
+    assert isinstance(shared, bytes)
+    pair = [exact_law(lambda entropy, item=item: mechanism.randomize(item, entropy)) for item in (first, shared)]  # type: ignore[misc]
+    assert worst_ratio(pair) == mechanism.ratio_over([first, shared])
+    assert mechanism.ratio_over([first, shared]) ** 2 == mechanism.ratio
+    assert mechanism.ratio_over([first, first]) == 1
+
+
+@pytest.mark.parametrize("f", [0.01, 0.3, 0.5, 0.999])
+@pytest.mark.parametrize(("p", "q"), [(0.0, 1.0), (0.25, 0.75), (0.5, 0.75), (0.77, 0.31)])
+def test_rappor_of_any_f_p_and_q_is_as_private_as_it_says(f: float, p: float, q: float) -> None:
+    mechanism = Rappor(
+        bits=4, hashes=1, cohorts=1, permanent_f=Fraction(f), instant_p=Fraction(p), instant_q=Fraction(q)
+    )
+    worst = worst_ratio(laws(mechanism, 0))
+    assert worst == mechanism.ratio <= exp_below(Fraction(mechanism.epsilon))
+    assert mechanism.forever_ratio is not None
+    assert mechanism.ratio <= mechanism.forever_ratio

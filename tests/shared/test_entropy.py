@@ -1,0 +1,118 @@
+"""The draws have exactly the law that they state."""
+
+import hashlib
+import os
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from dither_shared import Entropy, KeyedEntropy, SystemEntropy
+from dither_shared.entropy import bits_below
+from dither_shared.probability import ONE
+
+PRECISION = 3
+
+
+class Script(Entropy):
+    """An entropy whose bytes are written down."""
+
+    def __init__(self, script: bytes) -> None:
+        self.script = script
+
+    def take(self, count: int) -> bytes:
+        assert count <= len(self.script), "more was drawn than the script holds"
+        taken, self.script = self.script[:count], self.script[count:]
+        return taken
+
+
+@pytest.mark.parametrize("marked", range(4))
+@pytest.mark.parametrize("high", range(2**PRECISION + 1))
+@pytest.mark.parametrize("low", range(2**PRECISION + 1))
+def test_every_lane_is_below_its_threshold_with_exactly_that_probability(marked: int, high: int, low: int) -> None:
+    """Over all streams of two lanes of three bits the joint law is the product of threshold/2^3, exactly."""
+    outcomes: Counter[int] = Counter()
+    for slices in product(range(4), repeat=PRECISION):
+        noise = 0b10101000  # the bits beyond the last lane must not matter
+        outcomes[bits_below(Script(bytes(cut | noise for cut in slices)), 2, marked, high, low, PRECISION)] += 1
+    streams = 4**PRECISION
+    for bits in range(4):
+        chance = Fraction(1)
+        for lane in range(2):
+            one = Fraction(high if marked >> lane & 1 else low, 2**PRECISION)
+            chance *= one if bits >> lane & 1 else 1 - one
+        assert outcomes[bits] == chance * streams
+
+
+def test_bits_use_about_as_many_words_as_they_have_doublings() -> None:
+    drawn = 0
+
+    class Counting(SystemEntropy):
+        def take(self, count: int) -> bytes:
+            nonlocal drawn
+            drawn += count
+            return super().take(count)
+
+    Counting().bernoulli_bits(128, 0, ONE // 3, ONE // 3)
+    assert drawn <= 16 * 64
+    drawn = 0
+    Counting().bernoulli_bits(128, 1, ONE // 4, 3 * (ONE // 4))
+    assert drawn == 16 * 2  # quarters are settled by two bits
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "expected"), [(ONE, 0, 0b0110), (0, ONE, 0b1001), (ONE, ONE, 0b1111), (0, 0, 0)]
+)
+def test_certainty_draws_nothing(high: int, low: int, expected: int) -> None:
+    assert Script(b"").bernoulli_bits(4, 0b0110, high, low) == expected
+
+
+def test_bernoulli_compares_a_whole_word_strictly() -> None:
+    threshold = 12345678901234567890
+    assert Script((threshold - 1).to_bytes(8, "big")).bernoulli(threshold)
+    assert not Script(threshold.to_bytes(8, "big")).bernoulli(threshold)
+    assert Script(b"\xff" * 8).bernoulli(ONE)
+    assert not Script(bytes(8)).bernoulli(0)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 10, 2**63 + 1, ONE])
+def test_below_accepts_a_whole_number_of_rounds(bound: int) -> None:
+    """Words from the last incomplete round are refused, so every residue has equally many words."""
+    limit = ONE - ONE % bound
+    last = Script((limit - 1).to_bytes(8, "big"))
+    assert last.below(bound) == bound - 1
+    if limit < ONE:
+        again = Script(limit.to_bytes(8, "big") + (7 % bound).to_bytes(8, "big"))
+        assert again.below(bound) == 7 % bound
+
+
+def test_keyed_stream_is_the_documented_one_however_it_is_read() -> None:
+    parts = (b"\x00\x00\x00\x03key", b"\x00\x00\x00\x01a", b"\x00\x00\x00\x02bc")
+    blocks = [hashlib.shake_256(b"".join(parts) + i.to_bytes(4, "big")).digest(512) for i in range(3)]
+    stream = KeyedEntropy(b"key", b"a", b"bc")
+    assert stream.take(7) + stream.take(1000) + stream.take(0) + stream.take(500) == b"".join(blocks)[:1507]
+
+
+def test_keyed_streams_differ_with_key_and_with_how_the_context_is_cut() -> None:
+    contexts = [(b"key",), (b"key", b""), (b"ke", b"y"), (b"key", b"ab"), (b"key", b"a", b"b"), (b"kez", b"ab")]
+    assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
+
+
+def test_keyed_entropy_shows_no_secret() -> None:
+    assert "secret" not in repr(KeyedEntropy(b"secret", b"secret value"))
+
+
+def test_system_entropy_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No byte is drawn ahead, so a forked child can never repeat its parent's noise."""
+    asked: list[int] = []
+
+    def urandom(count: int) -> bytes:
+        asked.append(count)
+        return bytes(count)
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    entropy = SystemEntropy()
+    entropy.below(6)
+    entropy.bernoulli(5)
+    assert asked == [8, 8]

@@ -1,0 +1,135 @@
+"""metrics.toml: what it says, what a version depends on, and mistakes named with file, metric and key."""
+
+from pathlib import Path
+
+import pytest
+
+from dither_shared import Metric, ParameterError, load_metrics, parse_metrics
+
+THEME = """
+[metrics.theme]
+description = "Which theme do people use?"
+type = "choice"
+values = ["light", "dark"]
+epsilon = 1.0
+"""
+MOBILE = '[metrics.mobile]\ntype = "boolean"\ntruth = 0.75\n'
+BROWSER = '[metrics.browser]\ntype = "string"\nf = 0.5\np = 0.25\nq = 0.75\ncandidates = ["Firefox", "Chrome"]\n'
+
+
+def only(text: str) -> Metric:
+    (metric,) = parse_metrics(text).values()
+    return metric
+
+
+def test_the_three_types() -> None:
+    theme, mobile, browser = only(THEME), only(MOBILE), only(BROWSER)
+    assert theme.labels == ("light", "dark", "other")
+    assert theme.mechanism.size == 3
+    assert theme.period == "day"
+    assert mobile.labels == ("false", "true")
+    assert mobile.mechanism.ratio == 3
+    assert browser.labels == ("Firefox", "Chrome")
+    assert (browser.mechanism.cells, browser.mechanism.cohorts) == (128, 64)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "item"),
+    [
+        (THEME, "dark", 1),
+        (THEME, "purple", 2),
+        (THEME, None, 2),
+        (THEME, object(), 2),
+        (THEME, float("nan"), 2),
+        (MOBILE, True, 1),
+        (MOBILE, False, 0),
+        (MOBILE, "banana", 0),
+        (BROWSER, "Zoë", "Zoë".encode()),
+        (BROWSER, 7, b"7"),
+        (BROWSER, "\ud800", b"?"),
+        (BROWSER, object(), b""),
+        (BROWSER, "x" * 5000, b"x" * 1024),
+    ],
+)
+def test_every_answer_has_an_item_and_none_is_dropped(text: str, answer: object, item: object) -> None:
+    assert only(text).item(answer) == item
+
+
+def test_a_listed_value_can_be_the_catch_all() -> None:
+    metric = only(THEME.replace('"dark"]', '"dark"]\nother = "light"'))
+    assert metric.labels == ("light", "dark")
+    assert metric.item("purple") == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("theme]", "colour]"),
+        ('"dark"', '"black"'),
+        ('["light", "dark"]', '["dark", "light"]'),
+        ("epsilon = 1.0", "epsilon = 1.1"),
+        ("epsilon = 1.0", 'epsilon = 1.0\nmechanism = "symmetric-unary"'),
+        ("epsilon = 1.0", 'epsilon = 1.0\nother = "none"'),
+        ("epsilon = 1.0", 'epsilon = 1.0\nother = "dark"'),
+    ],
+)
+def test_the_version_changes_with_whatever_the_numbers_depend_on(change: tuple[str, str]) -> None:
+    assert only(THEME).version != only(THEME.replace(*change)).version
+
+
+def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
+    assert only(THEME).version == "d3c0188a4638bc02"
+    assert only(THEME.replace("Which", "What")).version == only(THEME).version
+    assert only(THEME + 'period = "once"\n').version == only(THEME).version
+    assert only(BROWSER.replace('"Firefox"', '"Opera"')).version == only(BROWSER).version
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "m.toml: metrics: missing"),
+        ("x = 1\n" + THEME, "m.toml: x: unknown; known here: metrics"),
+        ("[metrics\n", "m.toml: not TOML: "),
+        ("metrics = 3", "m.toml: metrics: missing"),
+        ("[metrics]\ntheme = 3", "m.toml: metrics.theme: not a table"),
+        ("[metrics.Theme]", "m.toml: metrics.Theme: not a name"),
+        (THEME.replace("1.0", "0"), "m.toml: metrics.theme.epsilon: 0 is not positive"),
+        (THEME.replace("1.0", "nan"), "m.toml: metrics.theme.epsilon: nan is not finite"),
+        (THEME.replace("1.0", "inf"), "m.toml: metrics.theme.epsilon: inf is not finite"),
+        (THEME.replace("1.0", "true"), "m.toml: metrics.theme.epsilon: True is not a number"),
+        (THEME.replace("epsilon = 1.0", ""), "m.toml: metrics.theme.epsilon: missing"),
+        (THEME + "epsillon = 2", "m.toml: metrics.theme.epsillon: unknown; known here: "),
+        (THEME + "truth = 0.9", "m.toml: metrics.theme.truth: stands beside epsilon"),
+        (THEME + 'mechanism = "magic"', "m.toml: metrics.theme.mechanism: 'magic' is not one of randomized-response"),
+        (THEME + 'mechanism = "rappor"', "m.toml: metrics.theme.mechanism: rappor takes any string"),
+        (THEME + 'period = "hour"', "m.toml: metrics.theme.period: 'hour' is not one of day, week, once"),
+        (THEME + "candidates = []", "m.toml: metrics.theme.candidates: unknown"),
+        (THEME.replace('"dark"', '"light"'), "m.toml: metrics.theme.values: 'light' is listed twice"),
+        (THEME.replace('"dark"', "3"), "m.toml: metrics.theme.values: 3 is not a string"),
+        (THEME.replace('["light", "dark"]', "[]"), "m.toml: metrics.theme.values: missing"),
+        (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
+        (THEME.replace('"choice"', '"chioce"'), "m.toml: metrics.theme.type: 'chioce' is not one of boolean"),
+        (MOBILE.replace("0.75", "0.5"), "m.toml: metrics.mobile.truth: 0.5 tells nothing"),
+        (MOBILE.replace("0.75", "1.5"), "m.toml: metrics.mobile.truth: 1.5 is not a probability"),
+        (BROWSER.replace("q = 0.75", ""), "m.toml: metrics.browser.q: missing; f, p and q go together"),
+        (BROWSER.replace("q = 0.75", "q = 0.25"), "m.toml: metrics.browser.q: equals p"),
+        (BROWSER + "epsilon = 1.0", "m.toml: metrics.browser.epsilon: stands beside f, p and q"),
+        (BROWSER + "bits = 12.5", "m.toml: metrics.browser.bits: 12.5 is not a whole number"),
+        (BROWSER + "bits = 5000", "m.toml: metrics.browser.bits: 5000 is out of range"),
+        ('[metrics.s]\ntype = "string"', "m.toml: metrics.s.epsilon: missing; give epsilon, or f, p and q"),
+    ],
+)
+def test_mistakes_are_named_with_file_metric_and_key(text: str, complaint: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        parse_metrics(text, "m.toml")
+    assert str(caught.value).startswith(complaint)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"nowhere\.toml: cannot be read: No such file"):
+        load_metrics(tmp_path / "nowhere.toml")
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
+    with pytest.raises(ParameterError, match=r"latin\.toml: cannot be read: not UTF-8"):
+        load_metrics(tmp_path / "latin.toml")
+    (tmp_path / "good.toml").write_text(THEME, encoding="utf-8")
+    assert load_metrics(tmp_path / "good.toml") == parse_metrics(THEME)
