@@ -1,0 +1,94 @@
+"""RAPPOR decoding: right on average, honest about error, and aware of strings that are not in the list."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dither_server.decoders.rappor import design, regress
+from dither_server.tally import Tally
+from dither_shared import Rappor
+
+MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=64, hashes=2, cohorts=8)
+CANDIDATES = tuple(f"candidate {number}" for number in range(60))
+
+
+def zipf(size: int) -> NDArray[np.float64]:
+    frequency = np.arange(1, size + 1) ** -1.2
+    return np.asarray(frequency / frequency.sum())
+
+
+def expected(mechanism: Rappor, strings: tuple[str, ...], frequency: NDArray[np.float64], reports: int) -> Tally:
+    """Return the mean tally: what infinitely many people would give, scaled down."""
+    share = (design(mechanism, strings) @ frequency).reshape(mechanism.cohorts, mechanism.cells)
+    a, b = float(mechanism.a), float(mechanism.b)
+    each = reports // mechanism.cohorts
+    counts = np.rint((b + (a - b) * share) * each).astype(np.int64)
+    return Tally(np.full(mechanism.cohorts, each), counts)
+
+
+def sampled(rng: np.random.Generator, frequency: NDArray[np.float64], reports: int) -> tuple[NDArray[np.int64], Tally]:
+    """Return the true counts of one report each and their tally, by its exact law."""
+    users = rng.multinomial(reports, frequency)
+    cohorts = np.array([rng.multinomial(count, np.full(MECHANISM.cohorts, 1 / MECHANISM.cohorts)) for count in users])
+    marks = design(MECHANISM, CANDIDATES).toarray().reshape(MECHANISM.cohorts, MECHANISM.cells, -1)
+    marked = np.einsum("cjv,vc->cj", marks, cohorts).astype(np.int64)
+    sizes = cohorts.sum(axis=0)
+    counts = rng.binomial(marked, float(MECHANISM.a)) + rng.binomial(sizes[:, None] - marked, float(MECHANISM.b))
+    return users, Tally(sizes, counts)
+
+
+def test_the_mean_tally_gives_the_frequencies_back() -> None:
+    frequency = zipf(60)
+    fit = regress(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, frequency, 8 * 10**12))
+    assert fit.frequency == pytest.approx(frequency, abs=1e-9)
+    assert fit.non_negative == pytest.approx(frequency, abs=1e-4)
+
+
+def test_errors_are_as_large_as_they_say() -> None:
+    """50 surveys of 60 strings: the squared standardised errors average to 1 within 4.9 of their standard deviations.
+
+    The 3,000 of them are nearly normal and, within a survey, weakly dependent; counting only half as independent,
+    their mean strays by 4.9·sqrt(2/1500) = 0.18 with probability below 1e-6. They are taken against the population.
+    """
+    rng = np.random.default_rng(7)
+    squares = []
+    for _ in range(50):
+        _, tally = sampled(rng, zipf(60), 20_000)
+        fit = regress(MECHANISM, CANDIDATES, tally)
+        squares.append(((fit.frequency - zipf(60)) / fit.standard_error) ** 2)
+    assert abs(np.mean(squares) - 1) < 0.18
+
+
+def test_strings_that_are_not_candidates_do_not_pass_for_some_that_are() -> None:
+    """Half of the people hold strings that are not listed: the listed ones keep their shares."""
+    unknown = tuple(f"unlisted {number}" for number in range(2000))
+    frequency = np.concatenate([zipf(60) / 2, np.full(2000, 0.5 / 2000)])
+    fit = regress(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES + unknown, frequency, 8 * 10**9))
+    assert fit.frequency == pytest.approx(zipf(60) / 2, abs=0.01)
+    assert fit.non_negative.sum() == pytest.approx(0.5, abs=0.05)
+
+
+def test_empty_cohorts_have_no_say() -> None:
+    full = expected(MECHANISM, CANDIDATES, zipf(60), 8 * 10**12)
+    full.reports[3] = 0
+    full.counts[3] = 0
+    fit = regress(MECHANISM, CANDIDATES, full)
+    assert fit.frequency == pytest.approx(zipf(60), abs=1e-9)
+
+
+def test_more_candidates_than_cells_still_find_the_common_ones() -> None:
+    many = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
+    fit = regress(MECHANISM, many, expected(MECHANISM, CANDIDATES, zipf(60), 8 * 10**6))
+    assert fit.frequency[:3] == pytest.approx(zipf(60)[:3], rel=0.1)
+    assert (fit.standard_error > 0).all()
+    assert np.isfinite(fit.frequency).all()
+    decoys = np.abs(fit.frequency[60:])
+    assert decoys.max() < 0.05
+
+
+def test_one_report_is_enough_not_to_fail() -> None:
+    tally = Tally.zero(MECHANISM)
+    tally.reports[2] = 1
+    fit = regress(MECHANISM, CANDIDATES, tally)
+    assert np.isfinite(fit.frequency).all()
+    assert np.isfinite(fit.standard_error).all()
