@@ -1,0 +1,139 @@
+"""Sweeps over mechanisms and ε: repeated trials, their mean with its standard error, and the theory beside it."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from dither_server.estimate import estimate
+from dither_shared import Mechanism
+
+from .populations import Population
+from .samplers import expected_tally
+from .trials import Outcome, Setting, run_trial
+
+__all__ = ["Plan", "Row", "Run", "Task", "predicted_mse", "run_here", "sweep"]
+
+Task = tuple[Setting, np.random.SeedSequence]
+Run = Callable[[Sequence[Task]], Iterable[Outcome]]
+"""Runs tasks and returns their outcomes in the order given; where and in which order it runs them is its affair."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to sweep over: every family at every ε, ``repeats`` trials each."""
+
+    families: tuple[type[Mechanism], ...]
+    epsilons: tuple[float, ...]
+    population: Population
+    distribution: str
+    repeats: int = 20
+    seed: int = 0
+    confidence: float = 0.95
+    device: bool = False
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return what is tried, family by family; raises ParameterError for an ε that a family cannot have."""
+        size = len(self.population.labels)
+        mechanisms = (
+            family.calibrate(None if family.open_domain else size, epsilon)
+            for family in self.families
+            for epsilon in self.epsilons
+        )
+        return tuple(Setting(each, self.population, self.confidence, self.device) for each in mechanisms)
+
+    def tasks(self) -> list[Task]:
+        """Return every trial with its seed, which depends on the plan's seed and on the trial's place in the plan."""
+        settings = self.settings()
+        seeds = np.random.SeedSequence(self.seed).spawn(len(settings))
+        return [
+            (setting, seed) for setting, root in zip(settings, seeds, strict=True) for seed in root.spawn(self.repeats)
+        ]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The result of one mechanism at one ε. A ``_se`` is the standard error of the mean over repeats.
+
+    Errors are those of a frequency (a share between 0 and 1): ``mse`` the squared error averaged over values,
+    ``max_error`` the largest absolute one, ``coverage`` the share of values whose interval holds the truth.
+    """
+
+    mechanism: str
+    epsilon: float
+    size: int
+    users: int
+    distribution: str
+    mse: float
+    mse_se: float | None
+    mse_theory: float
+    max_error: float
+    max_error_se: float | None
+    coverage: float
+    coverage_se: float | None
+    confidence: float
+    repeats: int
+    seed: int
+    device: bool
+
+
+def run_here(tasks: Sequence[Task]) -> Iterator[Outcome]:
+    """Run tasks one after the other, in this process."""
+    return (run_trial(setting, seed) for setting, seed in tasks)
+
+
+def sweep(plan: Plan, run: Run = run_here) -> list[Row]:
+    """Return a row for each family and ε of ``plan``, in that order; the numbers do not depend on ``run``."""
+    tasks = plan.tasks()
+    outcomes = iter(run(tasks))
+    epsilons = plan.epsilons * len(plan.families)
+    return [
+        _row(plan, setting, epsilon, list(islice(outcomes, plan.repeats)))
+        for (setting, _), epsilon in zip(tasks[:: plan.repeats], epsilons, strict=True)
+    ]
+
+
+def predicted_mse(mechanism: Mechanism, population: Population) -> float:
+    """Return the squared error that theory expects, averaged over values.
+
+    In a closed domain the mean over v of Var(f_v)/n, exact for these users (Wang et al. 2017, equation 2). In an open
+    one, which is decoded by regression, the mean squared standard error that the regression states on the tally
+    expected of these users: that of weighted least squares, to first order.
+    """
+    if mechanism.open_domain:
+        ideal = estimate(mechanism, population.labels, expected_tally(mechanism, population))
+        return float(np.mean(ideal.standard_error**2))
+    return float(np.mean([mechanism.variance(share) for share in population.shares])) / population.users
+
+
+def _row(plan: Plan, setting: Setting, epsilon: float, outcomes: Sequence[Outcome]) -> Row:
+    mse, mse_se = _mean([outcome.mse for outcome in outcomes])
+    max_error, max_error_se = _mean([outcome.max_error for outcome in outcomes])
+    coverage, coverage_se = _mean([outcome.coverage for outcome in outcomes])
+    return Row(
+        mechanism=setting.mechanism.name,
+        epsilon=epsilon,
+        size=len(plan.population.labels),
+        users=plan.population.users,
+        distribution=plan.distribution,
+        mse=mse,
+        mse_se=mse_se,
+        mse_theory=predicted_mse(setting.mechanism, plan.population),
+        max_error=max_error,
+        max_error_se=max_error_se,
+        coverage=coverage,
+        coverage_se=coverage_se,
+        confidence=plan.confidence,
+        repeats=plan.repeats,
+        seed=plan.seed,
+        device=plan.device,
+    )
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float | None]:
+    """Return the mean and its standard error, which one value alone does not have."""
+    if len(values) == 1:
+        return values[0], None
+    return float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values))

@@ -1,0 +1,93 @@
+"""What the commands of ``dither-sim`` read alike from the command line."""
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from dither_shared import ParameterError
+
+from .plots import FORMATS
+from .populations import MAX_USERS
+
+__all__ = ["Commands", "epsilons_of", "input_options", "new_file", "seed_option", "users_of"]
+
+_GRID = "0.25:4:10"
+
+
+class Commands(click.Group):
+    """A group whose commands end with status 2 and one line, not a traceback, on a parameter that cannot be."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command asked for."""
+        try:
+            return super().invoke(ctx)
+        except ParameterError as error:
+            raise click.UsageError(str(error), ctx) from None
+
+
+def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """Read a number of users, also as 1e9 or 10^9: an option's callback."""
+    if text is None:
+        return None
+    power = re.fullmatch(r"(\d{1,4})(?:\^|\*\*)(\d{1,2})", text)
+    try:
+        number = float(power[1]) ** int(power[2]) if power else float(text)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not 1 <= number <= MAX_USERS or number != int(number):
+        problem = f"{text!r} is not a whole number from 1 to {MAX_USERS:.0e}, such as 10000 or 1e9"
+        raise click.BadParameter(problem, param=parameter)
+    return int(number)
+
+
+def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
+    """Read a list of ε, or LOW:HIGH:COUNT for that many, equally far apart on a log scale: an option's callback."""
+    try:
+        epsilons = _list_or_grid(text)
+    except ValueError:
+        epsilons = ()
+    if not epsilons or not all(0 < epsilon < math.inf for epsilon in epsilons):
+        problem = f"{text!r} is not a list of positive numbers such as 0.5,1,2, nor LOW:HIGH:COUNT, nor grid"
+        raise click.BadParameter(problem, param=parameter)
+    return epsilons
+
+
+def _list_or_grid(text: str) -> tuple[float, ...]:
+    if text != "grid" and ":" not in text:
+        return tuple(dict.fromkeys(float(part) for part in text.split(",")))
+    low, high, count = _GRID.split(":") if text == "grid" else text.split(":")
+    if not 0 < float(low) < float(high) < math.inf or not 2 <= int(count) <= 1000:
+        return ()
+    return tuple(float(f"{epsilon:.4g}") for epsilon in np.geomspace(float(low), float(high), int(count)))
+
+
+def new_file(_: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Check, before anything is computed, that a file of that name can be written: an option's callback."""
+    if path is None:
+        return None
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"{path.parent} is not a folder", param=parameter)
+    wanted = FORMATS if parameter.name == "plot" else (".csv", ".json")
+    if path.suffix not in wanted:
+        raise click.BadParameter(f"{str(path)!r} must end in {' or '.join(wanted)}", param=parameter)
+    return path
+
+
+def seed_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--seed``."""
+    kind = click.IntRange(min=0)
+    return click.option("--seed", type=kind, default=0, show_default=True, help="Same seed, same numbers.")(command)
+
+
+def input_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--input`` and ``--column``."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    column = click.option("--column", metavar="NAME", help="The column of --input that holds the answers.")
+    return click.option("--input", "source", type=path, help="A CSV file, plain or gzipped; one row a user.")(
+        column(command)
+    )

@@ -1,0 +1,156 @@
+"""Pictures, in the colours of Okabe and Ito (2008), which the colour-blind tell apart; lines carry their own names."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from dither_shared import ParameterError
+
+from .experiments import Row
+from .files import write_bytes
+from .populations import Floats
+
+__all__ = ["FORMATS", "Shares", "error_plot", "save", "shares_plot"]
+
+FORMATS = (".png", ".svg", ".pdf")
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_MARKERS = "os^Dv<>"
+_GREY = "#666666"
+_BAR = "#C9C9C9"
+_FONT = 11.5
+"""Points, on a figure 5.8 inches wide: still 11 pixels high where the picture is shown 400 pixels wide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """True shares beside estimated ones, an entry a label in every column."""
+
+    labels: tuple[str, ...]
+    truth: Floats
+    estimate: Floats
+    low: Floats
+    high: Floats
+
+
+def error_plot(rows: Sequence[Row]) -> Figure:
+    """Return the mean squared error against ε, both on logarithmic axes: measured points, theory dashed."""
+    figure, axes = _canvas(4.2)
+    figure.subplots_adjust(left=0.14, right=0.78, top=0.86, bottom=0.14)
+    ends = []
+    families = groupby(sorted(rows, key=lambda row: (row.mechanism, row.epsilon)), key=lambda row: row.mechanism)
+    for number, (name, group) in enumerate(families):
+        ends.append((name, _error_line(axes, list(group), number), _COLOURS[number % len(_COLOURS)]))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    _plain_epsilons(axes, sorted({row.epsilon for row in rows}))
+    axes.set_xlabel("ε of one report")
+    axes.set_title(_error_title(rows[0]), loc="left", fontsize=_FONT)
+    axes.set_ylabel("mean squared error of a share")
+    axes.grid(visible=True, which="major", color="#E5E5E5", linewidth=0.8)
+    _name_lines(figure, axes, ends)
+    return figure
+
+
+def shares_plot(shares: Shares, title: str, confidence: float = 0.95) -> Figure:
+    """Return true shares as bars and estimates as points with their intervals, a row a label, the first on top."""
+    count = len(shares.labels)
+    figure, axes = _canvas(1.35 + 0.31 * count)
+    height = figure.get_figheight()
+    figure.subplots_adjust(left=0.36, right=0.95, top=1 - 0.72 / height, bottom=0.55 / height)
+    rows = np.arange(count)
+    percent = 100 * np.array([shares.truth, shares.estimate, shares.low, shares.high])
+    axes.barh(rows, percent[0], height=0.72, color=_BAR, zorder=1)
+    axes.hlines(rows, percent[2], percent[3], color=_COLOURS[0], linewidth=2.2, zorder=2)
+    axes.plot(percent[1], rows, "o", color=_COLOURS[0], markersize=6, markeredgecolor="white", zorder=3)
+    axes.axvline(0, color=_GREY, linewidth=0.8)
+    axes.set_yticks(rows, [_shortened(label) for label in shares.labels])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.set_xlabel("% of all users")
+    figure.text(0.03, 1 - 0.24 / height, title, fontsize=_FONT + 0.5, va="center", weight="bold")
+    second = 1 - 0.5 / height
+    figure.text(0.03, second, "bars: the truth", fontsize=_FONT - 0.5, va="center", color=_GREY)
+    legend = f"points: the estimate, {confidence:.0%} interval"
+    figure.text(0.36, second, legend, fontsize=_FONT - 0.5, va="center", color=_COLOURS[0])
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture, whole, in the format that its name asks for; raises ParameterError if it cannot be."""
+    if path.suffix not in FORMATS:
+        raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix[1:], dpi=200)
+    write_bytes(path, picture.getvalue())
+
+
+def _canvas(height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(5.8, height))
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    axes.tick_params(labelsize=_FONT)
+    axes.xaxis.label.set_fontsize(_FONT)
+    axes.yaxis.label.set_fontsize(_FONT)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return figure, axes
+
+
+def _error_line(axes: Axes, rows: list[Row], number: int) -> float:
+    """Draw one family and return the height at which its line ends."""
+    colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+    epsilons = [row.epsilon for row in rows]
+    axes.plot(epsilons, [row.mse_theory for row in rows], "--", color=colour, linewidth=1.4, zorder=2)
+    axes.errorbar(
+        epsilons,
+        [row.mse for row in rows],
+        yerr=[row.mse_se or 0.0 for row in rows],
+        fmt=marker,
+        color=colour,
+        markersize=6,
+        markeredgecolor="white",
+        capsize=3,
+        zorder=3,
+    )
+    return rows[-1].mse_theory
+
+
+def _error_title(row: Row) -> str:
+    return (
+        f"{row.users:,} users, {row.size:,} values ({row.distribution})\n"
+        f"points: mean of {row.repeats} ± standard error; dashed: theory"
+    )
+
+
+def _plain_epsilons(axes: Axes, epsilons: list[float]) -> None:
+    """Write ε as people write it: those that were tried, or, where these are many, the powers of two among them."""
+    doubled = [2.0**power for power in range(-20, 6) if epsilons[0] <= 2.0**power <= epsilons[-1]]
+    axes.set_xticks(epsilons if len(epsilons) <= 6 else doubled)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda epsilon, _: f"{epsilon:.3g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", which="minor", bottom=False)
+
+
+def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, str]]) -> None:
+    """Write each name beside the end of its line, moved apart where lines end together."""
+    figure.canvas.draw()
+    gap, last = 2.6 * _FONT / 72 * figure.dpi, -np.inf
+    for name, end, colour in sorted(ends, key=lambda entry: entry[1]):
+        height = max(axes.transData.transform((1.0, end))[1], last + gap)
+        last = height
+        at = axes.transAxes.inverted().transform((0.0, height))[1]
+        text = name.replace("-", "\n", 1)
+        axes.text(1.03, at, text, color=colour, transform=axes.transAxes, va="center", fontsize=_FONT, linespacing=0.95)
+
+
+def _shortened(label: str, width: int = 24) -> str:
+    return label if len(label) <= width else label[: width - 1] + "…"
