@@ -82,9 +82,7 @@ def _find(path: Path, header: list[str], columns: tuple[str, ...]) -> list[int]:
     names = [name.strip() for name in header]
     for column in columns:
         if column not in names:
-            raise ParameterError(
-                "column", f"{column!r} is not in {path}, whose columns are {', '.join(names) or 'none'}"
-            )
+            raise ParameterError("column", f"{column!r} is not in {path}; its columns: {', '.join(names) or 'none'}")
     return [names.index(column) for column in columns]
 
 

@@ -118,7 +118,8 @@ def _error_line(axes: Axes, rows: list[Row], number: int) -> float:
         color=colour,
         markersize=6,
         markeredgecolor="white",
-        capsize=3,
+        markeredgewidth=0.7,
+        elinewidth=1.8,
         zorder=3,
     )
     return rows[-1].mse_theory

@@ -1,0 +1,82 @@
+"""The exact law of a tally, by enumeration, written independently of the samplers; and a chi-square test against it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import product
+
+import numpy as np
+from scipy import stats
+
+from dither_server.tally import Tally
+from dither_shared import Mechanism, Shape
+from dither_simulations.populations import Population, items_of
+
+Cells = tuple[int, ...]
+"""A tally as one tuple: reports per cohort, then counts row by row."""
+
+ERROR_PROBABILITY = 1e-7
+"""How often, over the choice of its seed, a chi-square test here fails although the law is right."""
+
+_LEAST_EXPECTED = 20.0
+"""Outcomes expected less often are pooled, so that the chi-square law holds far into its tail."""
+
+
+def flat(tally: Tally) -> Cells:
+    return (*tally.reports.tolist(), *tally.counts.reshape(-1).tolist())
+
+
+def law_of_one(mechanism: Mechanism, item: int | bytes) -> dict[Cells, float]:
+    """The tally of a single user: each cohort alike, and within it what the mechanism's docstring says of a report."""
+    law: dict[Cells, float] = {}
+    cohorts, cells = mechanism.cohorts, mechanism.cells
+    for cohort in range(cohorts):
+        marked = mechanism.marked(item, cohort)
+        for row, probability in _rows(mechanism, marked):
+            counts = [0] * (cohorts * cells)
+            counts[cohort * cells : (cohort + 1) * cells] = row
+            law[(*(int(c == cohort) for c in range(cohorts)), *counts)] = probability / cohorts
+    return law
+
+
+def law_of_all(mechanism: Mechanism, population: Population) -> dict[Cells, float]:
+    """The tally of independent users: the convolution of their laws."""
+    items = items_of(mechanism, population.labels)
+    law: dict[Cells, float] = {(0,) * (mechanism.cohorts * (1 + mechanism.cells)): 1.0}
+    for item, count in zip(items, population.counts.tolist(), strict=True):
+        one = law_of_one(mechanism, item)
+        for _ in range(count):
+            law = _convolved(law, one)
+    return law
+
+
+def assert_follows(draws: Iterable[Tally], law: Mapping[Cells, float]) -> None:
+    """Chi-square of the draws against the law; fails with ``ERROR_PROBABILITY`` if the law is right."""
+    seen = Counter(map(flat, draws))
+    assert seen.keys() <= law.keys(), "a tally that cannot be"
+    total = seen.total()
+    expected = np.array([total * law[cells] for cells in law])
+    observed = np.array([seen[cells] for cells in law], dtype=float)
+    rare = expected < _LEAST_EXPECTED
+    if rare.any():
+        expected = np.append(expected[~rare], expected[rare].sum())
+        observed = np.append(observed[~rare], observed[rare].sum())
+    assert len(expected) > 3, "the test would tell nothing"
+    statistic = float((np.square(observed - expected) / expected).sum())
+    assert stats.chi2.sf(statistic, len(expected) - 1) > ERROR_PROBABILITY
+
+
+def _rows(mechanism: Mechanism, marked: tuple[int, ...]) -> Iterable[tuple[Cells, float]]:
+    cells = mechanism.cells
+    chance = [float(mechanism.a if cell in marked else mechanism.b) for cell in range(cells)]
+    if mechanism.shape is Shape.SYMBOL:
+        return ((tuple(int(cell == symbol) for cell in range(cells)), chance[symbol]) for symbol in range(cells))
+    rows = product((0, 1), repeat=cells)
+    return ((row, float(np.prod([c if bit else 1 - c for bit, c in zip(row, chance, strict=True)]))) for row in rows)
+
+
+def _convolved(one: Mapping[Cells, float], other: Mapping[Cells, float]) -> dict[Cells, float]:
+    law: dict[Cells, float] = {}
+    for (a, p), (b, q) in product(one.items(), other.items()):
+        cells = tuple(x + y for x, y in zip(a, b, strict=True))
+        law[cells] = law.get(cells, 0.0) + p * q
+    return law

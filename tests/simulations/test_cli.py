@@ -1,0 +1,117 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_simulations.cli import main
+
+PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE)
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["error", *map(str, arguments)])
+
+
+def test_the_table_has_a_line_for_every_mechanism_and_epsilon() -> None:
+    result = run("--epsilon", "0.5,2", "-n", "1e9", "-k", "16", "--repeats", "3")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["mechanism", "ε", "MSE", "theory", "ratio", "max", "error", "coverage"]
+    assert [line.split()[:2] for line in lines[2:]] == [
+        [name, epsilon] for name in ("randomized-response", "symmetric-unary") for epsilon in ("0.5", "2")
+    ]
+    assert result.stderr == ""  # no progress bar where there is no terminal
+
+
+def test_the_same_seed_prints_the_same_table() -> None:
+    small = ("--epsilon", "1", "-k", "8", "--repeats", "2")
+    assert run(*small, "--seed", "3").stdout == run(*small, "--seed", "3").stdout
+    assert run(*small, "--seed", "3").stdout != run(*small, "--seed", "4").stdout
+
+
+def test_devices_can_be_run_one_by_one() -> None:
+    result = run("--device", "--epsilon", "1", "-n", "200", "-k", "4", "--repeats", "2", "--mechanism", "rappor")
+    assert result.exit_code == 0, result.output
+    assert "rappor" in result.stdout
+
+
+@pytest.mark.parametrize("distribution", ["uniform", "zipf", "geometric"])
+def test_results_are_written_as_csv_and_json_alike(tmp_path: Path, distribution: str) -> None:
+    arguments = ("--epsilon", "1,2", "-k", "8", "--repeats", "2", "--distribution", distribution)
+    for name in ("rows.csv", "rows.json"):
+        assert run(*arguments, "--out", tmp_path / name).exit_code == 0
+    from_json = json.loads((tmp_path / "rows.json").read_text())
+    with (tmp_path / "rows.csv").open(newline="") as stream:
+        from_csv = list(csv.DictReader(stream))
+    assert [{key: str(value) for key, value in row.items()} for row in from_json] == from_csv
+    assert {row["distribution"] for row in from_json} == {distribution}
+    assert {path.name for path in tmp_path.iterdir()} == {"rows.csv", "rows.json"}  # no temporary file is left
+
+
+@pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_a_picture_is_drawn(tmp_path: Path, suffix: str, magic: bytes) -> None:
+    path = tmp_path / f"error.{suffix}"
+    assert run("--epsilon", "1,2", "-k", "8", "--repeats", "2", "--plot", path).exit_code == 0
+    assert path.read_bytes().startswith(magic)
+
+
+def test_the_users_of_a_column_are_its_rows_unless_told_otherwise(people: Path, tmp_path: Path) -> None:
+    out = tmp_path / "rows.json"
+    common = ("--input", people, "--column", "job", "--epsilon", "1", "--repeats", "1", "--out", out)
+    assert run(*common).exit_code == 0
+    assert [(row["users"], row["size"]) for row in json.loads(out.read_text())] == [(100, 3)] * 2
+    assert run(*common, "-n", "10^6", "-k", "2").exit_code == 0
+    assert [(row["users"], row["size"]) for row in json.loads(out.read_text())] == [(1_000_000, 2)] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--epsilon", "0"), "--epsilon"),
+        (("--epsilon", "1,nan"), "--epsilon"),
+        (("--epsilon", "inf"), "--epsilon"),
+        (("--epsilon", "4:1:5"), "--epsilon"),
+        (("--epsilon", "1:4:1"), "--epsilon"),
+        (("--epsilon", "1:4"), "--epsilon"),
+        (("--epsilon", "26"), "epsilon: 26"),
+        (("-n", "0"), "--users"),
+        (("-n", "1.5"), "--users"),
+        (("-n", "1e16"), "--users"),
+        (("-n", "many"), "--users"),
+        (("-k", "1"), "--size"),
+        (("--mechanism", "laplace"), "--mechanism"),
+        (("--repeats", "0"), "--repeats"),
+        (("--seed", "-1"), "--seed"),
+        (("--distribution", "csv"), "--input"),
+        (("--ratio", "0"), "--ratio"),
+        (("--zipf-s", "nan"), "distribution"),
+        (("--out", "rows.txt"), "--out"),
+        (("--plot", "error.gif"), "--plot"),
+        (("--out", "no-such-folder/rows.csv"), "--out"),
+        (("--input", "nowhere.csv", "--column", "job"), "nowhere.csv"),
+    ],
+)
+def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert named in result.stderr.splitlines()[-1]
+    assert "Traceback" not in result.output
+
+
+def test_a_column_must_be_named_and_be_there(people: Path) -> None:
+    missing = run("--input", people)
+    assert missing.exit_code == 2
+    assert "--column" in missing.stderr
+    unknown = run("--input", people, "--column", "wage")
+    assert unknown.exit_code == 2
+    assert "'wage'" in unknown.stderr
+    assert "job, age" in unknown.stderr
