@@ -1,0 +1,108 @@
+"""What an analyst is told: a tally's estimate as the JSON of the API, and as CSV."""
+
+import csv
+import io
+import math
+from datetime import date
+from typing import TypedDict
+
+from dither_shared import Metric, ParameterError
+
+from .estimate import Verdict, estimate
+from .tally import Tally
+
+__all__ = ["Answer", "Row", "answer", "as_csv", "inert"]
+
+
+class Row(TypedDict):
+    """One value's estimate; a number that is not defined is None."""
+
+    value: str
+    frequency: float | None
+    standard_error: float | None
+    low: float | None
+    high: float | None
+    consistent: float | None
+    verdict: Verdict
+
+
+class Answer(TypedDict):
+    """One metric version's estimates; the days are ISO dates, None if there are no reports."""
+
+    metric: str
+    version: str
+    mechanism: str
+    epsilon: float
+    reports: int
+    since: str | None
+    until: str | None
+    confidence: float
+    values: list[Row]
+
+
+def answer(
+    metric: Metric,
+    tally: Tally,
+    days: tuple[date | None, date | None] = (None, None),
+    confidence: float = 0.95,
+    candidates: tuple[str, ...] | None = None,
+) -> Answer:
+    """Return the estimates of a tally, whose reports were received from ``days[0]`` to ``days[1]``.
+
+    ``candidates`` are the strings to decode a metric of any string against, instead of the definition's own.
+    Raises ParameterError if there are none, or if the metric lists its answers and ``candidates`` are given.
+    """
+    if candidates is not None and metric.domain is not None:
+        raise ParameterError("candidates", f"{metric.name} lists its answers; candidates are for metrics of any string")
+    labels = metric.labels if candidates is None else candidates
+    if not labels:
+        raise ParameterError(
+            "candidates", f"{metric.name} takes any string and lists none to look for; give candidates"
+        )
+    result = estimate(metric.mechanism, labels, tally, confidence)
+    columns = (result.frequency, result.standard_error, result.low, result.high, result.consistent)
+    numbers = zip(*([_finite(float(number)) for number in column] for column in columns), strict=True)
+    since, until = (None if day is None else day.isoformat() for day in days)
+    return Answer(
+        metric=metric.name,
+        version=metric.version,
+        mechanism=metric.mechanism.name,
+        epsilon=metric.mechanism.epsilon,
+        reports=result.reports,
+        since=since,
+        until=until,
+        confidence=confidence,
+        values=[
+            Row(
+                value=label,
+                frequency=frequency,
+                standard_error=error,
+                low=low,
+                high=high,
+                consistent=consistent,
+                verdict=verdict,
+            )
+            for label, (frequency, error, low, high, consistent), verdict in zip(
+                labels, numbers, result.verdicts, strict=True
+            )
+        ],
+    )
+
+
+def as_csv(told: Answer) -> str:
+    """Return the values of an answer as CSV with a header line (RFC 4180); what is not defined is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(Row.__annotations__))
+    writer.writeheader()
+    for row in told["values"]:
+        writer.writerow({**row, "value": inert(row["value"])})
+    return text.getvalue()
+
+
+def inert(label: str) -> str:
+    """Return a label that no spreadsheet takes for a formula: one that looks like it gets an apostrophe in front."""
+    return f"'{label}" if label.startswith(("=", "+", "-", "@", "\t", "\r")) else label
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,60 @@
+"""A collector: metrics, database, committer and ingest, put together and taken apart in order."""
+
+from datetime import date
+from types import TracebackType
+from typing import Self
+
+from dither_shared import Metric
+
+from .answers import Answer, answer
+from .committer import Committer
+from .config import Config
+from .ingest import Ingest
+from .store import Store
+
+__all__ = ["Collector", "told"]
+
+
+class Collector:
+    """What runs behind the routes. Raises ParameterError or StoreError if the configuration cannot be used."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.metrics: dict[str, Metric] = config.load()
+        self.store = Store(config.db, lock_wait=config.lock_wait)
+        self.store.register(self.metrics.values())
+        self.store.close()  # a server may fork now; connections open again on demand
+        self.committer = Committer(self.store, config.today, config.queue_limit, config.group_limit)
+        self.ingest = Ingest(
+            self.metrics, self.committer, config.body_limit, config.rows_limit, answer_wait=config.answer_wait
+        )
+
+    def close(self) -> None:
+        """Commit what was accepted and let go of the database."""
+        self.committer.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def told(
+    store: Store,
+    metric: Metric,
+    since: date | None = None,
+    until: date | None = None,
+    confidence: float = 0.95,
+    candidates: tuple[str, ...] | None = None,
+) -> Answer:
+    """Return the estimates of a metric version from the database, over the days ``since`` to ``until``, both included.
+
+    A day that is not given is the first or the last with reports. Raises what ``answer`` and the store raise.
+    """
+    tally = store.tally(metric, since, until)
+    first, last = store.days(metric) or (None, None)
+    return answer(metric, tally, (since or first, until or last), confidence, candidates)

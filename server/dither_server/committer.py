@@ -1,0 +1,115 @@
+"""One thread that commits whatever is waiting, at once, and lets each request answer after its commit.
+
+While one transaction is being made durable the next batches gather, so the group grows with the load and the cost of
+an fsync is shared; nothing ever waits for a clock.
+"""
+
+import logging
+import threading
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from datetime import date
+from typing import Protocol
+
+from dither_shared import DitherError
+
+from .store import StoreError, Upload
+
+__all__ = ["ClosedError", "Committer", "QueueFullError"]
+
+_log = logging.getLogger(__name__)
+
+_Waiting = tuple[Upload, Future[bool]]
+
+
+class QueueFullError(DitherError):
+    """As many batches are waiting as may wait; this one was not taken."""
+
+
+class ClosedError(DitherError):
+    """The committer takes no more batches; this one was not taken."""
+
+
+class _Commits(Protocol):
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]: ...
+
+
+class Committer:
+    """Takes uploads from many threads and commits them, in groups, from one.
+
+    The thread is started by the first upload, so that a server may fork after it has built its app.
+    """
+
+    def __init__(self, store: _Commits, today: Callable[[], date], queue_limit: int, group_limit: int) -> None:
+        self._store = store
+        self._today = today
+        self._queue_limit = queue_limit
+        self._group_limit = group_limit
+        self._waiting: deque[_Waiting] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def submit(self, upload: Upload) -> Future[bool]:
+        """Queue an upload. The future is what ``Store.commit`` tells of it, or its StoreError.
+
+        Raises QueueFullError or ClosedError, and then nothing was queued.
+        """
+        answer: Future[bool] = Future()
+        with self._changed:
+            if self._closed:
+                raise ClosedError("the collector is shutting down")
+            if len(self._waiting) >= self._queue_limit:
+                raise QueueFullError(f"{self._queue_limit} batches are waiting already")
+            self._waiting.append((upload, answer))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="dither-committer", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+        return answer
+
+    def close(self) -> None:
+        """Commit what was taken, take no more, and end the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        shard = uuid.uuid4().bytes  # chosen here, so that two processes forked from one do not share it
+        while group := self._next_group():
+            self._commit(group, shard)
+
+    def _next_group(self) -> list[_Waiting]:
+        """Return what is waiting, as soon as anything is; nothing once closed and empty."""
+        with self._changed:
+            while not self._waiting and not self._closed:
+                self._changed.wait()
+            return [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group_limit))]
+
+    def _commit(self, group: list[_Waiting], shard: bytes) -> None:
+        """Commit a group and answer every request in it, whatever happens."""
+        try:
+            counted = self._store.commit([upload for upload, _ in group], self._today(), shard)
+        except StoreError as error:
+            _log.warning("%d batches were not committed: %s", len(group), error)
+            _refuse(group, error)
+        except Exception as error:
+            if len(group) > 1:  # the others are counted without the one that fails
+                for one in group:
+                    self._commit([one], shard)
+            else:
+                _log.exception("a batch could not be counted")
+                _refuse(group, StoreError(f"the batch could not be counted ({type(error).__name__})"))
+        else:
+            for (_, answer), done in zip(group, counted, strict=True):
+                answer.set_result(done)
+
+
+def _refuse(group: list[_Waiting], error: StoreError) -> None:
+    for _, answer in group:
+        answer.set_exception(error)

@@ -1,0 +1,145 @@
+"""POST /v1/reports: from a request to the number of reports that are counted, or to a Problem.
+
+``Ingest.respond`` is the whole route. Flask calls it, and so does ``IngestLayer``, a few lines of WSGI in front of
+Flask, for this is the one path that every device walks and the framework would cost more than the work.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from concurrent.futures import TimeoutError as NotYet
+from dataclasses import dataclass
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from dither_shared import Batch, Metric, WireError
+
+from .committer import ClosedError, Committer, QueueFullError
+from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
+from .store import StoreError, Upload
+from .tally import Tally
+
+__all__ = ["PATH", "Ingest", "IngestLayer", "read_body"]
+
+PATH = "/v1/reports"
+
+_log = logging.getLogger(__name__)
+
+_SOON = 1
+_LATER = 10
+"""Seconds after which to come again: when the queue is full, and when the database fails."""
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """Takes batches of the current version of these metrics."""
+
+    metrics: Mapping[str, Metric]
+    committer: Committer
+    body_limit: int
+    rows_limit: int
+    answer_wait: float
+
+    def respond(self, environ: WSGIEnvironment) -> Answer:
+        """Return the answer to a request; it is 202 only after the reports are durably counted."""
+        try:
+            body = json.dumps({"accepted": self.receive(read_body(environ, self.body_limit))}).encode("ascii")
+        except Problem as problem:
+            return problem.answer()
+        except Exception:
+            _log.exception("a batch could not be received")
+            return Problem(Kind.INTERNAL, "the batch was not counted; the collector's log says why").answer()
+        return 202, [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS], body
+
+    def receive(self, body: bytes) -> int:
+        """Count the reports of a body and return how many they are.
+
+        Raises Problem, and then none of them is known to be counted.
+        """
+        try:
+            batch = Batch.decode(body)
+            upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
+            rows = self._rows(upload)
+        except WireError as error:
+            raise Problem(Kind.MALFORMED, str(error)) from None
+        self._count(upload)
+        return rows
+
+    def _metric(self, batch: Batch) -> Metric:
+        metric = self.metrics.get(batch.metric)
+        if metric is None:
+            raise Problem(Kind.UNKNOWN_METRIC, "metric: not one of this collector's; GET /v1/metrics lists them")
+        if metric.version != batch.version:
+            raise Problem(
+                Kind.VERSION_CONFLICT, f"version: {metric.version} is counted here; reports of two are never summed"
+            )
+        return metric
+
+    def _rows(self, upload: Upload) -> int:
+        """Return the number of rows; raise unless the committer will be able to count every one."""
+        mechanism = upload.metric.mechanism
+        if len(upload.rows) > self.rows_limit * mechanism.row_bytes:
+            raise Problem(Kind.TOO_LARGE, f"reports: more than {self.rows_limit} rows; send several batches")
+        return Tally.fold(mechanism, upload.rows).total
+
+    def _count(self, upload: Upload) -> None:
+        try:
+            counted = self.committer.submit(upload).result(self.answer_wait)
+        except QueueFullError:
+            raise Problem(Kind.OVERLOADED, "the queue is full; the batch was not taken", _SOON) from None
+        except (ClosedError, StoreError):
+            raise Problem(Kind.UNAVAILABLE, "the batch was not counted; send it again later", _LATER) from None
+        except NotYet:
+            raise Problem(Kind.UNAVAILABLE, "the commit takes too long; send the same batch again", _LATER) from None
+        if not counted:
+            raise Problem(Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id")
+
+
+class IngestLayer:
+    """WSGI in front of an app: answers POST /v1/reports itself and passes everything else on."""
+
+    def __init__(self, app: WSGIApplication, ingest: Ingest) -> None:
+        self.app = app
+        self.ingest = ingest
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        if environ["REQUEST_METHOD"] != "POST" or environ.get("PATH_INFO") != PATH:
+            return self.app(environ, start_response)
+        status, headers, body = self.ingest.respond(environ)
+        start_response(reason(status), headers)
+        return [body]
+
+
+def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
+    """Return a request's body of at most ``limit`` bytes, having read no more than that.
+
+    Raises Problem for any Content-Encoding, another media type, and a length that is missing or too large.
+    """
+    if environ.get("HTTP_CONTENT_ENCODING"):
+        raise Problem(Kind.MEDIA_TYPE, "Content-Encoding: none is taken; send the JSON as it is")
+    media_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
+    plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
+    if media_type.strip().lower() != "application/json" or not plain:
+        raise Problem(Kind.MEDIA_TYPE, "Content-Type: application/json is right")
+    length = _length(environ, limit)
+    if length > limit:
+        raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
+    body: bytes = environ["wsgi.input"].read(length if length >= 0 else limit + 1)
+    if len(body) > limit:
+        raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
+    if len(body) < length:
+        raise Problem(Kind.MALFORMED, "body: ends before its Content-Length")
+    return body
+
+
+def _length(environ: WSGIEnvironment, limit: int) -> int:
+    """Return the body's length, or -1 if the server knows where it ends without being told."""
+    text = environ.get("CONTENT_LENGTH", "")
+    if not text:
+        if environ.get("wsgi.input_terminated"):
+            return -1
+        raise Problem(Kind.LENGTH_REQUIRED, "Content-Length: missing")
+    if not (text.isascii() and text.isdigit()):
+        raise Problem(Kind.MALFORMED, "Content-Length: not a number")
+    # A number of thousands of digits is too large without being read.
+    return int(text) if len(text) <= len(str(limit)) + 20 else limit + 1

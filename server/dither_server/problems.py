@@ -1,0 +1,82 @@
+"""Error answers: RFC 9457 ``application/problem+json`` with stable types.
+
+A detail says what was wrong, where, and what would be right. It never repeats what the peer sent, for that may be a
+person's report.
+"""
+
+import json
+from enum import Enum
+from http import HTTPStatus
+
+from dither_shared import DitherError
+
+__all__ = ["MEDIA_TYPE", "SAFE_HEADERS", "Answer", "Kind", "Problem", "problem_body", "reason"]
+
+MEDIA_TYPE = "application/problem+json"
+
+SAFE_HEADERS = (
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+)
+"""Sent with every answer, good or bad."""
+
+Answer = tuple[int, list[tuple[str, str]], bytes]
+"""Status, headers and body of an answer."""
+
+
+class Kind(Enum):
+    """Every problem: its status, the end of its type ``urn:dither:problem:*``, and its title."""
+
+    MALFORMED = (400, "malformed", "The body is not a batch of reports")
+    PARAMETER = (400, "parameter", "A query parameter cannot be used")
+    NO_CANDIDATES = (400, "no-candidates", "The metric lists no candidate strings")
+    UNKNOWN_METRIC = (404, "unknown-metric", "No such metric")
+    UNKNOWN_VERSION = (404, "unknown-version", "No such version of the metric")
+    NOT_FOUND = (404, "not-found", "No such page")
+    METHOD_NOT_ALLOWED = (405, "method-not-allowed", "Not by this method")
+    VERSION_CONFLICT = (409, "version-conflict", "The metric has another version here")
+    BATCH_CONFLICT = (409, "batch-conflict", "The batch id belongs to another batch")
+    LENGTH_REQUIRED = (411, "length-required", "The body's length is missing")
+    TOO_LARGE = (413, "too-large", "The batch is too large")
+    MEDIA_TYPE = (415, "media-type", "The body is not plain application/json")
+    OVERLOADED = (503, "overloaded", "Too many batches are waiting")
+    UNAVAILABLE = (503, "unavailable", "The database cannot take reports now")
+    INTERNAL = (500, "internal", "The collector failed")
+
+    def __init__(self, status: int, slug: str, title: str) -> None:
+        self.status = status
+        self.slug = slug
+        self.title = title
+
+    @property
+    def urn(self) -> str:
+        """The problem's stable type."""
+        return f"urn:dither:problem:{self.slug}"
+
+
+class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
+    """An error that is answered as a problem. ``retry_after`` (seconds) says when to come again."""
+
+    def __init__(self, kind: Kind, detail: str, retry_after: int | None = None) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.retry_after = retry_after
+
+    def answer(self) -> Answer:
+        """Return the problem as status, headers and body."""
+        body = problem_body(self.kind.urn, self.kind.title, self.kind.status, self.detail)
+        headers = [("Content-Type", MEDIA_TYPE), ("Content-Length", str(len(body))), *SAFE_HEADERS]
+        if self.retry_after is not None:
+            headers.append(("Retry-After", str(self.retry_after)))
+        return self.kind.status, headers, body
+
+
+def problem_body(urn: str, title: str, status: int, detail: str) -> bytes:
+    """Return the JSON of a problem."""
+    return json.dumps({"type": urn, "title": title, "status": status, "detail": detail}).encode("ascii")
+
+
+def reason(status: int) -> str:
+    """Return a status with its phrase, as WSGI wants it."""
+    return f"{status} {HTTPStatus(status).phrase}"

@@ -1,0 +1,69 @@
+"""What may be asked of an estimate, read strictly: by the routes and by the command line."""
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Self
+
+from werkzeug.datastructures import MultiDict
+
+from dither_shared import ParameterError
+
+__all__ = ["Query", "confidence_of", "day_of"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """The parameters of an estimate: UTC days, both included, a confidence, and a version other than the current."""
+
+    since: date | None = None
+    until: date | None = None
+    confidence: float = 0.95
+    version: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.since and self.until and self.since > self.until:
+            raise ParameterError("since", "later than until")
+
+    @classmethod
+    def read(cls, arguments: MultiDict[str, str]) -> Self:
+        """Read a URL's arguments. Raises ParameterError, whose place is the argument's name."""
+        given: dict[str, str] = {}
+        for name, values in arguments.lists():
+            if name not in cls.__dataclass_fields__:
+                raise ParameterError(_shown(name), f"unknown; known here: {', '.join(cls.__dataclass_fields__)}")
+            if len(values) > 1:
+                raise ParameterError(name, "given twice")
+            given[name] = values[0]
+        return cls(
+            since=day_of(given["since"], "since") if "since" in given else None,
+            until=day_of(given["until"], "until") if "until" in given else None,
+            confidence=confidence_of(given["confidence"]) if "confidence" in given else 0.95,
+            version=given.get("version"),
+        )
+
+
+def day_of(text: str, place: str) -> date:
+    """Return the date that ``text`` writes as 2026-11-20; raise ParameterError at ``place`` otherwise."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != text:
+        raise ParameterError(place, "not a date; write it as 2026-11-20")
+    return day
+
+
+def confidence_of(text: str) -> float:
+    """Return a confidence strictly between 0 and 1; raise ParameterError otherwise."""
+    try:
+        confidence = float(text)
+    except ValueError:
+        confidence = 0.0
+    if not 0 < confidence < 1:  # NaN compares false
+        raise ParameterError("confidence", "not a number strictly between 0 and 1, such as 0.95")
+    return confidence
+
+
+def _shown(name: str) -> str:
+    """Return the name of an unknown argument so that it can be shown: short, and plain ASCII."""
+    return ascii(name[:32])

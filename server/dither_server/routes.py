@@ -1,0 +1,132 @@
+"""The HTTP routes: each reads its request, asks the collector, and writes the answer."""
+
+from typing import cast
+
+from flask import Blueprint, Response, current_app, jsonify, render_template, request
+
+from dither_shared import Metric, ParameterError
+from dither_shared.privacy import odds_sentence
+
+from .answers import as_csv
+from .collector import Collector, told
+from .ingest import PATH
+from .problems import Kind, Problem
+from .query import Query
+from .store import StoreError
+
+__all__ = ["EXTENSION", "routes"]
+
+EXTENSION = "dither"
+"""Where an app keeps its ``Collector``, in ``app.extensions``."""
+
+routes = Blueprint("dither", __name__)
+
+
+def _collector() -> Collector:
+    return cast("Collector", current_app.extensions[EXTENSION])
+
+
+def _metric(name: str) -> Metric:
+    metric = _collector().metrics.get(name)
+    if metric is None:
+        raise Problem(Kind.UNKNOWN_METRIC, "no metric of this name; GET /v1/metrics lists them")
+    return metric
+
+
+def _described(metric: Metric) -> dict[str, object]:
+    return {
+        "metric": metric.name,
+        "version": metric.version,
+        "description": metric.description,
+        "type": metric.kind,
+        "mechanism": metric.mechanism.name,
+        "epsilon": metric.mechanism.epsilon,
+        "epsilon_forever": metric.mechanism.forever_epsilon,
+        "odds": odds_sentence(metric.mechanism),
+        "period": metric.period,
+        "values": list(metric.labels),
+    }
+
+
+@routes.post(PATH)
+def post_reports() -> Response:
+    """Count a batch of reports."""
+    status, headers, body = _collector().ingest.respond(request.environ)
+    return Response(body, status, headers)
+
+
+@routes.get("/v1/metrics")
+def list_metrics() -> dict[str, object]:
+    """List the metrics."""
+    return {"metrics": [_described(metric) for metric in _collector().metrics.values()]}
+
+
+@routes.get("/v1/metrics/<name>")
+def show_metric(name: str) -> dict[str, object]:
+    """Show a metric, with every version of it that has been collected here."""
+    metric = _metric(name)
+    return _described(metric) | {"versions": sorted(_collector().store.versions(name))}
+
+
+@routes.get("/v1/metrics/<name>/estimate")
+def estimate_metric(name: str) -> Response:
+    """Estimate a metric's frequencies: JSON, or CSV where that is preferred."""
+    query = Query.read(request.args)
+    metric = _version(_metric(name), query.version)
+    if not metric.labels:
+        raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
+    estimates = told(_collector().store, metric, query.since, query.until, query.confidence)
+    if request.accept_mimetypes.best_match(["application/json", "text/csv"]) == "text/csv":
+        return Response(as_csv(estimates), mimetype="text/csv")
+    return jsonify(estimates)
+
+
+@routes.get("/")
+def show_dashboard() -> str:
+    """Show every metric that lists its answers as a chart and a table."""
+    collector = _collector()
+    shown = [
+        (_described(metric), told(collector.store, metric) if metric.labels else None)
+        for metric in collector.metrics.values()
+    ]
+    return render_template("dashboard.html", shown=shown)
+
+
+@routes.get("/healthz")
+def healthz() -> dict[str, str]:
+    """Say that the process answers."""
+    return {"status": "ok"}
+
+
+@routes.get("/readyz")
+def readyz() -> dict[str, str]:
+    """Say whether the database answers too."""
+    _collector().store.ping()
+    return {"status": "ready"}
+
+
+@routes.errorhandler(ParameterError)
+def _parameter(error: ParameterError) -> Response:
+    return _answered(Problem(Kind.PARAMETER, str(error)))
+
+
+@routes.errorhandler(StoreError)
+def _unavailable(error: StoreError) -> Response:
+    current_app.logger.warning("%s", error)
+    return _answered(Problem(Kind.UNAVAILABLE, "the database cannot be read now", 10))
+
+
+@routes.errorhandler(Problem)
+def _answered(problem: Problem) -> Response:
+    status, headers, body = problem.answer()
+    return Response(body, status, headers)
+
+
+def _version(metric: Metric, version: str | None) -> Metric:
+    """Return the metric as it was in ``version``; the current one if none is asked for."""
+    if version is None or version == metric.version:
+        return metric
+    older = _collector().store.versions(metric.name).get(version)
+    if older is None:
+        raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists them")
+    return older

@@ -1,0 +1,66 @@
+"""A collector on a socket: waitress, one committer, and a clean end."""
+
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import waitress  # type: ignore[import-untyped]
+from flask import Flask
+
+from dither_shared import ParameterError
+
+from .app import collector_of
+
+__all__ = ["listen", "serve"]
+
+_CONNECTIONS = 1000
+"""Slow clients cost a socket, not a thread: requests are read whole before a thread sees them."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any free one. Raises ParameterError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_CONNECTIONS)
+    except OSError as error:
+        raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
+
+
+def serve(app: Flask, listener: socket.socket, threads: int, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then commit what was accepted and return.
+
+    ``ready`` is called once with the URL, when connections are taken.
+    """
+    collector = collector_of(app)
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a queue is how groups form, not a warning
+    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGINT, _stop)
+    server = waitress.create_server(
+        app,
+        sockets=[listener],
+        threads=threads,
+        connection_limit=_CONNECTIONS,
+        asyncore_use_poll=True,
+        # Waitress refuses what reaches its limit; a body of our limit is still ours to judge.
+        max_request_body_size=collector.config.body_limit + 1,
+        ident="dither",
+    )
+    try:
+        ready(_url(listener))
+        server.run()
+    except SystemExit:
+        pass  # a signal between two steps of ours
+    finally:
+        server.close()
+        collector.close()
+
+
+def _stop(_signal: int, _frame: FrameType | None) -> None:
+    raise SystemExit
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,51 @@
+"""An answer as a table for a terminal."""
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from .answers import Answer, Row
+
+__all__ = ["as_table", "printable"]
+
+_HEADER = ("value", "share %", "±", "interval", "consistent", "verdict")
+_LEFT = frozenset({"value", "verdict"})
+
+
+def as_table(told: Answer) -> str:
+    """Return a line about the answer and an aligned table of its values; shares are in percent.
+
+    ± is the standard error, scaled to the confidence; the interval is the estimate's own and may be cut at 0 or 1.
+    """
+    errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
+    days = f", {told['since']} to {told['until']}" if told["since"] else ""
+    head = (
+        f"{told['metric']}: {told['mechanism']}, epsilon {told['epsilon']:.4g}, "
+        f"{told['reports']:,} reports{days}, {100 * told['confidence']:g}% intervals"
+    )
+    rows = [_HEADER, *(_cells(row, errors) for row in told["values"])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join([head, "", *(_line(row, widths) for row in rows)])
+
+
+def printable(label: str) -> str:
+    """Return a label in which no character can steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
+
+
+def _cells(row: Row, errors: float) -> tuple[str, ...]:
+    half = None if row["standard_error"] is None else errors * row["standard_error"]
+    interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
+    numbers = (_percent(row["frequency"]), _percent(half), interval, _percent(row["consistent"]))
+    return printable(row["value"]), *numbers, row["verdict"]
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    placed = [
+        cell.ljust(width) if name in _LEFT else cell.rjust(width)
+        for name, cell, width in zip(_HEADER, cells, widths, strict=True)
+    ]
+    return "  ".join(placed).rstrip()
