@@ -1,0 +1,70 @@
+"""Plain files for their owner only: opened without following symbolic links, replaced so that a power cut is harmless."""
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from .records import Record, from_lines
+
+__all__ = ["only_record", "open_private", "read", "replace"]
+
+_PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_MOST_OF_A_SMALL_FILE = 4096
+
+
+def open_private(path: str, flags: int) -> int:
+    """Return a descriptor of the file, made readable for its owner only; raise OSError if it is a symbolic link."""
+    return os.open(path, flags | _PLAIN, 0o600)
+
+
+def read(descriptor: int, position: int, count: int) -> bytes:
+    """Return ``count`` bytes from ``position``, or fewer at the end of the file."""
+    os.lseek(descriptor, position, os.SEEK_SET)
+    pieces = []
+    while count and (piece := os.read(descriptor, count)):
+        pieces.append(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def replace(path: str, data: bytes) -> None:
+    """Write a file so that after a power cut it is the old one or the new one, in full."""
+    draft = Path(f"{path}.{os.getpid()}.new")
+    try:
+        _write(str(draft), data)
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+    _sync_folder(str(draft.parent))
+
+
+def only_record(path: str) -> Record | None:
+    """Return the one record of a small file, or None if there is not exactly one, undamaged."""
+    descriptor = open_private(path, os.O_RDONLY)
+    try:
+        records, damaged, torn = from_lines(read(descriptor, 0, _MOST_OF_A_SMALL_FILE))
+    finally:
+        os.close(descriptor)
+    return records[0] if len(records) == 1 and not damaged and not torn else None
+
+
+def _write(path: str, data: bytes) -> None:
+    descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        if os.write(descriptor, data) != len(data):
+            raise OSError("the disk is full")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: str) -> None:
+    if sys.platform != "win32":  # which has no such call, and needs none
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

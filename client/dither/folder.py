@@ -1,0 +1,234 @@
+"""The state in a folder: one for each app, for its owner only.
+
+    consent     the user's choice                        replaced atomically, with fsync
+    secret      the device's secret, drawn once           likewise, and never again
+    journal     debits and reports (records.py)          appended to; rewritten atomically when a client starts
+    lock        held while the journal is read or written
+    sending     held by the process that uploads
+
+No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
+into a file of its own, and nothing leaks from a client that is never closed. It costs about ten microseconds a record.
+
+**Durability.** An append is one ``write``, not followed by ``fsync``: it survives a killed process, and what a power
+cut takes away was never sent, for ``sync`` comes before the first byte of an upload. A debit stands before its report
+in the same file, so that a report that is left has a debit that is left.
+
+**Trust.** A journal without a secret, a secret without a journal, a header of another format, a journal that shrinks, a
+symbolic link: StateError, and nothing is made anew, for that would redraw permanent answers.
+"""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dither_shared.entropy import Entropy
+
+from . import filelock
+from .files import only_record, open_private, read, replace
+from .keys import SECRET_BYTES
+from .records import Choice, Header, Record, Secret, from_lines, to_line
+from .state import BusyError, Cursor, News, StateError
+
+__all__ = ["FolderState", "default_folder"]
+
+FORMAT = 1
+_HEADER_BYTES = 36
+_TRIES = 20
+_PAUSE = 0.0001  # seconds between two tries for a lock that is held for some ten microseconds
+
+
+def default_folder(app: str) -> Path:
+    """Return where the system wants the state of an app to be kept."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Application Support"
+    else:
+        base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(base).expanduser() / "dither" / app
+
+
+class FolderState:
+    """A state in ``folder``, which is made when there is something to write."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._paths = {name: str(folder / name) for name in ("consent", "secret", "journal", "lock", "sending")}
+        self._made = False
+        self._seen: tuple[int, int, int] | None = None
+        self._choice: str | None = None
+        self._key: bytes | None = None
+        self._journal = -1  # descriptors, while they are open
+        self._locks: list[int] = []
+
+    def __repr__(self) -> str:
+        return f"FolderState({str(self._folder)!r})"
+
+    def choice(self) -> str | None:
+        """Return the user's stored choice, "" if it cannot be read, None if none was made."""
+        try:
+            found = os.lstat(self._paths["consent"])
+        except FileNotFoundError:
+            return None
+        seen = (found.st_ino, found.st_mtime_ns, found.st_size)
+        if seen != self._seen:  # another process may have changed it: off must hold at once
+            record = only_record(self._paths["consent"])
+            self._choice = record.mode if isinstance(record, Choice) else ""
+            self._seen = seen
+        return self._choice
+
+    def choose(self, mode: str) -> None:
+        """Store the user's choice."""
+        self._make_folder()
+        self._replace("consent", to_line(Choice(mode)))
+
+    def exists(self) -> bool:
+        """Return whether there is a journal, or was one."""
+        return Path(self._paths["journal"]).exists() or Path(self._paths["secret"]).exists()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the journal against all other processes."""
+        self._make_folder()
+        with self._locked("lock", _TRIES) as granted:
+            if not granted:
+                raise BusyError("the journal is held by another process")
+            self._journal = self._open_journal()
+            try:
+                yield
+            finally:
+                self._close_journal()
+
+    def news(self, cursor: Cursor) -> News:
+        """Return the records beyond ``cursor``."""
+        size = os.fstat(self._journal).st_size
+        mark = read(self._journal, 0, _HEADER_BYTES)
+        anew = mark != cursor.mark
+        position = 0 if anew else cursor.position
+        if size < position:
+            raise StateError("the journal has shrunk")
+        end = Cursor(mark, size)
+        if size == position and not anew:
+            return News([], end, anew=False)
+        records, damaged, torn = from_lines(read(self._journal, position, size - position))
+        if anew:
+            _check_header(records, damaged)
+        return News(records, end, anew, damaged, torn)
+
+    def append(self, record: Record) -> int:
+        """Write a record to the end, in full or not at all."""
+        line = to_line(record)
+        end = os.lseek(self._journal, 0, os.SEEK_END)
+        if os.write(self._journal, line) != len(line):
+            os.ftruncate(self._journal, end)  # leave no fragment to which the next record would be glued
+            raise StateError("the disk is full")
+        return end + len(line)
+
+    def rewrite(self, records: list[Record]) -> Cursor:
+        """Replace all records, at once and durably."""
+        self._close_journal()
+        header = _new_header()
+        self._replace("journal", header + b"".join(map(to_line, records)))
+        self._journal = self._open("journal", os.O_RDWR | os.O_APPEND)
+        return Cursor(header, os.fstat(self._journal).st_size)
+
+    def secret(self, entropy: Entropy, may_create: bool) -> bytes:
+        """Return the device's secret; draw it if there is none and ``may_create``."""
+        if self._key is None:
+            record = only_record(self._paths["secret"]) if os.path.lexists(self._paths["secret"]) else None
+            if record is None and may_create and not os.path.lexists(self._paths["secret"]):
+                record = Secret(entropy.take(SECRET_BYTES).hex())
+                self._replace("secret", to_line(record))
+            if not isinstance(record, Secret) or len(record.key) != 2 * SECRET_BYTES:
+                raise StateError("the secret is lost or damaged; it is not drawn anew")
+            self._key = bytes.fromhex(record.key)
+        return self._key
+
+    def sync(self) -> None:
+        """Make what was appended durable."""
+        descriptor = self._open("journal", os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def sending(self) -> Iterator[bool]:
+        """Enter as the one who uploads; False if another process is at it."""
+        with self._locked("sending", 1) as granted:
+            yield granted
+
+    def after_fork(self) -> None:
+        """Close the child's copies of descriptors that another thread of the parent had open."""
+        for descriptor in (self._journal, *self._locks):
+            with suppress(OSError):
+                os.close(descriptor)
+        self._journal, self._locks = -1, []
+
+    def _make_folder(self) -> None:
+        if self._made:
+            return
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = self._folder.lstat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise StateError("the state folder is a symbolic link")
+        if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
+            raise StateError("the state folder belongs to another user")
+        if found.st_mode & 0o077:
+            self._folder.chmod(0o700)
+        self._made = True
+
+    def _open(self, name: str, flags: int) -> int:
+        return open_private(self._paths[name], flags)
+
+    @contextmanager
+    def _locked(self, name: str, tries: int) -> Iterator[bool]:
+        descriptor = self._open(name, os.O_RDWR | os.O_CREAT)
+        self._locks.append(descriptor)
+        try:
+            granted = filelock.lock(descriptor)
+            while not granted and (tries := tries - 1) > 0:
+                time.sleep(_PAUSE)
+                granted = filelock.lock(descriptor)
+            try:
+                yield granted
+            finally:
+                if granted:
+                    filelock.unlock(descriptor)
+        finally:
+            self._locks.remove(descriptor)
+            os.close(descriptor)
+
+    def _open_journal(self) -> int:
+        try:
+            return self._open("journal", os.O_RDWR | os.O_APPEND)
+        except FileNotFoundError:
+            if self._key is not None or os.path.lexists(self._paths["secret"]):
+                raise StateError("the journal is lost") from None
+        self._replace("journal", _new_header())
+        return self._open("journal", os.O_RDWR | os.O_APPEND)
+
+    def _close_journal(self) -> None:
+        if self._journal >= 0:
+            os.close(self._journal)
+            self._journal = -1
+
+    def _replace(self, name: str, data: bytes) -> None:
+        replace(self._paths[name], data)
+
+
+def _new_header() -> bytes:
+    return to_line(Header(FORMAT, os.urandom(8).hex()))
+
+
+def _check_header(records: list[Record], damaged: int) -> None:
+    """Raise StateError unless the journal begins like one, or its beginning is among what is damaged."""
+    if records and isinstance(records[0], Header):
+        if records[0].format != FORMAT:
+            raise StateError("the journal has a format that this version does not know")
+    elif not damaged:
+        raise StateError("the journal has lost its beginning")

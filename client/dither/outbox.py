@@ -1,0 +1,78 @@
+"""The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted."""
+
+from collections.abc import Iterable
+
+from .records import Done, Queued, Record, Totals
+
+__all__ = ["Outbox"]
+
+MAX_REPORTS = 10_000
+MAX_BYTES = 5_000_000
+MAX_DAYS = 30
+
+
+class Outbox:
+    """Queued reports by batch id, oldest first, and what became of those that are gone."""
+
+    def __init__(self, max_reports: int = MAX_REPORTS, max_bytes: int = MAX_BYTES, max_days: int = MAX_DAYS) -> None:
+        self.sent = 0
+        self.dropped = 0
+        self.bytes = 0
+        self._max_reports = max_reports
+        self._max_bytes = max_bytes
+        self._max_days = max_days
+        self._queue: dict[str, Queued] = {}
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def clear(self) -> None:
+        """Forget everything, to read the journal anew."""
+        self.sent = self.dropped = self.bytes = 0
+        self._queue.clear()
+
+    def apply(self, record: Queued | Done | Totals) -> None:
+        """Take note of a record of the journal."""
+        if isinstance(record, Queued):
+            self._queue[record.batch] = record
+            self.bytes += len(record.body)
+        elif isinstance(record, Done):
+            self._finish(record)
+        else:
+            self.sent += record.sent
+            self.dropped += record.dropped
+
+    def _finish(self, done: Done) -> None:
+        entry = self._queue.pop(done.batch, None)
+        if entry is None:
+            return
+        self.bytes -= len(entry.body)
+        if done.fate == "sent":
+            self.sent += 1
+        else:
+            self.dropped += 1
+
+    def waiting(self, local: bool = False) -> list[Queued]:
+        """Return the reports that are to be sent, oldest first; or those made for the user's eyes only."""
+        return [entry for entry in self._queue.values() if bool(entry.local) is local]
+
+    def next(self) -> Queued | None:
+        """Return the oldest report that is to be sent."""
+        return next((entry for entry in self._queue.values() if not entry.local), None)
+
+    def excess(self, today: int) -> list[Done]:
+        """Return what must give way today for the bounds to hold."""
+        count, size = len(self._queue), self.bytes
+        excess = []
+        for entry in self._queue.values():
+            too_many = count > self._max_reports or size > self._max_bytes
+            if not too_many and today - entry.day <= self._max_days:
+                break
+            excess.append(Done(entry.batch, "dropped"))
+            count, size = count - 1, size - len(entry.body)
+        return excess
+
+    def records(self) -> Iterable[Record]:
+        """Yield the fewest records from which this outbox follows."""
+        yield Totals(self.sent, self.dropped)
+        yield from self._queue.values()

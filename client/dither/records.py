@@ -1,0 +1,134 @@
+"""The records of a device's journal: one line each, with a checksum, in plain words that a user can read.
+
+    <crc32, 8 hex> <kind> <field> <field> …
+
+A record is a fact that has happened; the journal is only ever appended to, and reading it again from the start gives
+the ledger and the outbox. No field holds a value, a permanent draw, or a time finer than a day. Days are proleptic
+ordinals (``datetime.date.toordinal``), in UTC.
+"""
+
+from binascii import crc32
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+__all__ = ["Choice", "Debit", "Done", "Fate", "Header", "Hold", "Queued", "Record", "Secret", "Totals"]
+__all__ += ["from_line", "from_lines", "to_line"]
+
+Fate = Literal["sent", "dropped"]
+
+
+class Header(NamedTuple):
+    """The first record: which format follows, and a random mark that tells one writing of the file from the next."""
+
+    format: int
+    mark: str
+
+
+class Debit(NamedTuple):
+    """A charge to the ledger, written before the report that it pays for is drawn.
+
+    ``reports`` and ``charges`` are totals so far of this metric version, so that of several debits the last one
+    tells all. ``epsilon`` is the price of one charge. ``digest`` is the keyed digest of the value whose permanent draw
+    was paid for, or "-" for a mechanism without permanent draws.
+    """
+
+    name: str
+    version: str
+    day: int
+    reports: int
+    charges: int
+    epsilon: float
+    digest: str
+
+
+class Queued(NamedTuple):
+    """A report, as the exact body of its upload. ``local`` is 1 if it is for the user's eyes and never sent."""
+
+    batch: str
+    name: str
+    day: int
+    local: int
+    body: bytes
+
+
+class Done(NamedTuple):
+    """What became of a queued report."""
+
+    batch: str
+    fate: Fate
+
+
+class Totals(NamedTuple):
+    """How many reports were sent and dropped before the journal was last rewritten."""
+
+    sent: int
+    dropped: int
+
+
+class Hold(NamedTuple):
+    """So many unreadable records were found by this day; any of them may have been a debit of any metric."""
+
+    day: int
+    damaged: int
+
+
+class Secret(NamedTuple):
+    """The device's secret, in hex; the only record of the file ``secret``."""
+
+    key: str
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+
+class Choice(NamedTuple):
+    """The user's consent; the only record of the file ``consent``."""
+
+    mode: str
+
+
+Record = Header | Debit | Queued | Done | Totals | Hold | Secret | Choice
+
+_FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
+    "journal": (Header, (int, str)),
+    "debit": (Debit, (str, str, int, int, int, float, str)),
+    "queued": (Queued, (str, str, int, int, str.encode)),
+    "done": (Done, (str, str)),
+    "totals": (Totals, (int, int)),
+    "hold": (Hold, (int, int)),
+    "secret": (Secret, (str,)),
+    "consent": (Choice, (str,)),
+}
+_KINDS: dict[type[Record], str] = {record: kind for kind, (record, _) in _FIELDS.items()}
+
+
+def to_line(record: Record) -> bytes:
+    """Return the line of a record, with its checksum and line feed."""
+    fields = [field.decode("ascii") if isinstance(field, bytes) else str(field) for field in record]
+    text = " ".join((_KINDS[type(record)], *fields)).encode("ascii")
+    return b"%08x %s\n" % (crc32(text), text)
+
+
+def from_line(line: bytes) -> Record | None:
+    """Return the record of a line without its line feed, or None if it is damaged or of an unknown kind."""
+    checksum, _, text = line.partition(b" ")
+    if checksum != b"%08x" % crc32(text):
+        return None
+    try:
+        kind, *fields = text.decode("ascii").split(" ")
+        record, readers = _FIELDS[kind]
+        values = [read(field) for read, field in zip(readers, fields, strict=True)]
+    except (KeyError, ValueError):
+        return None
+    return record(*values)  # type: ignore[arg-type]
+
+
+def from_lines(data: bytes) -> tuple[list[Record], int, bool]:
+    """Return the readable records, how many lines are damaged, and whether the last one is torn off.
+
+    A torn tail is what a power cut leaves of the last write. It is no damage: the record never came to be.
+    """
+    *lines, tail = data.split(b"\n")
+    records = [from_line(line) for line in lines]
+    readable = [record for record in records if record is not None]
+    return readable, len(records) - len(readable), bool(tail)

@@ -1,0 +1,31 @@
+"""One function builds a report; what it returns is previewed, stored, sent and sent again, byte for byte."""
+
+from dither_shared.entropy import Entropy
+from dither_shared.mechanism import Item
+from dither_shared.metric import Metric
+from dither_shared.wire import Batch, Report
+
+from .keys import Keys
+from .records import Queued
+
+__all__ = ["build"]
+
+_BATCH_BYTES = 16
+
+
+def build(metric: Metric, item: Item, keys: Keys, entropy: Entropy, today: int, local: bool) -> Queued:
+    """Draw one report of ``item`` and return it as the body of its upload.
+
+    The cohort is the device's own where there is a permanent draw, so that reports replay it, and drawn afresh
+    where there is none, so that two reports share nothing. The batch id is random, one for each upload.
+    """
+    mechanism = metric.mechanism
+    if mechanism.forever_ratio is None:
+        cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
+        permanent = None
+    else:
+        cohort = keys.cohort(metric)
+        permanent = keys.permanent(metric, cohort, item)
+    row = Report(cohort, mechanism.randomize(item, entropy, cohort, permanent)).encode(mechanism)
+    batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)
+    return Queued(batch.batch, metric.name, today, int(local), batch.encode())

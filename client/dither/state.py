@@ -1,0 +1,158 @@
+"""State: where a device keeps its consent, its secret and its journal; the seam between folder and memory.
+
+The rest of the client asks for six things (``State``) and does not know which of the two it has.
+
+StateError    the state cannot be read, written or trusted; whoever asked stays silent
+└── BusyError      another thread or process holds it just now
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple, Protocol
+
+from dither_shared.entropy import Entropy
+from dither_shared.errors import DitherError
+
+from .keys import SECRET_BYTES
+from .records import Queued, Record
+
+__all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "State", "StateError"]
+
+
+class StateError(DitherError):
+    """The device's state cannot be read, written or trusted."""
+
+
+class BusyError(StateError):
+    """The device's state is held by another thread or process."""
+
+
+class Cursor(NamedTuple):
+    """How far a reader has read: in which writing of the journal (its mark), and up to where."""
+
+    mark: bytes
+    position: int
+
+
+START = Cursor(b"", 0)
+
+
+class News(NamedTuple):
+    """Records that a reader has not read before. ``anew``: they are all there are."""
+
+    records: list[Record]
+    cursor: Cursor
+    anew: bool
+    damaged: int = 0
+    torn: bool = False
+
+
+class State(Protocol):
+    """What the client needs of a state. All methods may raise OSError or StateError."""
+
+    def choice(self) -> str | None:
+        """Return the user's stored choice, "" if it cannot be read, None if none was made. Writes nothing."""
+
+    def choose(self, mode: str) -> None:
+        """Store the user's choice."""
+
+    def exists(self) -> bool:
+        """Return whether there is a journal. Writes nothing."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Hold the journal against all others, making it if need be; raise BusyError rather than wait.
+
+        The four methods below are for whoever holds it.
+        """
+
+    def news(self, cursor: Cursor) -> News:
+        """Return the records beyond ``cursor``, whoever wrote them."""
+
+    def append(self, record: Record) -> int:
+        """Write a record to the end, in full or not at all, and return the position behind it."""
+
+    def rewrite(self, records: list[Record]) -> Cursor:
+        """Replace all records, at once and durably, and return the cursor behind them."""
+
+    def secret(self, entropy: Entropy, may_create: bool) -> bytes:
+        """Return the device's secret; draw it from ``entropy`` if there is none and ``may_create``."""
+
+    def sync(self) -> None:
+        """Make what was appended durable. Asked for without holding the journal."""
+
+    def sending(self) -> AbstractContextManager[bool]:
+        """Enter as the one who uploads; False if another process is at it."""
+
+    def after_fork(self) -> None:
+        """Part with the parent process, in the child."""
+
+
+class MemoryState:
+    """A state that lasts as long as the object; for tests and simulations.
+
+    A second client on the same object finds what the first left, as after a restart. It takes one client at a time.
+    """
+
+    def __init__(self, choice: str | None = None) -> None:
+        self._choice = choice
+        self._secret: bytes | None = None
+        self._records: list[Record] = []
+        self._rewritten = 0
+
+    def __repr__(self) -> str:
+        return f"MemoryState({self._choice!r})"
+
+    def choice(self) -> str | None:
+        """Return the user's stored choice, or None."""
+        return self._choice
+
+    def choose(self, mode: str) -> None:
+        """Store the user's choice."""
+        self._choice = mode
+
+    def exists(self) -> bool:
+        """Return whether anything was recorded."""
+        return bool(self._records)
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the state: always granted, for nobody else has it."""
+        yield
+
+    def news(self, cursor: Cursor) -> News:
+        """Return the records beyond ``cursor``."""
+        if cursor.mark == self._end().mark:
+            return News(self._records[cursor.position :], self._end(), anew=False)
+        return News(self._records[:], self._end(), anew=True)
+
+    def append(self, record: Record) -> int:
+        """Keep a record."""
+        self._records.append(record)
+        return len(self._records)
+
+    def rewrite(self, records: list[Record]) -> Cursor:
+        """Replace all records."""
+        self._records = records
+        self._rewritten += 1
+        return self._end()
+
+    def _end(self) -> Cursor:
+        return Cursor(b"%d" % self._rewritten, len(self._records))
+
+    def secret(self, entropy: Entropy, may_create: bool) -> bytes:
+        """Return the secret, drawn on first use."""
+        if self._secret is None:
+            self._secret = entropy.take(SECRET_BYTES)
+        return self._secret
+
+    def sync(self) -> None:
+        """Do nothing: memory is not durable."""
+
+    @contextmanager
+    def sending(self) -> Iterator[bool]:
+        """Enter: always granted."""
+        yield True
+
+    def after_fork(self) -> None:
+        """Leave the queue to the parent, which will send it."""
+        self.rewrite([record for record in self._records if not isinstance(record, Queued)])

@@ -1,0 +1,89 @@
+"""The worker: at most one daemon thread, which lives only while there is something to send.
+
+It is started by the first report that waits and ends when none is left. It is a daemon, so the program's exit never
+waits for it; what is not sent stays in the outbox for the next run.
+"""
+
+import threading
+from collections.abc import Callable
+
+__all__ = ["Worker"]
+
+
+class Worker:
+    """Calls ``step`` until it returns None, waiting in between as many seconds as it returns.
+
+    ``failed`` is told of an exception that a step raised; the thread then ends, and the next ``wake`` starts another.
+    """
+
+    def __init__(self, step: Callable[[], float | None], failed: Callable[[Exception], None]) -> None:
+        self._step = step
+        self._failed = failed
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._asked = False
+        self._hurried = False
+        self._closed = False
+
+    def wake(self) -> None:
+        """Make sure that a thread is at work; return at once. A wait between two tries is not cut short."""
+        with self._changed:
+            self._asked = True
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
+                try:
+                    self._thread.start()
+                except BaseException:  # too many threads, or the interpreter is shutting down: the next run will send
+                    self._thread = None
+                    raise
+
+    def flush(self, timeout: float) -> bool:
+        """Try at once, then wait up to ``timeout`` seconds until nothing is left; return whether the thread is done."""
+        with self._changed:
+            self._hurried = True
+            self.wake()
+            self._changed.notify_all()
+            return self._changed.wait_for(lambda: self._thread is None, timeout)
+
+    def close(self) -> None:
+        """Ask the thread to end after the upload that it may be at; do not wait for it."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def join(self, timeout: float) -> None:
+        """Wait for the thread to end; for tests."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+
+    def after_fork(self) -> None:
+        """Start again in a child process, which has inherited the locks but not the thread."""
+        self._changed = threading.Condition()
+        self._thread = None
+        self._asked = self._hurried = False
+
+    def _run(self) -> None:
+        changed = self._changed
+        try:
+            while self._again():
+                pass
+        except Exception as error:  # the host's stderr is not ours to write a traceback to
+            self._failed(error)
+        finally:
+            with changed:
+                if self._thread is threading.current_thread():
+                    self._thread = None
+                changed.notify_all()
+
+    def _again(self) -> bool:
+        """Take one step and wait; return whether there is to be another."""
+        with self._changed:
+            self._asked = self._hurried = False
+        pause = self._step()
+        with self._changed:
+            if pause is None and not self._asked:
+                self._thread = None  # here, under the lock, so that whoever wakes the worker next starts a new one
+                return False
+            self._changed.wait_for(lambda: self._closed or self._hurried, pause or 0.0)
+            return not self._closed
