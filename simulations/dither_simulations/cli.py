@@ -10,6 +10,7 @@ from dither_shared import MECHANISMS, ParameterError
 
 from . import populations
 from .columns import read_column
+from .demo.command import demo
 from .experiments import Plan, Task, run_here, sweep
 from .files import write_rows
 from .options import Commands, epsilons_of, input_options, new_file, seed_option, users_of
@@ -28,6 +29,9 @@ _DISTRIBUTIONS = ("uniform", "zipf", "geometric", "csv")
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Simulate before you collect: how many users it takes, at which ε, for which error."""
+
+
+main.add_command(demo)
 
 
 @main.command()

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
+from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
@@ -39,6 +40,11 @@ class Shares:
     estimate: Floats
     low: Floats
     high: Floats
+
+    def chosen(self, order: NDArray[np.intp]) -> "Shares":
+        """Return the rows of these indices, in their order."""
+        labels = tuple(self.labels[index] for index in order)
+        return Shares(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
 
 
 def error_plot(rows: Sequence[Row]) -> Figure:

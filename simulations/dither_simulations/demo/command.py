@@ -1,0 +1,136 @@
+"""The command ``dither-sim demo``."""
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+from dither_shared import ParameterError
+
+from ..files import write_bytes
+from ..options import input_options, seed_option
+from ..plots import save, shares_plot
+from .answers import Answer, from_devices, from_json, show
+from .collector import CollectorError, fetch_estimate, running_collector
+from .fleet import send_all
+from .surveys import Survey, browser_survey, column_survey
+
+__all__ = ["demo"]
+
+_DEVICES = 10_000
+
+
+@click.command()
+@click.option("--devices", type=click.IntRange(1, 10**6), help=f"How many.  [default: {_DEVICES}; all rows of --input]")
+@seed_option
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="A folder for charts and the database.")
+@input_options
+@click.option("--no-http", is_flag=True, help="Devices' randomizers only, seeded: no client, no collector.")
+@click.option("--repeats", type=click.IntRange(1, 10_000), default=1, show_default=True, help="With --no-http.")
+def demo(
+    devices: int | None,
+    seed: int,
+    out: Path | None,
+    source: Path | None,
+    column: str | None,
+    no_http: bool,
+    repeats: int,
+) -> None:
+    """Run it all once: devices with real clients, a real collector, and what it makes of their reports.
+
+    The users are drawn from a table of browser usage, or are the rows of --input. The seed draws the users; the noise
+    of their devices comes from the operating system, except with --no-http.
+    """
+    if repeats > 1 and not no_http:
+        raise ParameterError("--repeats", "goes with --no-http")
+    survey = _survey(devices, seed, source, column)
+    if no_http:
+        return _count(survey, seed, repeats)
+    with _folder(out) as folder:
+        answers = _collect(survey, folder)
+        _tell(answers)
+        if out is not None:
+            _draw(answers, out)
+    return None
+
+
+def _survey(devices: int | None, seed: int, source: Path | None, column: str | None) -> Survey:
+    if source is None:
+        if column is not None:
+            raise ParameterError("--input", "missing; it is the file that --column is a column of")
+        return browser_survey(devices or _DEVICES, np.random.default_rng(seed))
+    if column is None:
+        raise ParameterError("--column", f"missing; it says which column of {source} holds the answers")
+    if devices is not None:
+        raise ParameterError("--devices", "goes without --input, each row of which is a device")
+    return column_survey(source, column)
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """Yield a folder that is not there yet for the collector's files, or one that will vanish."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="dither-demo-") as vanishing:
+            yield Path(vanishing)
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for old in out.glob("dither.db*"):
+            old.unlink()  # the reports of another run are none of this one's
+    except OSError as error:
+        raise ParameterError("--out", f"{out} cannot be written to: {error.strerror}") from None
+    yield out
+
+
+def _collect(survey: Survey, folder: Path) -> list[Answer]:
+    """Send every person's answers to a collector of their own, and ask it what it makes of them."""
+    definition = folder / "metrics.toml"
+    write_bytes(definition, survey.definition.encode("utf-8"))
+    devices = len(survey.people)
+    try:
+        with running_collector(definition, folder) as url:
+            click.echo(f"A collector listens at {url}; {devices:,} devices report to it.\n")
+            with tqdm(total=devices, unit="device", disable=None, leave=False) as bar:
+                silent = send_all(survey.metrics, url, survey.people, step=bar.update)
+            if silent:
+                raise CollectorError(f"{silent} of {devices} devices could not deliver their reports")
+            return [
+                from_json(metric, survey.truth(name), fetch_estimate(url, name))
+                for name, metric in survey.metrics.items()
+            ]
+    except CollectorError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+
+
+def _tell(answers: list[Answer]) -> None:
+    for answer in answers:
+        click.echo(f"{show(answer)}\n")
+    shown = np.concatenate([answer.most_frequent().covered for answer in answers])
+    click.echo(
+        f"{shown.sum()} of the {len(shown)} intervals shown contain the truth (! marks the others); 95 in 100 should."
+    )
+
+
+def _draw(answers: list[Answer], out: Path) -> None:
+    for answer in answers:
+        title = answer.metric.description or answer.metric.name
+        save(shares_plot(answer.most_frequent().shares, title), out / f"{answer.metric.name}.png")
+    click.echo(f"The charts are in {out}.")
+
+
+def _count(survey: Survey, seed: int, repeats: int) -> None:
+    """Say how many intervals contain the truth, over repeats with consecutive seeds."""
+    held = total = 0
+    for one in range(seed, seed + repeats):
+        roots = np.random.SeedSequence(one).spawn(len(survey.metrics))
+        answers = [from_devices(survey, name, root) for name, root in zip(survey.metrics, roots, strict=True)]
+        covered = np.concatenate([answer.covered for answer in answers])
+        click.echo(f"seed {one}: {covered.sum()} of {len(covered)} intervals contain the truth")
+        held, total = held + int(covered.sum()), total + len(covered)
+    click.echo(f"in all: {held} of {total}, {held / total:.1%}; 95% are expected to")

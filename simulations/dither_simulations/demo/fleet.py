@@ -1,0 +1,47 @@
+"""Devices by the thousand, each with a real client that sends real reports."""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import dither
+from dither_shared import Metric
+
+__all__ = ["Person", "send_all"]
+
+Person = Mapping[str, object]
+
+_PATIENCE = 30.0
+"""Seconds for a device's reports to be acknowledged."""
+
+
+def send_all(
+    metrics: Mapping[str, Metric],
+    url: str,
+    people: Iterable[Person],
+    workers: int = 8,
+    step: Callable[[], object] = int,
+) -> int:
+    """Give each person a device of their own, let it report every answer, and return how many devices could not.
+
+    ``step`` is called after each device. Answers travel over HTTP to ``url``, by ``workers`` devices at a time.
+    """
+
+    def one(person: Person) -> bool:
+        sent = _report(metrics, url, person)
+        step()
+        return sent
+
+    with ThreadPoolExecutor(workers) as pool:
+        return sum(not sent for sent in pool.map(one, people))
+
+
+def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
+    # Without the environment: a device is not the one of whoever runs the demo, who may have DO_NOT_TRACK set.
+    client = dither.Client(metrics, endpoint=url, app="dither-demo", state=dither.MemoryState(), environ={})
+    try:
+        client.consent("on")
+        for metric, value in person.items():
+            client.record(metric, value)
+        return client.flush(_PATIENCE)
+    finally:
+        client.close()
