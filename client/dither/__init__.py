@@ -6,15 +6,21 @@
     telemetry.record("theme", "dark")
 
 Nothing is drawn, written or sent until the user has said so: ``telemetry.consent("on")``.
+
+The names below are imported when they are first used: a program that only answers ``--help`` does not pay for them.
 """
 
-from dither_shared.errors import DitherError, ParameterError
-from dither_shared.metric import Metric, load_metrics
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from .client import Client
-from .state import MemoryState, StateError
-from .status import MetricStatus, Status
-from .transport import Answer, HttpTransport, Transport
+if TYPE_CHECKING:
+    from dither_shared.errors import DitherError, ParameterError
+    from dither_shared.metric import Metric, load_metrics
+
+    from .client import Client
+    from .state import MemoryState, StateError
+    from .status import MetricStatus, Status
+    from .transport import Answer, HttpTransport, Transport
 
 __all__ = [
     "Answer",
@@ -30,3 +36,29 @@ __all__ = [
     "Transport",
     "load_metrics",
 ]
+
+_HOMES = {
+    "Answer": "dither.transport",
+    "Client": "dither.client",
+    "DitherError": "dither_shared.errors",
+    "HttpTransport": "dither.transport",
+    "MemoryState": "dither.state",
+    "Metric": "dither_shared.metric",
+    "MetricStatus": "dither.status",
+    "ParameterError": "dither_shared.errors",
+    "StateError": "dither.state",
+    "Status": "dither.status",
+    "Transport": "dither.transport",
+    "load_metrics": "dither_shared.metric",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'dither' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,7 +3,7 @@
     telemetry = dither.Client("metrics.toml", endpoint="https://telemetry.example.org", app="notes")
     telemetry.record("theme", "dark")
 
-The promise to the host: no method raises (but see ``strict``), ``record`` waits neither for the network nor for the disk
+The promise to the host: no method raises (but see ``strict``), ``record`` waits neither for the network nor for a disk
 to be durable, no exit is delayed, nothing grows without bound. What goes wrong is counted in ``status`` and logged once
 for each kind. What ``record`` returned from is written to the outbox: it survives a kill -9, though not a power cut.
 """
@@ -69,7 +69,7 @@ class Client:
         self._entropy = entropy or SystemEntropy()
         self._metrics: Mapping[str, Metric] = {}
         self._ignored = self._outside = 0
-        self._closed = False
+        self._silent = False  # because it is closed, or has no metrics that it could read
         self._state = _state(state, app)
         self._today = today or _utc_today
         self._journal = Journal(self._state, self._entropy, lambda: self._today().toordinal())
@@ -83,8 +83,10 @@ class Client:
         except ParameterError as error:
             if strict:
                 raise
+            self._silent = True
             self._trouble.note("telemetry is disabled", str(error))
         except Exception as error:
+            self._silent = True
             self._trouble.failed("start", error)
         _clients.add(self)
 
@@ -149,7 +151,7 @@ class Client:
         A moment for which the collector asked (Retry-After) is heeded nevertheless.
         """
         try:
-            if self._closed or self._consent().mode != "on":
+            if self._silent or self._consent().mode != "on":
                 return self._journal.outbox.next() is None
             self._refresh()
             if self._journal.outbox.next() is None:
@@ -163,17 +165,19 @@ class Client:
     def close(self) -> None:
         """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""
         try:
-            self._closed = True
+            self._silent = True
             self._worker.close()
         except Exception as error:
             self._trouble.failed("close", error)
 
     def _record(self, name: str, value: object) -> None:
+        if self._silent:
+            return
         metric = self._metrics.get(name)
         if metric is None:
             raise ParameterError(f"metrics.{name}", "not defined")
         mode = self._consent().mode
-        if mode == "off" or self._closed:
+        if mode == "off":
             return
         # Looked at before the locks are taken, too: most calls end here.
         if not self._journal.ledger.open_to(metric, self._today().toordinal()):
@@ -219,7 +223,7 @@ class Client:
     def _refresh(self) -> None:
         """Read what other processes wrote; what cannot be read is no reason to show nothing."""
         try:
-            if self._consent().mode != "off" and self._state.exists():
+            if self._state.exists():
                 with self._journal.transaction():
                     pass
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Plain files for their owner only: opened without following symbolic links, replaced so that a power cut is harmless."""
+"""Files for their owner only: opened without following symbolic links, replaced so that a power cut is harmless."""
 
 import os
 import sys

@@ -22,7 +22,7 @@ from .state import START, BusyError, News, State
 __all__ = ["Journal"]
 
 _PATIENCE = 0.1
-"""Seconds that a thread waits for another; a signal handler that interrupts its own thread gets BusyError, no deadlock."""
+"""Seconds that a thread waits for another: a signal handler that interrupts its own thread must not wait for ever."""
 
 _SLACK = 1_000_000
 _SLACK_RECORDS = 100

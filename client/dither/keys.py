@@ -26,14 +26,18 @@ class Keys:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
+        self._cohorts: dict[str, int] = {}
 
     def __repr__(self) -> str:
         return "Keys(…)"
 
     def cohort(self, metric: Metric) -> int:
         """Return the cohort of this device for ``metric``: uniform, and the same for ever."""
-        stream = KeyedEntropy(self._secret, b"cohort", metric.version.encode("ascii"))
-        return stream.below(metric.mechanism.cohorts)
+        cohort = self._cohorts.get(metric.version)
+        if cohort is None:
+            stream = KeyedEntropy(self._secret, b"cohort", metric.version.encode("ascii"))
+            cohort = self._cohorts[metric.version] = stream.below(metric.mechanism.cohorts)
+        return cohort
 
     def permanent(self, metric: Metric, cohort: int, item: Item) -> Entropy:
         """Return the stream of the permanent draw of ``item``: at its start, every time it is asked for."""
