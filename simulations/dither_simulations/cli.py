@@ -134,6 +134,8 @@ def _from_file(source: Path, column: str | None, users: int | None, size: int | 
     if column is None:
         raise ParameterError("--column", f"missing; it says which column of {source} holds the answers")
     population = read_column(source, column)
+    if size is not None and size > len(population.labels):
+        raise ParameterError("--size", f"{size} is more than the {len(population.labels)} values of {column!r}")
     if size is not None and size < len(population.labels):
         population = population.top(size - 1)
     if users is None:

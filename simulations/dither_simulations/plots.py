@@ -1,6 +1,7 @@
 """Pictures, in the colours of Okabe and Ito (2008), which the colour-blind tell apart; lines carry their own names."""
 
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -80,6 +81,7 @@ def shares_plot(shares: Shares, title: str, confidence: float = 0.95) -> Figure:
     axes.axvline(0, color=_GREY, linewidth=0.8)
     axes.set_yticks(rows, [_shortened(label) for label in shares.labels])
     axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     axes.set_ylim(count - 0.4, -0.6)
     axes.set_xlabel("% of all users")
     figure.text(0.03, 1 - 0.24 / height, title, fontsize=_FONT + 0.5, va="center", weight="bold")
@@ -95,7 +97,9 @@ def save(figure: Figure, path: Path) -> None:
     if path.suffix not in FORMATS:
         raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
     picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:], dpi=200)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a script that the font lacks is drawn as boxes
+        figure.savefig(picture, format=path.suffix[1:], dpi=200)
     write_bytes(path, picture.getvalue())
 
 
@@ -160,4 +164,5 @@ def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, str]]) 
 
 
 def _shortened(label: str, width: int = 24) -> str:
-    return label if len(label) <= width else label[: width - 1] + "…"
+    text = label if len(label) <= width else label[: width - 1] + "…"
+    return text.replace("$", r"\$")  # a pair of which would be read as mathematics

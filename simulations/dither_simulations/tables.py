@@ -11,7 +11,7 @@ _ERROR_HEADER = ("mechanism", "ε", "MSE", "theory", "ratio", "max error", "cove
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
     """Return a table of cells under a ruled header; the first ``words`` columns are flush left, numbers flush right."""
-    table = [header, *rows]
+    table = [[_printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(len(row[column]) for row in table) for column in range(len(header))]
     lines = ["  ".join(_padded(row, widths, words)).rstrip() for row in table]
     return "\n".join([lines[0], "  ".join("─" * width for width in widths), *lines[1:]])
@@ -39,6 +39,11 @@ def _error_cells(row: Row) -> tuple[str, ...]:
         number(row.max_error, row.max_error_se),
         number(row.coverage, row.coverage_se, ".4f"),
     )
+
+
+def _printable(cell: str) -> str:
+    """Return a cell that is one line and cannot steer a terminal, whatever file it came from."""
+    return "".join(character if character.isprintable() else "·" for character in cell)
 
 
 def _padded(row: Sequence[str], widths: Sequence[int], words: int) -> list[str]:

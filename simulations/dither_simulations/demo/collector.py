@@ -12,7 +12,10 @@ from urllib.parse import quote, urlsplit
 
 from dither_shared import DitherError
 
-__all__ = ["CollectorError", "fetch_estimate", "running_collector"]
+__all__ = ["DATABASE", "CollectorError", "fetch_estimate", "running_collector"]
+
+DATABASE = "demo.db"
+"""Not the name that a collector in earnest is likely to have given its own."""
 
 _PATIENCE = 20.0
 """Seconds for an answer, or to end after being asked to."""
@@ -28,9 +31,9 @@ def running_collector(metrics: Path, folder: Path) -> Iterator[str]:
 
     It is ended as an operator would end it, by SIGTERM. Raises CollectorError if it does not start.
     """
-    log = folder / "collector.log"
+    log = folder / "demo-collector.log"
     command = [sys.executable, "-m", "dither_server", "run", "--metrics", str(metrics)]
-    command += ["--db", f"sqlite:///{folder / 'dither.db'}", "--port", "0"]
+    command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0"]
     with (
         log.open("wb") as errors,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,  # noqa: S603 — ours

@@ -1,10 +1,12 @@
 """The command ``dither-sim demo``."""
 
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import click
 import numpy as np
@@ -16,13 +18,14 @@ from ..files import write_bytes
 from ..options import input_options, seed_option
 from ..plots import save, shares_plot
 from .answers import Answer, from_devices, from_json, show
-from .collector import CollectorError, fetch_estimate, running_collector
+from .collector import DATABASE, CollectorError, fetch_estimate, running_collector
 from .fleet import send_all
 from .surveys import Survey, browser_survey, column_survey
 
 __all__ = ["demo"]
 
 _DEVICES = 10_000
+_DEFINITION = "demo-metrics.toml"
 
 
 @click.command()
@@ -48,10 +51,12 @@ def demo(
     """
     if repeats > 1 and not no_http:
         raise ParameterError("--repeats", "goes with --no-http")
+    if no_http and out is not None:
+        raise ParameterError("--out", "goes without --no-http, which only counts")
     survey = _survey(devices, seed, source, column)
     if no_http:
         return _count(survey, seed, repeats)
-    with _folder(out) as folder:
+    with _ended_by_sigterm(), _folder(out) as folder:
         answers = _collect(survey, folder)
         _tell(answers)
         if out is not None:
@@ -73,23 +78,37 @@ def _survey(devices: int | None, seed: int, source: Path | None, column: str | N
 
 @contextmanager
 def _folder(out: Path | None) -> Iterator[Path]:
-    """Yield a folder that is not there yet for the collector's files, or one that will vanish."""
+    """Yield the folder asked for, without what an earlier run left in it, or one that will vanish."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="dither-demo-") as vanishing:
             yield Path(vanishing)
         return
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for old in out.glob("dither.db*"):
+        for old in out.glob(f"{DATABASE}*"):
             old.unlink()  # the reports of another run are none of this one's
     except OSError as error:
         raise ParameterError("--out", f"{out} cannot be written to: {error.strerror}") from None
     yield out
 
 
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does, so that it ends the collector, too."""
+
+    def leave(_signal: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _collect(survey: Survey, folder: Path) -> list[Answer]:
     """Send every person's answers to a collector of their own, and ask it what it makes of them."""
-    definition = folder / "metrics.toml"
+    definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
     devices = len(survey.people)
     try:
@@ -121,7 +140,9 @@ def _draw(answers: list[Answer], out: Path) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
         save(shares_plot(answer.most_frequent().shares, title), out / f"{answer.metric.name}.png")
-    click.echo(f"The charts are in {out}.")
+    name, definition, database = answers[0].metric.name, out / _DEFINITION, out / DATABASE
+    click.echo(f"The charts are in {out}. To ask the collector's database again:")
+    click.echo(f"  dither-server estimate {name} --metrics {definition} --db sqlite:///{database}")
 
 
 def _count(survey: Survey, seed: int, repeats: int) -> None:

@@ -21,7 +21,7 @@ OTHER = "other"
 _MOST_VALUES = 63
 """Of a column, so many values are listed; with the catch-all there are 64."""
 
-_MOBILE = (" for Android", "Safari on iOS", "Samsung Internet", "Opera Mobile", "Android Browser")
+_MOBILE = (" for Android", "Safari on iOS", "Samsung Internet", "Opera Mobile", "Android Browser", "QQ Browser")
 """What marks a family of browsers as one that runs on phones."""
 
 _BROWSER_QUESTIONS = """\
