@@ -79,7 +79,7 @@ def cli() -> None:
 @_db_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535), help="0 takes any free port.")
-@click.option("--threads", default=32, show_default=True, type=click.IntRange(1, 1024), help="Requests at a time.")
+@click.option("--threads", default=64, show_default=True, type=click.IntRange(1, 1024), help="Requests at a time.")
 @click.option("--allow-anyone", is_flag=True, help="Serve a network: whoever reaches the port may report and read.")
 @_refusing
 def run(metrics: str, db: str, host: str, port: int, threads: int, allow_anyone: bool) -> None:

@@ -48,5 +48,7 @@ def from_json(text: str, version: str) -> Metric:
     return metric
 
 
-def _number(text: str) -> Fraction | int:
+def _number(text: str) -> Fraction | int | None:
+    if text == "None":
+        return None
     return Fraction(text) if "/" in text else int(text)

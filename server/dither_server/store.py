@@ -185,7 +185,7 @@ def _of(metric: Metric, since: date | None = None, until: date | None = None) ->
 def _digests(connection: sa.Connection, batches: set[bytes]) -> dict[bytes, bytes]:
     """Return the digests of those batches that are known."""
     query = sa.select(_batches.c.batch, _batches.c.digest).where(_batches.c.batch.in_(batches))
-    return dict(connection.execute(query).tuples().all())
+    return {row.batch: row.digest for row in connection.execute(query)}
 
 
 def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Tally]]:
@@ -203,7 +203,7 @@ def _add(connection: sa.Connection, version: str, day: date, shard: bytes, tally
     touched = np.flatnonzero(blocks.any(axis=1)).tolist()
     key = (_tallies.c.version == version, _tallies.c.day == day, _tallies.c.shard == shard)
     query = sa.select(_tallies.c.block, _tallies.c.counts).where(*key, _tallies.c.block.in_(touched))
-    before = dict(connection.execute(query).tuples().all())
+    before: dict[int, bytes] = {row.block: row.counts for row in connection.execute(query)}
     for block, counts in before.items():
         blocks[block] += from_bytes(counts)
     changed = [{"number": block, "sums": to_bytes(blocks[block])} for block in before]

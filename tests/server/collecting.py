@@ -1,0 +1,107 @@
+"""What the collector's tests share: metrics, uploads, and a process to send them to."""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+from werkzeug.test import TestResponse
+
+from dither_server.config import Config
+from dither_server.store import Upload
+from dither_server.tally import Tally
+from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
+
+TODAY = date(2026, 11, 20)
+
+METRICS_TOML = """
+[metrics.theme]
+description = "Which theme do people use?"
+type = "choice"
+values = ["dark", "light", "=1+1"]
+epsilon = 1.0
+
+[metrics.mobile]
+type = "boolean"
+truth = 0.75
+
+[metrics.version]
+type = "string"
+epsilon = 2.0
+bits = 20
+cohorts = 3
+candidates = ["1.0", "2.0"]
+
+[metrics.open]
+type = "string"
+epsilon = 2.0
+"""
+METRICS = parse_metrics(METRICS_TOML)
+THEME, MOBILE, VERSION, OPEN = METRICS.values()
+
+
+def config(folder: Path, **changed: object) -> Config:
+    """A configuration with a database in ``folder`` and a clock that stands still."""
+    settings: dict[str, object] = {"metrics": METRICS, "db": f"sqlite:///{folder}/dither.db", "today": lambda: TODAY}
+    return Config(**settings | changed)  # type: ignore[arg-type]  # a test names only what it changes
+
+
+def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: str = "light") -> bytes:
+    """Rows that devices with ``value`` could send."""
+    entropy: Entropy = KeyedEntropy(seed)
+    rows = b""
+    for _ in range(count):
+        cohort = entropy.below(metric.mechanism.cohorts)
+        payload = metric.mechanism.randomize(metric.item(value), entropy, cohort)
+        rows += Report(cohort, payload).encode(metric.mechanism)
+    return rows
+
+
+def batch(metric: Metric = THEME, rows: bytes | None = None, name: str | None = None) -> Batch:
+    """A batch with a fresh random id, unless it is given one."""
+    return Batch(name or secrets.token_hex(16), metric.name, metric.version, rows or rows_of(metric, 3))
+
+
+def upload(metric: Metric = THEME, rows: bytes | None = None, name: bytes | None = None) -> Upload:
+    """The same, as the store takes it."""
+    return Upload(name or secrets.token_bytes(16), metric, rows or rows_of(metric, 3))
+
+
+def same(one: Tally, other: Tally) -> bool:
+    """Whether two tallies are equal, bit for bit."""
+    return one.reports.tobytes() == other.reports.tobytes() and one.counts.tobytes() == other.counts.tobytes()
+
+
+def problem(response: TestResponse) -> tuple[int, str]:
+    """The status of an error and the end of its type, having checked its form."""
+    assert response.mimetype == "application/problem+json", response.data
+    told = json.loads(response.data)
+    assert set(told) == {"type", "title", "status", "detail"}
+    assert told["status"] == response.status_code
+    return response.status_code, told["type"].removeprefix("urn:dither:problem:")
+
+
+@contextmanager
+def running(folder: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A collector process on ``folder``: its URL, and itself. It is killed at the end unless it has ended."""
+    metrics = folder / "metrics.toml"
+    metrics.write_text(METRICS_TOML, encoding="utf-8")
+    command = [sys.executable, "-m", "dither_server", "run", "--port", "0", *options]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(folder)
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.kill()
+
+
+def environment(folder: Path) -> Mapping[str, str]:
+    """The environment that names the metrics and the database of ``folder``."""
+    return {**os.environ, "DITHER_METRICS": f"{folder}/metrics.toml", "DITHER_DB": f"sqlite:///{folder}/dither.db"}

@@ -1,0 +1,32 @@
+"""Fixtures of the collector's tests."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from dither_server.store import Store
+from server.collecting import METRICS, config
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    app = create_app(config(tmp_path, body_limit=20_000, rows_limit=1000))
+    yield app
+    collector_of(app).close()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(f"sqlite:///{tmp_path}/dither.db", lock_wait=0.01)
+    store.register(METRICS.values())
+    yield store
+    store.close()

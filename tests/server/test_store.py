@@ -1,0 +1,217 @@
+"""The database: exactly once, all or nothing, and the same after it is opened again."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server import store as module
+from dither_server.store import Store, StoreError
+from dither_server.tally import Tally
+from dither_shared import Metric, ParameterError, parse_metrics
+from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, rows_of, same, upload
+
+SHARD = b"s" * 16
+
+
+def raw(folder: Path, sql: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:
+        return connection.execute(sql).fetchall()
+
+
+def test_counts_are_what_was_sent_after_reopening(store: Store, tmp_path: Path) -> None:
+    for metric in (THEME, MOBILE, VERSION):
+        for part in range(3):
+            store.commit([upload(metric, rows_of(metric, 50, bytes([part])))], TODAY, SHARD)
+    store.close()
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as again:
+        for metric in (THEME, MOBILE, VERSION):
+            sent = b"".join(rows_of(metric, 50, bytes([part])) for part in range(3))
+            assert same(again.tally(metric), Tally.fold(metric.mechanism, sent))
+
+
+def test_a_retry_counts_nothing_and_is_still_true(store: Store) -> None:
+    one = upload()
+    assert store.commit([one], TODAY, SHARD) == [True]
+    assert store.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [True]
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
+
+
+def test_duplicates_and_conflicts_within_one_group(store: Store) -> None:
+    one = upload()
+    other_rows = upload(rows=one.rows + one.rows, name=one.batch)
+    other_metric = upload(MOBILE, rows=one.rows, name=one.batch)
+    assert store.commit([one, other_rows, one, other_metric], TODAY, SHARD) == [True, False, True, False]
+    assert store.tally(THEME).total == 3
+    assert store.tally(MOBILE).total == 0
+
+
+def test_a_conflict_is_still_one_a_day_later(store: Store) -> None:
+    one = upload()
+    store.commit([one], TODAY, SHARD)
+    assert store.commit([upload(rows=one.rows * 2, name=one.batch)], TODAY + timedelta(days=1), SHARD) == [False]
+    assert store.tally(THEME).total == 3
+
+
+def test_a_failure_between_ids_and_counts_leaves_neither(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = upload()
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_add", fail)
+        with pytest.raises(MemoryError):
+            store.commit([one], TODAY, SHARD)
+    assert store.tally(THEME).total == 0
+    assert store.commit([one], TODAY, SHARD) == [True]
+    assert store.tally(THEME).total == 3
+
+
+def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums = module._sums
+
+    def fail_late(uploads: list[module.Upload]) -> Iterator[tuple[Metric, Tally]]:
+        yield next(sums(uploads))
+        raise MemoryError
+
+    monkeypatch.setattr(module, "_sums", fail_late)
+    with pytest.raises(MemoryError):
+        store.commit([upload(), upload(MOBILE)], TODAY, SHARD)
+    assert raw(tmp_path, "SELECT count(*) FROM tallies") == [(0,)]
+    assert raw(tmp_path, "SELECT count(*) FROM batches") == [(0,)]
+
+
+def test_shards_and_days_add_up(store: Store) -> None:
+    for day in range(5):
+        for shard in (b"a" * 16, b"b" * 16):
+            store.commit([upload(rows=rows_of(THEME, day + 1))], TODAY + timedelta(days=day), shard)
+    assert store.tally(THEME).total == 2 * (1 + 2 + 3 + 4 + 5)
+    middle = store.tally(THEME, TODAY + timedelta(days=1), TODAY + timedelta(days=3))
+    assert middle.total == 2 * (2 + 3 + 4)
+    assert store.tally(THEME, until=TODAY).total == 2
+    assert store.tally(THEME, since=TODAY + timedelta(days=5)).total == 0
+    assert store.days(THEME) == (TODAY, TODAY + timedelta(days=4))
+    assert store.days(MOBILE) is None
+
+
+def test_when_another_process_takes_the_id_first_it_is_seen_and_not_counted_twice(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a database that lets two writers in, the second finds the id only when it inserts it."""
+    one = upload()
+    store.commit([one], TODAY, SHARD)
+    digests, looks = module._digests, []
+
+    def blind_once(*arguments: object) -> dict[bytes, bytes]:
+        looks.append(arguments)
+        return {} if len(looks) == 1 else digests(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "_digests", blind_once)
+    other = upload()
+    assert store.commit([one, other], TODAY, b"t" * 16) == [True, True]
+    assert len(looks) == 2
+    assert store.tally(THEME).total == 6
+
+
+def test_a_full_disk_refuses_and_then_recovers(store: Store) -> None:
+    store.commit([upload()], TODAY, SHARD)
+    with store._transaction() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1")  # SQLite takes the present size instead
+    wide = parse_metrics('[metrics.wide]\ntype = "string"\nepsilon = 2.0\n')["wide"]
+    store.register([wide])
+    big = upload(wide, rows_of(wide, 200))
+    with pytest.raises(StoreError, match="full"):
+        store.commit([big], TODAY, SHARD)
+    with store._transaction() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count=1000000")
+    assert store.tally(wide).total == 0
+    assert store.commit([big], TODAY, SHARD) == [True]
+    assert store.tally(wide).total == 200
+
+
+def test_a_locked_database_refuses_and_then_recovers(store: Store, tmp_path: Path) -> None:
+    one = upload()
+    with closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            store.commit([one], TODAY, SHARD)
+        assert store.tally(THEME).total == 0  # readers go on
+    assert store.commit([one], TODAY, SHARD) == [True]
+    assert store.tally(THEME).total == 3
+
+
+def test_sqlite_is_durable(store: Store) -> None:
+    with store._transaction() as connection:
+        for pragma, value in (("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)):
+            assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
+
+
+def test_nothing_finer_than_a_day_is_kept(store: Store, tmp_path: Path) -> None:
+    store.commit([upload()], TODAY, SHARD)
+    assert raw(tmp_path, "SELECT DISTINCT day FROM batches UNION SELECT day FROM tallies") == [("2026-11-20",)]
+
+
+def test_equal_rows_of_two_batches_have_unequal_digests() -> None:
+    assert upload().rows == upload().rows
+    assert upload().digest != upload().digest
+
+
+def test_versions_live_side_by_side(store: Store) -> None:
+    newer = parse_metrics('[metrics.theme]\ntype = "choice"\nvalues = ["dark", "light"]\nepsilon = 2.0\n')["theme"]
+    store.register([newer])
+    store.commit([upload(), upload(newer, rows_of(newer, 5))], TODAY, SHARD)
+    assert store.versions("theme") == {THEME.version: THEME, newer.version: newer}
+    assert (store.tally(THEME).total, store.tally(newer).total) == (3, 5)
+    assert store.versions("nothing") == {}
+
+
+def test_registering_again_takes_what_the_numbers_do_not_depend_on(store: Store) -> None:
+    text = '[metrics.version]\ntype = "string"\nepsilon = 2.0\nbits = 20\ncohorts = 3\ncandidates = ["3.0"]\n'
+    asked = parse_metrics(text)["version"]
+    assert asked.version == VERSION.version
+    store.register([asked])
+    assert store.versions("version")[VERSION.version].candidates == ("3.0",)
+
+
+@pytest.mark.parametrize(
+    ("url", "match"),
+    [
+        ("nonsense", "not a database URL"),
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
+        ("unheard-of://host/db", "not a database URL"),
+        ("sqlite:////nowhere/at/all/dither.db", "folder does not exist"),
+    ],
+)
+def test_urls_that_cannot_be_used_are_told(url: str, match: str) -> None:
+    with pytest.raises(ParameterError, match=match):
+        Store(url)
+
+
+def test_reading_makes_no_database(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="does not exist"):
+        Store(f"sqlite:///{tmp_path}/missing.db", create=False)
+    assert not (tmp_path / "missing.db").exists()
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(ParameterError, match="no dither tables"):
+        Store(f"sqlite:///{tmp_path}/empty.db", create=False)
+
+
+def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+    (tmp_path / "dither.db").write_bytes(b"certainly not SQLite\n" * 100)
+    with pytest.raises(StoreError, match="not a database"):
+        Store(f"sqlite:///{tmp_path}/dither.db")
+
+
+def test_many_ids_at_once(store: Store) -> None:
+    """A group is looked up in one statement, however large it may be configured."""
+    uploads = [upload(rows=b"\x00") for _ in range(3000)]
+    assert all(store.commit(uploads, date(2026, 1, 1), SHARD))
+    assert all(store.commit(uploads, date(2026, 1, 1), SHARD))
+    assert store.tally(METRICS["theme"]).total == 3000
