@@ -9,8 +9,6 @@ from server.collecting import METRICS
 CORNER = parse_metrics(
     '[metrics.corner]\ntype = "string"\nf = 0.5\np = 0\nq = 1\ncandidates = ["é\\u0000"]\n',
 )["corner"]
-    "corner"
-]
 
 
 CHOICES = parse_metrics(

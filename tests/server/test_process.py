@@ -1,0 +1,140 @@
+"""A real collector process: its socket, its signals, and what survives kill -9."""
+
+import http.client
+import signal
+import socket
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from dither_server.store import Store
+from dither_server.tally import Tally
+from dither_shared import Metric
+from server.collecting import METRICS, THEME, VERSION, batch, rows_of, running, same
+
+JSON = {"Content-Type": "application/json"}
+PATIENCE = 20.0
+
+
+def connect(url: str) -> http.client.HTTPConnection:
+    address = urlsplit(url)
+    return http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)
+
+
+def tally(folder: Path, metric: Metric) -> Tally:
+    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
+        return store.tally(metric)
+
+
+def test_it_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
+    with running(tmp_path) as (url, process):
+        assert url.startswith("http://127.0.0.1:")
+        with closing(connect(url)) as connection:
+            connection.request("POST", "/v1/reports", batch().encode(), JSON)
+            response = connection.getresponse()
+            assert (response.status, response.read()) == (202, b'{"accepted": 3}')
+            connection.request("GET", "/v1/metrics/theme/estimate")
+            assert connection.getresponse().read().count(b'"value"') == 4
+        process.send_signal(signal.SIGTERM)
+        output, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, output) == (0, "")
+    assert [line.split(":")[0] for line in errors.splitlines()] == list(METRICS)
+    assert "theme: randomized-response, epsilon 1; if your answer is" in errors
+    assert tally(tmp_path, THEME).total == 3
+
+
+def test_bodies_on_the_wire(tmp_path: Path) -> None:
+    """Chunked bodies are read to their end, and what is too large is refused before it is."""
+    with running(tmp_path) as (url, process):
+        body = batch().encode()
+        with closing(connect(url)) as connection:
+            connection.request("POST", "/v1/reports", iter([body[:20], body[20:]]), JSON, encode_chunked=True)
+            response = connection.getresponse()
+            assert (response.status, response.read()) == (202, b'{"accepted": 3}')
+        for length in (1_048_577, 10_000_000):
+            with closing(connect(url)) as connection:
+                connection.putrequest("POST", "/v1/reports")
+                connection.putheader("Content-Type", "application/json")
+                connection.putheader("Content-Length", str(length))
+                connection.endheaders()  # and not a byte of the body
+                assert connection.getresponse().status == 413
+        with closing(connect(url)) as connection:
+            connection.request("POST", "/v1/reports", body + b" " * (1_048_576 - len(body)), JSON)
+            assert connection.getresponse().status == 202
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+
+
+def test_a_port_in_use_gets_one_line(tmp_path: Path) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        running(tmp_path, "--port", str(taken.getsockname()[1])) as (url, process),
+    ):
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert (url, process.returncode) == ("", 1)
+    assert errors.count("\n") == 1
+    assert "cannot be listened on: Address already in use" in errors
+
+
+class Device(threading.Thread):
+    """Sends bodies one by one; keeps for the next try what was not acknowledged."""
+
+    def __init__(self, url: str, bodies: Sequence[bytes], acknowledged: threading.Semaphore) -> None:
+        super().__init__()
+        self.url = url
+        self.bodies = bodies
+        self.left: list[bytes] = []
+        self.acknowledged = acknowledged
+
+    def run(self) -> None:
+        with closing(connect(self.url)) as connection:
+            for position, body in enumerate(self.bodies):
+                try:
+                    connection.request("POST", "/v1/reports", body, JSON)
+                    response = connection.getresponse()
+                    response.read()
+                except (OSError, http.client.HTTPException):
+                    self.left = list(self.bodies[position:])
+                    return
+                assert response.status == 202
+                self.acknowledged.release()
+
+
+def send(url: str, bodies: Sequence[bytes], kill_after: int, kill: "threading.Event") -> list[bytes]:
+    """Send bodies from several devices; set ``kill`` after some are acknowledged; return those that were not."""
+    acknowledged = threading.Semaphore(0)
+    devices = [Device(url, bodies[first::8], acknowledged) for first in range(8)]
+    for device in devices:
+        device.start()
+    for _ in range(min(kill_after, len(bodies))):
+        assert acknowledged.acquire(timeout=PATIENCE)
+    kill.set()
+    for device in devices:
+        device.join()
+    return [body for device in devices for body in device.left]
+
+
+@pytest.mark.parametrize("cycles", [3])
+def test_what_was_acknowledged_survives_kill_9_and_counts_once(cycles: int, tmp_path: Path) -> None:
+    rows = {metric: [rows_of(metric, 1, bytes([n % 251, n // 251])) for n in range(300)] for metric in (THEME, VERSION)}
+    waiting = [batch(metric, row).encode() for metric in rows for row in rows[metric]]
+    for cycle in range(cycles):
+        with running(tmp_path) as (url, process):
+            kill = threading.Event()
+            killer = threading.Thread(target=lambda e=kill, p=process: (e.wait(), p.kill()))
+            killer.start()
+            before = len(waiting)
+            waiting = send(url, waiting, 60 + 17 * cycle, kill)
+            killer.join()
+            process.communicate(timeout=PATIENCE)
+        assert 0 < len(waiting) < before
+    with running(tmp_path) as (url, process):
+        assert send(url, waiting, len(waiting), threading.Event()) == []
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+    for metric, sent in rows.items():
+        assert same(tally(tmp_path, metric), Tally.fold(metric.mechanism, b"".join(sent)))

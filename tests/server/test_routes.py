@@ -1,0 +1,220 @@
+"""What an analyst may ask, and how wrong questions are answered."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from dither_server.estimate import estimate
+from dither_server.store import StoreError
+from dither_server.tally import Tally
+from dither_shared import parse_metrics
+from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, upload
+
+
+def strictly(text: str) -> Any:
+    """Read JSON as a browser does: NaN and Infinity are none."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
+    rows = rows_of(THEME, 800)
+    client.post("/v1/reports", data=batch(THEME, rows).encode(), content_type="application/json")
+    told = strictly(client.get("/v1/metrics/theme/estimate?confidence=0.9").text)
+    expected = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows), 0.9)
+    assert list(told) == [
+        "metric", "version", "mechanism", "epsilon", "reports", "since", "until", "confidence", "values",
+    ]  # fmt: skip
+    assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
+    assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
+    assert (told["since"], told["until"]) == ("2026-11-20", "2026-11-20")
+    assert [row["value"] for row in told["values"]] == ["dark", "light", "=1+1", "other"]
+    for name in ("frequency", "standard_error", "low", "high", "consistent"):
+        assert [row[name] for row in told["values"]] == pytest.approx(getattr(expected, name).tolist(), abs=0)
+    assert [row["verdict"] for row in told["values"]] == list(expected.verdicts)
+    assert told["values"][1]["frequency"] > 0.5
+
+
+def test_candidates_of_an_open_domain_are_estimated(client: FlaskClient) -> None:
+    body = batch(VERSION, rows_of(VERSION, 1000, value="1.0")).encode()
+    assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
+    told = strictly(client.get("/v1/metrics/version/estimate").text)
+    shares = {row["value"]: row["frequency"] for row in told["values"]}
+    assert shares["1.0"] > 0.5 > shares["2.0"]
+
+
+def test_without_reports_numbers_are_null_not_nan(client: FlaskClient) -> None:
+    told = strictly(client.get("/v1/metrics/theme/estimate").text)
+    assert (told["reports"], told["since"], told["until"]) == (0, None, None)
+    assert {row["frequency"] for row in told["values"]} == {None}
+    assert {row["verdict"] for row in told["values"]} == {"too-few"}
+
+
+def test_days_are_included_at_both_ends(app: Flask, client: FlaskClient) -> None:
+    for day in range(4):
+        uploads = [upload(rows=b"\x00" * 10**day)]
+        collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
+
+    def reports(query: str) -> int:
+        return int(strictly(client.get(f"/v1/metrics/theme/estimate?{query}").text)["reports"])
+
+    assert reports("") == 1111
+    assert reports("since=2026-11-21&until=2026-11-22") == 110
+    assert reports("since=2026-11-23") == 1000
+    assert reports("until=2026-11-20") == 1
+    assert reports("since=2026-12-01") == 0
+    shown = strictly(client.get("/v1/metrics/theme/estimate?since=2020-01-01").text)
+    assert (shown["since"], shown["until"]) == ("2020-01-01", "2026-11-23")
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("since=yesterday", "since"),
+        ("since=2026-11-31", "since"),
+        ("since=20261120", "since"),
+        ("until=2026-W47-5", "until"),
+        ("until=", "until"),
+        ("since=2026-11-20&until=2026-11-19", "since"),
+        ("since=2026-11-20&since=2026-11-20", "since"),
+        ("confidence=0", "confidence"),
+        ("confidence=1", "confidence"),
+        ("confidence=nan", "confidence"),
+        ("confidence=-inf", "confidence"),
+        ("confidence=95", "confidence"),
+        ("confidence=high", "confidence"),
+        ("untill=2026-11-20", "untill"),
+        ("%F0%9F%98%80=1", "U0001f600"),
+    ],
+)
+def test_wrong_parameters_are_named(query: str, named: str, client: FlaskClient) -> None:
+    response = client.get(f"/v1/metrics/theme/estimate?{query}")
+    assert problem(response) == (400, "parameter")
+    assert named in response.json["detail"].split(":")[0]  # type: ignore[index]
+
+
+def test_unknown_names_and_versions(client: FlaskClient) -> None:
+    assert problem(client.get("/v1/metrics/nothing")) == (404, "unknown-metric")
+    assert problem(client.get("/v1/metrics/nothing/estimate")) == (404, "unknown-metric")
+    assert problem(client.get("/v1/metrics/theme/estimate?version=nope")) == (404, "unknown-version")
+    assert problem(client.get("/v1/metrics/open/estimate")) == (400, "no-candidates")
+    assert problem(client.get("/nowhere")) == (404, "not-found")
+    response = client.delete("/v1/metrics")
+    assert problem(response) == (405, "method-not-allowed")
+    assert "GET" in response.headers["Allow"]
+
+
+def test_csv_is_inert_and_complete(client: FlaskClient) -> None:
+    body = batch(THEME, rows_of(THEME, 800)).encode()
+    client.post("/v1/reports", data=body, content_type="application/json")
+    response = client.get("/v1/metrics/theme/estimate", headers={"Accept": "text/csv"})
+    assert response.mimetype == "text/csv"
+    rows = list(csv.DictReader(io.StringIO(response.text)))
+    told = strictly(client.get("/v1/metrics/theme/estimate", headers={"Accept": "*/*"}).text)["values"]
+    assert [row["value"] for row in rows] == ["dark", "light", "'=1+1", "other"]
+    assert [float(row["frequency"]) for row in rows] == [row["frequency"] for row in told]
+    assert list(rows[0]) == list(told[0])
+
+
+def test_a_former_version_is_answered_apart(tmp_path: Path) -> None:
+    """Yesterday's app asked with another epsilon; its reports are kept, and never mixed with today's."""
+    former = parse_metrics('[metrics.theme]\ntype = "choice"\nvalues = ["dark"]\nepsilon = 3.0\n')
+    for metrics, count in ((former, 7), (METRICS, 3)):
+        app = create_app(config(tmp_path, metrics=metrics))
+        collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, b"s" * 16)
+        collector_of(app).close()
+    client = app.test_client()
+    old = former["theme"].version
+    assert client.get("/v1/metrics/theme").json["versions"] == sorted([old, THEME.version])  # type: ignore[index]
+    now = strictly(client.get("/v1/metrics/theme/estimate").text)
+    then = strictly(client.get(f"/v1/metrics/theme/estimate?version={old}").text)
+    assert (now["reports"], now["version"], len(now["values"])) == (3, THEME.version, 4)
+    assert (then["reports"], then["version"], len(then["values"])) == (7, old, 2)
+    assert then["epsilon"] == former["theme"].mechanism.epsilon
+    late = batch(former["theme"], b"\x00").encode()
+    assert problem(client.post("/v1/reports", data=late, content_type="application/json")) == (409, "version-conflict")
+    collector_of(app).close()
+
+
+def test_metrics_are_listed_with_what_they_promise(client: FlaskClient) -> None:
+    listed = strictly(client.get("/v1/metrics").text)["metrics"]
+    assert [metric["metric"] for metric in listed] == list(METRICS)
+    theme = listed[0]
+    assert theme["epsilon"] == THEME.mechanism.epsilon
+    assert theme["values"] == list(THEME.labels)
+    assert "times in 100" in theme["odds"]
+    assert strictly(client.get("/v1/metrics/theme").text) == theme | {"versions": [THEME.version]}
+
+
+def test_health_and_readiness(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.get("/healthz").json == {"status": "ok"}
+    assert client.get("/readyz").json == {"status": "ready"}
+
+    def fail() -> None:
+        raise StoreError("database: gone")
+
+    monkeypatch.setattr(collector_of(app).store, "ping", fail)
+    response = client.get("/readyz")
+    assert problem(response) == (503, "unavailable")
+    assert int(response.headers["Retry-After"]) > 0
+    assert client.get("/healthz").status_code == 200
+
+
+HOSTILE = """
+[metrics.hostile]
+description = "<script>alert(1)</script>"
+type = "choice"
+values = ['<img src=x onerror="alert(2)">', "a&b"]
+epsilon = 1.0
+"""
+
+
+def test_the_dashboard_shows_every_metric_and_runs_nothing(tmp_path: Path) -> None:
+    metrics = parse_metrics(HOSTILE) | METRICS
+    app = create_app(config(tmp_path, metrics=metrics))
+    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 900))], TODAY, b"s" * 16)
+    response = app.test_client().get("/")
+    page = response.text
+    assert response.status_code == 200
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "&lt;script&gt;" in page
+    assert "900 reports" in page
+    assert page.count("<h2") == len(metrics)
+    assert page.count('class="bar"') == len(THEME.labels)
+    policy = response.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert "style=" not in page  # which that policy would ignore
+    with app.test_client().get("/static/dashboard.css") as style:
+        assert style.status_code == 200
+    collector_of(app).close()
+
+
+def test_every_answer_is_guarded(client: FlaskClient) -> None:
+    for path in ("/", "/v1/metrics", "/nowhere", "/v1/metrics/theme/estimate?x=1"):
+        headers = client.get(path).headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers.getlist("Cache-Control") == ["no-store"]
+        assert "Content-Security-Policy" in headers
+
+
+def test_a_fault_of_ours_is_a_problem(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a secret")
+
+    monkeypatch.setattr(collector_of(app).store, "tally", fail)
+    response = client.get("/v1/metrics/theme/estimate")
+    assert problem(response) == (500, "internal")
+    assert "secret" not in response.text
