@@ -1,0 +1,102 @@
+"""Clients that are closed after the test, and a collector on loopback that answers from a script."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dither
+from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
+
+
+@pytest.fixture(autouse=True)
+def _nobody_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the developer's own wishes out of the tests."""
+    monkeypatch.delenv("DO_NOT_TRACK", raising=False)
+    monkeypatch.delenv("DITHER", raising=False)
+
+
+@pytest.fixture
+def calendar() -> Calendar:
+    return Calendar()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def make(calendar: Calendar) -> Iterator[Make]:
+    """Return a function that makes clients, to whom the user said yes unless ``mode`` says otherwise."""
+    made: list[dither.Client] = []
+
+    def new(state: Path | dither.MemoryState | None = None, *, mode: str | None = "on", **other: Any) -> dither.Client:
+        state = dither.MemoryState() if state is None else state
+        usual: dict[str, Any] = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "tests", "state": state}
+        usual |= {"transport": Script(), "today": calendar, "background": False, "strict": True}
+        client = dither.Client(**(usual | other))
+        if mode is not None:
+            client.consent(mode)
+        made.append(client)
+        return client
+
+    yield new
+    for client in made:
+        client.close()
+        client._worker.join(10)
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """One request, as it came in at the socket."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Collector:
+    """A server on loopback: ``answers`` are (status, headers) for the next requests; 202 when they are used up."""
+
+    endpoint: str = ""
+    answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    arrived: list[Arrived] = field(default_factory=list)
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    script = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            script.arrived.append(Arrived(self.path, dict(self.headers.items()), body))
+            status, headers = script.answers.pop(0) if script.answers else (202, {})
+            self.send_response(status)
+            for name, value in {"Content-Length": "0", **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            script.arrived.append(Arrived("followed " + self.path, {}, b""))
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    script.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield script
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -1,0 +1,62 @@
+"""What the tests of the client share: a few metrics, a calendar that stands still, and a transport with a script."""
+
+import threading
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
+from pathlib import Path
+
+import dither
+from dither_shared import Batch, Domain, Metric, RandomizedResponse, Rappor, Report
+
+ENDPOINT = "http://127.0.0.1:9"  # the discard port: whoever uploads there by mistake is refused
+
+MOBILE = Metric("mobile", "boolean", RandomizedResponse.calibrate(2, 1.0), Domain.boolean())
+THEME = Metric("theme", "choice", RandomizedResponse.calibrate(4, 1.0), Domain.choice(("light", "dark", "system")))
+SURVEY = Metric("survey", "boolean", RandomizedResponse.calibrate(2, 1.0), Domain.boolean(), period="once")
+WEEKLY = Metric("weekly", "boolean", RandomizedResponse.calibrate(2, 1.0), Domain.boolean(), period="week")
+_RAPPOR = Rappor.calibrate(None, 2.0, 4.0, cohorts=8, bits=64)
+BROWSER = Metric("browser", "string", _RAPPOR)
+EDITOR = Metric("editor", "string", _RAPPOR)
+METRICS = {metric.name: metric for metric in (MOBILE, THEME, SURVEY, WEEKLY, BROWSER, EDITOR)}
+
+
+class Calendar:
+    """A UTC date that changes when a test says so."""
+
+    def __init__(self) -> None:
+        self.day = date(2026, 11, 18)  # a Wednesday
+
+    def __call__(self) -> date:
+        return self.day
+
+    def pass_days(self, days: int) -> None:
+        """Go on, or back, by so many days."""
+        self.day += timedelta(days=days)
+
+
+class Script:
+    """A transport that keeps what was sent and answers from a list; then 202, or nothing at all if it is down."""
+
+    def __init__(self, answers: Iterable[int | dither.Answer | OSError] = (), *, down: bool = False) -> None:
+        self.bodies: list[bytes] = []
+        self.down = down
+        self._answers = list(answers)
+        self._lock = threading.Lock()
+
+    def send(self, body: bytes) -> dither.Answer:
+        with self._lock:
+            self.bodies.append(body)
+            answer = self._answers.pop(0) if self._answers else OSError("down") if self.down else 202
+        if isinstance(answer, OSError):
+            raise answer
+        return dither.Answer(answer) if isinstance(answer, int) else answer
+
+
+State = Path | dither.MemoryState
+Make = Callable[..., dither.Client]
+
+
+def reports(bodies: Iterable[bytes]) -> list[tuple[str, Report]]:
+    """Return the metric's name and the report of each body of one row."""
+    batches = [Batch.decode(body) for body in bodies]
+    return [(batch.metric, Report.decode(batch.reports, METRICS[batch.metric].mechanism)) for batch in batches]

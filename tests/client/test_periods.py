@@ -1,0 +1,139 @@
+"""One report for each metric and period; the spend stands before the report."""
+
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import dither
+from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, Script, State
+from dither_shared import Entropy
+
+
+@pytest.fixture(params=["memory", "folder"])
+def state(request: pytest.FixtureRequest, folder: Path) -> State:
+    return folder if request.param == "folder" else dither.MemoryState()
+
+
+def spent(client: dither.Client, name: str) -> float:
+    return next(metric.spent for metric in client.status().metrics if metric.name == name)
+
+
+def test_the_first_value_of_a_day_counts_and_later_ones_are_ignored(
+    make: Make, state: State, calendar: Calendar
+) -> None:
+    client = make(state)
+    for _ in range(3):
+        client.record("mobile", True)
+    assert client.status().queued == 1
+    assert client.status().ignored == 2
+    assert spent(client, "mobile") == MOBILE.mechanism.epsilon
+    make(state).record("mobile", False)  # after a restart, too
+    assert client.status().queued == 1
+    calendar.pass_days(1)
+    client.record("mobile", True)
+    assert client.status().queued == 2
+    assert spent(client, "mobile") == 2 * MOBILE.mechanism.epsilon
+
+
+def test_a_week_begins_on_monday(make: Make, state: State, calendar: Calendar) -> None:
+    client = make(state)
+    client.record("weekly", True)  # Wednesday
+    calendar.pass_days(4)  # Sunday
+    client.record("weekly", True)
+    assert client.status().queued == 1
+    calendar.pass_days(1)
+    client.record("weekly", True)
+    assert client.status().queued == 2
+
+
+def test_once_is_once(make: Make, state: State, calendar: Calendar) -> None:
+    client = make(state)
+    client.record("survey", True)
+    calendar.pass_days(4000)
+    client.record("survey", True)
+    make(state).record("survey", True)
+    assert client.status().metrics[list(METRICS).index("survey")].reports == 1
+
+
+@pytest.mark.parametrize("name", ["mobile", "weekly", "survey", "browser"])
+def test_a_clock_set_back_yields_no_second_report(make: Make, state: State, calendar: Calendar, name: str) -> None:
+    client = make(state)
+    client.record(name, True)
+    for back in (1, 6, 7, 300):
+        calendar.pass_days(-back)
+        client.record(name, True)
+        make(state).record(name, True)
+    assert client.status().queued == 1
+
+
+def test_permanent_answers_are_charged_once_for_each_value(make: Make, state: State, calendar: Calendar) -> None:
+    forever = BROWSER.mechanism.forever_epsilon
+    assert forever is not None
+    for day, (value, charges) in enumerate([("ff", 1), ("ff", 1), ("ie", 2), ("ff", 2), ("ie", 2), ("opera", 3)]):
+        client = make(state)
+        client.record("browser", value)
+        assert client.status().queued == day + 1
+        assert spent(client, "browser") == pytest.approx(charges * forever, rel=1e-12)
+        calendar.pass_days(1)
+
+
+def test_the_spend_stays_if_drawing_fails(make: Make, state: State) -> None:
+    class Failing(Entropy):
+        def take(self, count: int) -> NoReturn:
+            raise OSError("no entropy")
+
+    make(state).record("theme", "dark")  # so that the state has its secret
+    client = make(state, entropy=Failing())
+    client.record("mobile", True)
+    assert client.status().queued == 1
+    assert spent(client, "mobile") == MOBILE.mechanism.epsilon
+    again = make(state)
+    again.record("mobile", True)
+    assert again.status().queued == 1
+    assert again.status().ignored == 1
+    assert spent(again, "mobile") == MOBILE.mechanism.epsilon
+
+
+def test_a_debit_is_on_disk_when_the_report_is_drawn(make: Make, folder: Path) -> None:
+    seen: list[bytes] = []
+
+    class Looking(Entropy):
+        def take(self, count: int) -> bytes:
+            if (folder / "secret").exists():
+                seen.append((folder / "journal").read_bytes())
+            return bytes(count)
+
+    make(folder, entropy=Looking()).record("mobile", True)
+    assert seen
+    assert all(b"debit mobile" in journal and b"queued" not in journal for journal in seen)
+
+
+def test_nothing_is_sent_before_it_is_durable(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_fsync(_: int) -> NoReturn:
+        raise OSError("the disk is gone")
+
+    sent = Script()
+    client = make(folder, transport=sent)
+    client.record("mobile", True)
+    monkeypatch.setattr("os.fsync", no_fsync)
+    assert not client.flush(5)
+    assert sent.bodies == []
+    monkeypatch.undo()
+    assert client.flush(5)
+    assert len(sent.bodies) == 1
+
+
+def test_a_metric_that_changes_keeps_its_period_and_opens_an_account(make: Make, calendar: Calendar) -> None:
+    state = dither.MemoryState()
+    make(state).record("mobile", True)
+    changed = {"mobile": dither.Metric("mobile", "boolean", METRICS["survey"].mechanism, METRICS["survey"].domain)}
+    assert changed["mobile"].version == MOBILE.version
+    other = METRICS["theme"]
+    changed = {"mobile": dither.Metric("mobile", "choice", other.mechanism, other.domain)}
+    client = make(state, metrics=changed)
+    client.record("mobile", "dark")
+    assert client.status().queued == 1
+    calendar.pass_days(1)
+    client.record("mobile", "dark")
+    assert spent(client, "mobile") == other.mechanism.epsilon

@@ -1,0 +1,258 @@
+"""Forks, threads, processes that die, and what an import costs."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import dither
+import dither_shared
+import pytest
+from client.devices import METRICS, Calendar, Make, Script
+
+FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a Python that knows the standard library and these two floors, and nothing else."""
+    prelude = f"import sys; sys.path[:0] = {FLOORS!r}\n"
+    return subprocess.run(
+        [sys.executable, "-I", "-S", "-c", prelude + program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def in_child(work: object) -> int:
+    """Fork, call ``work`` in the child, and return its exit status; a child that hangs is killed by its alarm."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        try:
+            work()  # type: ignore[operator]
+            os._exit(0)
+        except BaseException:  # noqa: BLE001
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_the_client_needs_nothing_but_the_standard_library() -> None:
+    done = run(
+        "import dither\n"
+        "[getattr(dither, name) for name in dither.__all__]\n"
+        "import dither.__main__, http.client, logging\n"
+        "client = dither.Client({}, 'http://127.0.0.1:9', 'app', dither.MemoryState('on'))\n"
+        "ours = ('dither', 'dither_shared', '__main__')\n"
+        "print([name for name in sys.modules if name.split('.')[0] not in sys.stdlib_module_names and\n"
+        "       name.split('.')[0] not in ours])\n"
+    )
+    assert done.stderr == ""
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_import_alone_loads_next_to_nothing() -> None:
+    done = run(
+        "import dither\nprint([name for name in ('dither.client', 'dither_shared', 'dataclasses', 'ssl', 'tomllib', "
+        "'http.client', 'argparse', 'logging', 'threading') if name in sys.modules])\n"
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_a_client_that_is_off_loads_neither_network_nor_logging() -> None:
+    done = run(
+        "import dither\nclient = dither.Client({}, 'https://example.org', 'app', dither.MemoryState('on'))\n"
+        "print([name for name in ('ssl', 'http.client', 'argparse', 'logging', 'email') if name in sys.modules])\n"
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_every_name_is_where_it_is_said_to_be() -> None:
+    assert {name for name in dither.__all__ if getattr(dither, name).__name__ != name} == set()
+    assert dir(dither) == sorted(dither.__all__)
+    with pytest.raises(AttributeError, match="nothing_of_the_kind"):
+        _ = dither.nothing_of_the_kind
+
+
+_RECORDS_AND_DIES = """
+import dither, os, signal, datetime
+metrics = dither.load_metrics(sys.argv[1])
+day = datetime.date(2026, 11, 18).toordinal()
+client = dither.Client(metrics, "http://127.0.0.1:9", "app", sys.argv[2], today=lambda: datetime.date.fromordinal(day))
+client.consent("on")
+for _ in range(int(sys.argv[3])):
+    client.record("theme", "dark")
+    day += 0 if sys.argv[4] == "same" else 1
+print("recorded", flush=True)
+if sys.argv[5] == "die":
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> str:
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    return str(path)
+
+
+def test_what_record_returned_from_outlives_kill_9(definitions: str, folder: Path, make: Make) -> None:
+    done = run(_RECORDS_AND_DIES, definitions, str(folder), "25", "next", "die")
+    assert done.stdout == "recorded\n"
+    assert done.returncode == -signal.SIGKILL
+    client = make(folder, metrics=definitions)
+    assert client.status().queued == 25
+    assert client.status().metrics[0].reports == 25
+
+
+def test_an_exit_changes_nothing(definitions: str, folder: Path) -> None:
+    done = run(_RECORDS_AND_DIES, definitions, str(folder), "3", "next", "live")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "recorded\n", "")
+
+
+def test_processes_that_share_a_state_report_once(definitions: str, folder: Path, make: Make) -> None:
+    threads = [
+        threading.Thread(target=run, args=(_RECORDS_AND_DIES, definitions, str(folder), "30", "same", "live"))
+        for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    client = make(folder, metrics=definitions, mode=None)
+    assert client.status().queued == 1
+    assert client.status().metrics[0].reports == 1
+    assert client.status().trouble == {}
+
+
+def test_threads_that_share_a_client_report_once(make: Make, folder: Path, calendar: Calendar) -> None:
+    client = make(folder)
+    start = threading.Barrier(8)
+
+    def work() -> None:
+        start.wait()
+        for name in METRICS:
+            client.record(name, "dark")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert client.status().trouble == {}
+    assert client.status().queued == len(METRICS)
+    assert client.status().ignored == 7 * len(METRICS)
+    assert {metric.reports for metric in client.status().metrics} == {1}
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, folder: Path) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    class Stuck(Script):
+        def send(self, body: bytes) -> dither.Answer:
+            started.set()
+            release.wait(20)
+            return super().send(body)
+
+    sent = Stuck()
+    client = make(folder, transport=sent, background=True)
+    client.record("mobile", True)
+    assert started.wait(10)
+
+    def child() -> None:
+        release.set()  # the child's own copy: its transport would send at once
+        client.record("mobile", False)
+        client.record("theme", "dark")
+        client.flush(0.1)
+        assert client.status().ignored == 1
+        assert client.status().queued == 2
+        assert sent.bodies == [], "the parent is at it"
+
+    holding, let_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with client._journal.transaction():
+            holding.set()
+            let_go.wait(20)
+
+    assert in_child(child) == 0
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert holding.wait(10)
+    # Another thread holds the journal for good: the child is refused, but it neither hangs nor writes.
+    assert in_child(lambda: client.record("survey", True)) == 0
+    let_go.set()
+    holder.join()
+    release.set()
+    assert client.flush(10)
+    assert len(sent.bodies) == 2
+    assert client.status().trouble == {}
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_children_of_one_parent_report_once_in_all(make: Make, folder: Path) -> None:
+    client = make(folder)
+    for _ in range(20):
+        assert in_child(lambda: client.record("mobile", True)) == 0
+    client.record("mobile", True)
+    assert client.status().queued == 1
+    assert client.status().ignored == 1
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_leaves_to_its_parent_what_is_only_in_memory(make: Make) -> None:
+    sent = Script()
+    client = make(transport=sent)
+    client.record("mobile", True)
+
+    def child() -> None:
+        assert client.preview() == []
+        assert client.flush(5)
+        assert sent.bodies == []
+        client.record("mobile", True)
+        assert client.status().queued == 0
+
+    assert in_child(child) == 0
+    assert client.status().queued == 1
+
+
+def _record_in_process(folder: str, path: str) -> None:
+    client = dither.Client(METRICS, "http://127.0.0.1:9", "tests", folder, background=False)
+    client.record("mobile", True)
+    Path(path).write_text(json.dumps(client.status().trouble))
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_multiprocessing(make: Make, folder: Path, tmp_path: Path, method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"this system cannot {method}")
+    client = make(folder)
+    process = multiprocessing.get_context(method).Process(
+        target=_record_in_process, args=(str(folder), str(tmp_path / "out"))
+    )
+    process.start()
+    process.join(30)
+    assert process.exitcode == 0
+    assert (tmp_path / "out").read_text() == "{}"
+    assert client.status().queued == 1
+
+
+def test_a_signal_handler_that_records_does_not_hang(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    with client._journal.transaction():  # where a signal may find its own thread
+        client.record("theme", "dark")
+    assert client.status().trouble == {"record failed: BusyError": 1}
+    client.record("theme", "dark")
+    assert client.status().queued == 2
