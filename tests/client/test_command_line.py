@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from client.devices import Make
 from dither.__main__ import main
 

@@ -50,8 +50,7 @@ def truncations(data: bytes) -> Iterator[bytes]:
 
 def flips(data: bytes) -> Iterator[bytes]:
     for position in range(len(data)):
-        for mask in (0x01, 0x80):
-            yield data[:position] + bytes([data[position] ^ mask]) + data[position + 1 :]
+        yield data[:position] + bytes([data[position] ^ 0x01]) + data[position + 1 :]
         yield data[:position] + b"\n" + data[position + 1 :]
 
 

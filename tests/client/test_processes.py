@@ -1,6 +1,5 @@
 """Forks, threads, processes that die, and what an import costs."""
 
-import json
 import multiprocessing
 import os
 import signal
@@ -9,10 +8,11 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 import dither
 import dither_shared
-import pytest
-from client.devices import METRICS, Calendar, Make, Script
+from client.devices import METRICS, Make, Script, record_once
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -38,7 +38,7 @@ def in_child(work: object) -> int:
         try:
             work()  # type: ignore[operator]
             os._exit(0)
-        except BaseException:  # noqa: BLE001
+        except BaseException:
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -131,7 +131,7 @@ def test_processes_that_share_a_state_report_once(definitions: str, folder: Path
     assert client.status().trouble == {}
 
 
-def test_threads_that_share_a_client_report_once(make: Make, folder: Path, calendar: Calendar) -> None:
+def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> None:
     client = make(folder)
     start = threading.Barrier(8)
 
@@ -226,26 +226,14 @@ def test_a_child_leaves_to_its_parent_what_is_only_in_memory(make: Make) -> None
     assert client.status().queued == 1
 
 
-def _record_in_process(folder: str, path: str) -> None:
-    client = dither.Client(METRICS, "http://127.0.0.1:9", "tests", folder, background=False)
-    client.record("mobile", True)
-    Path(path).write_text(json.dumps(client.status().trouble))
-
-
-@pytest.mark.parametrize("method", ["spawn", "fork"])
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_multiprocessing(make: Make, folder: Path, tmp_path: Path, method: str) -> None:
-    if method not in multiprocessing.get_all_start_methods():
-        pytest.skip(f"this system cannot {method}")
+def test_a_spawned_process_shares_the_state(make: Make, folder: Path) -> None:
     client = make(folder)
-    process = multiprocessing.get_context(method).Process(
-        target=_record_in_process, args=(str(folder), str(tmp_path / "out"))
-    )
+    process = multiprocessing.get_context("spawn").Process(target=record_once, args=(str(folder),))
     process.start()
     process.join(30)
     assert process.exitcode == 0
-    assert (tmp_path / "out").read_text() == "{}"
-    assert client.status().queued == 1
+    client.record("mobile", True)
+    assert (client.status().queued, client.status().ignored) == (1, 1)
 
 
 def test_a_signal_handler_that_records_does_not_hang(make: Make, folder: Path) -> None:
