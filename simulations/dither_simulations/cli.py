@@ -16,12 +16,13 @@ from .files import write_rows
 from .options import Commands, epsilons_of, input_options, new_file, seed_option, users_of
 from .plots import error_plot, save
 from .populations import Population
+from .samplers import has_sampler
 from .tables import error_table
 from .trials import Outcome
 
 __all__ = ["main"]
 
-_CLOSED = tuple(name for name, family in MECHANISMS.items() if not family.open_domain)
+_USUAL = tuple(name for name, family in MECHANISMS.items() if has_sampler(family) and not family.open_domain)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _DISTRIBUTIONS = ("uniform", "zipf", "geometric", "csv")
 
@@ -40,7 +41,7 @@ main.add_command(demo)
     "names",
     type=click.Choice(tuple(MECHANISMS)),
     multiple=True,
-    help="Repeatable.  [default: " + ", ".join(_CLOSED) + "]",
+    help="Repeatable.  [default: " + ", ".join(_USUAL) + "]",
 )
 @click.option(
     "--epsilon",
@@ -104,7 +105,7 @@ def error(
     else:
         population = _made_up(kind, users or 100_000, size or 64, zipf_s, ratio)
     plan = Plan(
-        families=tuple(MECHANISMS[name] for name in dict.fromkeys(names or _CLOSED)),
+        families=tuple(MECHANISMS[name] for name in dict.fromkeys(names or _USUAL)),
         epsilons=epsilons,
         population=population,
         distribution=kind,
@@ -112,6 +113,9 @@ def error(
         seed=seed,
         device=device,
     )
+    for family in plan.families:
+        if not device and not has_sampler(family):
+            raise ParameterError("--mechanism", f"{family.name} can only be simulated with --device")
     rows = sweep(plan, _with_progress)
     click.echo(error_table(rows))
     if out is not None:

@@ -15,7 +15,7 @@ from dither_shared import Mechanism, ParameterError, RandomizedResponse, Rappor,
 
 from .populations import Counts, Population, items_of
 
-__all__ = ["expected_tally", "sample_tally"]
+__all__ = ["expected_tally", "has_sampler", "sample_tally"]
 
 
 @singledispatch
@@ -29,7 +29,9 @@ def sample_tally(
     The labels of ``population`` are those of the mechanism's domain, in order, or any strings for an open domain.
     Raises ParameterError for a mechanism whose law no sampler is registered for.
     """
-    raise ParameterError("mechanism", f"{mechanism.name} has no exact sampler; simulate it device by device")
+    raise ParameterError(
+        "mechanism", f"{mechanism.name} has no exact sampler; it can only be simulated device by device"
+    )
 
 
 @sample_tally.register
@@ -68,6 +70,11 @@ def _(mechanism: Rappor, population: Population, rng: np.random.Generator) -> Ta
     np.add.at(marked.reshape(-1), _cells(mechanism, population.labels), users[:, :, np.newaxis])
     reports = users.sum(axis=0)
     return Tally(reports, _bits(mechanism, marked, reports[:, np.newaxis], rng))
+
+
+def has_sampler(family: type[Mechanism]) -> bool:
+    """Return whether a law is registered for a family of mechanisms."""
+    return sample_tally.dispatch(family) is not sample_tally.dispatch(Mechanism)
 
 
 def expected_tally(mechanism: Mechanism, population: Population) -> Tally:

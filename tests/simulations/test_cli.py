@@ -22,7 +22,8 @@ def run(*arguments: str | Path) -> Result:
 
 
 def test_the_table_has_a_line_for_every_mechanism_and_epsilon() -> None:
-    result = run("--epsilon", "0.5,2", "-n", "1e9", "-k", "16", "--repeats", "3")
+    names = ("--mechanism", "randomized-response", "--mechanism", "symmetric-unary")
+    result = run(*names, "--epsilon", "0.5,2", "-n", "1e9", "-k", "16", "--repeats", "3")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].split() == ["mechanism", "ε", "MSE", "theory", "ratio", "max", "error", "coverage"]
@@ -66,11 +67,24 @@ def test_a_picture_is_drawn(tmp_path: Path, suffix: str, magic: bytes) -> None:
 
 def test_the_users_of_a_column_are_its_rows_unless_told_otherwise(people: Path, tmp_path: Path) -> None:
     out = tmp_path / "rows.json"
-    common = ("--input", people, "--column", "job", "--epsilon", "1", "--repeats", "1", "--out", out)
+    common = (
+        "--mechanism",
+        "symmetric-unary",
+        "--input",
+        people,
+        "--column",
+        "job",
+        "--epsilon",
+        "1",
+        "--repeats",
+        "1",
+        "--out",
+        out,
+    )
     assert run(*common).exit_code == 0
-    assert [(row["users"], row["size"]) for row in json.loads(out.read_text())] == [(100, 3)] * 2
+    assert [(row["users"], row["size"]) for row in json.loads(out.read_text())] == [(100, 3)]
     assert run(*common, "-n", "10^6", "-k", "2").exit_code == 0
-    assert [(row["users"], row["size"]) for row in json.loads(out.read_text())] == [(1_000_000, 2)] * 2
+    assert [(row["users"], row["size"]) for row in json.loads(out.read_text())] == [(1_000_000, 2)]
 
 
 @pytest.mark.parametrize(

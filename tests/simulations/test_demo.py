@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from dither_shared import ParameterError
 from dither_simulations.cli import main
 from dither_simulations.demo.collector import CollectorError, fetch_estimate, running_collector
+from dither_simulations.demo.fleet import send_all
 from dither_simulations.demo.surveys import Survey, browser_survey, column_survey
 
 
@@ -171,3 +172,11 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
     ended = subprocess.run([sys.executable, "-c", program, "error"], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "dither-sim needs: pip install 'dither[simulations]'\n"
+
+
+def test_devices_whose_collector_is_gone_give_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither_simulations.demo.fleet._PATIENCE", 0.05)
+    survey = browser_survey(1000, np.random.default_rng(0))
+    tried: list[int] = []
+    assert not send_all(survey.metrics, "http://127.0.0.1:9", survey.people, workers=2, step=lambda: tried.append(1))
+    assert len(tried) < 100

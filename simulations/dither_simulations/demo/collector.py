@@ -34,9 +34,12 @@ def running_collector(metrics: Path, folder: Path) -> Iterator[str]:
     log = folder / "demo-collector.log"
     command = [sys.executable, "-m", "dither_server", "run", "--metrics", str(metrics)]
     command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0"]
+    # In a session of its own Ctrl-C does not reach it: it outlives the devices, which would wait for it, and ends then.
     with (
         log.open("wb") as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process,  # noqa: S603 — ours
+        subprocess.Popen(  # noqa: S603 — ours
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        ) as process,
     ):
         try:
             yield _first_line(process, log)

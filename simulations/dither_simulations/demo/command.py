@@ -115,9 +115,9 @@ def _collect(survey: Survey, folder: Path) -> list[Answer]:
         with running_collector(definition, folder) as url:
             click.echo(f"A collector listens at {url}; {devices:,} devices report to it.\n")
             with tqdm(total=devices, unit="device", disable=None, leave=False) as bar:
-                silent = send_all(survey.metrics, url, survey.people, step=bar.update)
-            if silent:
-                raise CollectorError(f"{silent} of {devices} devices could not deliver their reports")
+                delivered = send_all(survey.metrics, url, survey.people, step=bar.update)
+            if not delivered:
+                raise CollectorError("it took no reports from a device for as long as a device waits")
             return [
                 from_json(metric, survey.truth(name), fetch_estimate(url, name))
                 for name, metric in survey.metrics.items()

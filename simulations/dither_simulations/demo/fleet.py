@@ -20,8 +20,8 @@ def send_all(
     people: Iterable[Person],
     workers: int = 32,
     step: Callable[[], object] = int,
-) -> int:
-    """Give each person a device of their own, let it report every answer, and return how many devices could not.
+) -> bool:
+    """Give each person a device of their own, let it report every answer, and return whether all could.
 
     ``step`` is called after each device. Answers travel over HTTP to ``url``, from ``workers`` devices at a time: a
     device mostly waits for a commit, and the collector commits together whatever has come in meanwhile.
@@ -34,9 +34,9 @@ def send_all(
 
     pool = ThreadPoolExecutor(workers)
     try:
-        return sum(not sent for sent in pool.map(one, people))
+        return all(pool.map(one, people))
     finally:
-        pool.shutdown(cancel_futures=True)  # whoever interrupts this does not wait for ten thousand devices
+        pool.shutdown(cancel_futures=True)  # after a failure or an interruption no one waits for the rest
 
 
 def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
