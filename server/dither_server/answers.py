@@ -7,11 +7,12 @@ from datetime import date
 from typing import TypedDict
 
 from dither_shared import Metric, ParameterError
+from dither_shared.privacy import odds_sentence
 
 from .estimate import Verdict, estimate
 from .tally import Tally
 
-__all__ = ["Answer", "Row", "answer", "as_csv", "inert"]
+__all__ = ["Answer", "Row", "answer", "as_csv", "inert", "odds_of"]
 
 
 class Row(TypedDict):
@@ -97,6 +98,13 @@ def as_csv(told: Answer) -> str:
     for row in told["values"]:
         writer.writerow({**row, "value": inert(row["value"])})
     return text.getvalue()
+
+
+def odds_of(metric: Metric) -> str:
+    """Return in words what one report of a metric tells of a person, by the example of its first answer."""
+    if metric.kind == "choice":
+        return odds_sentence(metric.mechanism, (metric.labels[0], metric.labels[1]))
+    return odds_sentence(metric.mechanism)
 
 
 def inert(label: str) -> str:

@@ -8,7 +8,7 @@ from werkzeug.exceptions import HTTPException
 from .collector import Collector
 from .config import Config
 from .ingest import IngestLayer
-from .problems import MEDIA_TYPE, SAFE_HEADERS, Kind, problem_body
+from .problems import SAFE_HEADERS, http_answer
 from .routes import EXTENSION, routes
 
 __all__ = ["collector_of", "create_app"]
@@ -46,14 +46,9 @@ def _guard(response: Response) -> Response:
 
 
 def _http_problem(error: HTTPException) -> Response:
-    """Answer the framework's own errors as problems, with the headers that belong to them (Allow, Location)."""
-    response = Response()
-    if error.code is None or error.code < 400:
-        return Response(error.get_response().get_data(), error.code, error.get_headers())
-    kinds = {kind.status: kind for kind in (Kind.NOT_FOUND, Kind.METHOD_NOT_ALLOWED, Kind.INTERNAL)}
-    kind = kinds.get(error.code)
-    urn, title = (kind.urn, kind.title) if kind else ("about:blank", HTTPStatus(error.code).phrase)
-    detail = "see GET /v1/metrics" if error.code == HTTPStatus.NOT_FOUND else title
-    response = Response(problem_body(urn, title, error.code, detail), error.code, mimetype=MEDIA_TYPE)
-    response.headers.extend((name, value) for name, value in error.get_headers() if name.lower() != "content-type")
-    return response
+    """Answer the framework's own errors as problems, with the headers that belong to them, such as Allow."""
+    if error.code is None or error.code < HTTPStatus.BAD_REQUEST:
+        return Response(error.get_body(), error.code, error.get_headers())
+    status, headers, body = http_answer(error.code)
+    own = {name for name, _ in headers}
+    return Response(body, status, [*headers, *(pair for pair in error.get_headers() if pair[0] not in own)])

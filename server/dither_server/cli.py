@@ -11,8 +11,8 @@ from typing import ParamSpec
 import click
 
 from dither_shared import DitherError, Metric, ParameterError, load_metrics
-from dither_shared.privacy import odds_sentence
 
+from .answers import odds_of
 from .app import collector_of, create_app
 from .collector import told
 from .config import DB_VARIABLE, METRICS_VARIABLE, Config
@@ -97,7 +97,7 @@ def run(metrics: str, db: str, host: str, port: int, threads: int, allow_anyone:
         except ParameterError as error:
             raise _Denial(str(error)) from None
         for metric in collector.metrics.values():
-            click.echo(_introduced(metric), err=True)
+            click.echo(printable(_introduced(metric)), err=True)
         serve(app, listener, threads, click.echo)
 
 
@@ -145,7 +145,7 @@ def _is_loopback(host: str) -> bool:
 
 def _introduced(metric: Metric) -> str:
     mechanism = metric.mechanism
-    return f"{metric.name}: {mechanism.name}, epsilon {mechanism.epsilon:.4g}; {odds_sentence(mechanism)}"
+    return f"{metric.name}: {mechanism.name}, epsilon {mechanism.epsilon:.4g}; {odds_of(metric)}"
 
 
 def _strings(path: str) -> tuple[str, ...]:

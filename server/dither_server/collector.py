@@ -22,8 +22,10 @@ class Collector:
         self.config = config
         self.metrics: dict[str, Metric] = config.load()
         self.store = Store(config.db, lock_wait=config.lock_wait)
-        self.store.register(self.metrics.values())
-        self.store.close()  # a server may fork now; connections open again on demand
+        try:
+            self.store.register(self.metrics.values())
+        finally:
+            self.store.close()  # a server may fork now; connections open again on demand
         self.committer = Committer(self.store, config.today, config.queue_limit, config.group_limit)
         self.ingest = Ingest(
             self.metrics, self.committer, config.body_limit, config.rows_limit, answer_wait=config.answer_wait

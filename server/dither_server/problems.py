@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from dither_shared import DitherError
 
-__all__ = ["MEDIA_TYPE", "SAFE_HEADERS", "Answer", "Kind", "Problem", "problem_body", "reason"]
+__all__ = ["MEDIA_TYPE", "SAFE_HEADERS", "Answer", "Kind", "Problem", "http_answer", "reason"]
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -65,18 +65,29 @@ class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
 
     def answer(self) -> Answer:
         """Return the problem as status, headers and body."""
-        body = problem_body(self.kind.urn, self.kind.title, self.kind.status, self.detail)
-        headers = [("Content-Type", MEDIA_TYPE), ("Content-Length", str(len(body))), *SAFE_HEADERS]
+        status, headers, body = _answer(self.kind.urn, self.kind.title, self.kind.status, self.detail)
         if self.retry_after is not None:
             headers.append(("Retry-After", str(self.retry_after)))
-        return self.kind.status, headers, body
+        return status, headers, body
 
 
-def problem_body(urn: str, title: str, status: int, detail: str) -> bytes:
-    """Return the JSON of a problem."""
-    return json.dumps({"type": urn, "title": title, "status": status, "detail": detail}).encode("ascii")
+def http_answer(status: int) -> Answer:
+    """Return the problem that stands for a bare HTTP error, one that the framework or the server found."""
+    phrase = HTTPStatus(status).phrase
+    kind = _OF_STATUS.get(status)
+    if kind is not None:
+        return Problem(kind, phrase).answer()
+    return _answer("about:blank", phrase, status, phrase)
 
 
 def reason(status: int) -> str:
     """Return a status with its phrase, as WSGI wants it."""
     return f"{status} {HTTPStatus(status).phrase}"
+
+
+_OF_STATUS = {kind.status: kind for kind in (Kind.NOT_FOUND, Kind.METHOD_NOT_ALLOWED, Kind.TOO_LARGE, Kind.INTERNAL)}
+
+
+def _answer(urn: str, title: str, status: int, detail: str) -> Answer:
+    body = json.dumps({"type": urn, "title": title, "status": status, "detail": detail}).encode("ascii")
+    return status, [("Content-Type", MEDIA_TYPE), ("Content-Length", str(len(body))), *SAFE_HEADERS], body

@@ -5,9 +5,8 @@ from typing import cast
 from flask import Blueprint, Response, current_app, jsonify, render_template, request
 
 from dither_shared import Metric, ParameterError
-from dither_shared.privacy import odds_sentence
 
-from .answers import as_csv
+from .answers import as_csv, odds_of
 from .collector import Collector, told
 from .ingest import PATH
 from .problems import Kind, Problem
@@ -42,7 +41,7 @@ def _described(metric: Metric) -> dict[str, object]:
         "mechanism": metric.mechanism.name,
         "epsilon": metric.mechanism.epsilon,
         "epsilon_forever": metric.mechanism.forever_epsilon,
-        "odds": odds_sentence(metric.mechanism),
+        "odds": odds_of(metric),
         "period": metric.period,
         "values": list(metric.labels),
     }
@@ -65,7 +64,7 @@ def list_metrics() -> dict[str, object]:
 def show_metric(name: str) -> dict[str, object]:
     """Show a metric, with every version of it that has been collected here."""
     metric = _metric(name)
-    return _described(metric) | {"versions": sorted(_collector().store.versions(name))}
+    return _described(metric) | {"versions": _collector().store.versions(name)}
 
 
 @routes.get("/v1/metrics/<name>/estimate")
@@ -126,7 +125,7 @@ def _version(metric: Metric, version: str | None) -> Metric:
     """Return the metric as it was in ``version``; the current one if none is asked for."""
     if version is None or version == metric.version:
         return metric
-    older = _collector().store.versions(metric.name).get(version)
+    older = _collector().store.metric(metric.name, version)
     if older is None:
         raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists them")
     return older

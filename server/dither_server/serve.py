@@ -8,10 +8,13 @@ from types import FrameType
 
 import waitress  # type: ignore[import-untyped]
 from flask import Flask
+from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+from waitress.task import ErrorTask  # type: ignore[import-untyped]
 
 from dither_shared import ParameterError
 
 from .app import collector_of
+from .problems import http_answer, reason
 
 __all__ = ["listen", "serve"]
 
@@ -47,14 +50,33 @@ def serve(app: Flask, listener: socket.socket, threads: int, ready: Callable[[st
         max_request_body_size=collector.config.body_limit + 1,
         ident="dither",
     )
+    server.channel_class = _Channel
     try:
         ready(_url(listener))
         server.run()
     except SystemExit:
         pass  # a signal between two steps of ours
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # asked twice, the commits are still made
         server.close()
         collector.close()
+
+
+class _ProblemTask(ErrorTask):  # type: ignore[misc]  # waitress is untyped
+    """Answers what waitress refuses before the app sees it (no HTTP, a body too large) like the app would."""
+
+    def execute(self) -> None:
+        """Write the problem, and close."""
+        code, headers, body = http_answer(self.request.error.code)
+        self.status = reason(code)
+        self.response_headers.extend(pair for pair in headers if pair[0] != "Content-Length")
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
+    error_task_class = _ProblemTask
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

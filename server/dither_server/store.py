@@ -80,11 +80,15 @@ class Store:
         Raises ParameterError for a URL that cannot be used, StoreError for a database that cannot.
         """
         self._engine = _engine(url, create, lock_wait)
-        with self._transaction(write=create) as connection:
-            if create:
-                _schema.create_all(connection)
-            elif not sa.inspect(connection).has_table(_tallies.name):
-                raise ParameterError("db", "holds no dither tables; a collector has not run on it yet")
+        try:
+            with self._transaction(write=create) as connection:
+                if create:
+                    _schema.create_all(connection)
+                elif not sa.inspect(connection).has_table(_tallies.name):
+                    raise ParameterError("db", "holds no dither tables; a collector has not run on it yet")
+        except DitherError:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close every connection."""
@@ -106,12 +110,21 @@ class Store:
                 else:
                     connection.execute(sa.insert(_metrics).values(row))
 
-    def versions(self, name: str) -> dict[str, Metric]:
-        """Return every registered version of a metric, by version."""
-        query = sa.select(_metrics.c.version, _metrics.c.definition).where(_metrics.c.name == name)
+    def versions(self, name: str) -> list[str]:
+        """Return every registered version of a metric."""
+        query = sa.select(_metrics.c.version).where(_metrics.c.name == name).order_by(_metrics.c.version)
         with self._transaction() as connection:
-            rows = connection.execute(query).all()
-        return {version: from_json(definition, version) for version, definition in rows}
+            return list(connection.scalars(query))
+
+    def metric(self, name: str, version: str) -> Metric | None:
+        """Return a metric as it was registered in ``version``, or None if it was not.
+
+        Raises ParameterError if this program cannot read its definition.
+        """
+        query = sa.select(_metrics.c.definition).where(_metrics.c.name == name, _metrics.c.version == version)
+        with self._transaction() as connection:
+            definition = connection.scalar(query)
+        return None if definition is None else from_json(definition, version)
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
         """Count each upload once, all in one transaction, and return for each whether it is now counted.

@@ -43,7 +43,7 @@ def test_it_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
         output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (0, "")
     assert [line.split(":")[0] for line in errors.splitlines()] == list(METRICS)
-    assert "theme: randomized-response, epsilon 1; if your answer is" in errors
+    assert "theme: randomized-response, epsilon 1; if your answer is dark, we see it" in errors
     assert tally(tmp_path, THEME).total == 3
 
 
@@ -61,7 +61,13 @@ def test_bodies_on_the_wire(tmp_path: Path) -> None:
                 connection.putheader("Content-Type", "application/json")
                 connection.putheader("Content-Length", str(length))
                 connection.endheaders()  # and not a byte of the body
-                assert connection.getresponse().status == 413
+                response = connection.getresponse()
+                assert (response.status, response.headers["Content-Type"]) == (413, "application/problem+json")
+                assert b"urn:dither:problem:too-large" in response.read()
+        with socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), PATIENCE) as stray:
+            stray.sendall(b"no HTTP at all\r\n\r\n")
+            assert b"400 Bad Request" in (answer := stray.makefile("rb").read())
+            assert b"application/problem+json" in answer
         with closing(connect(url)) as connection:
             connection.request("POST", "/v1/reports", body + b" " * (1_048_576 - len(body)), JSON)
             assert connection.getresponse().status == 202

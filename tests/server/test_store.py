@@ -146,6 +146,23 @@ def test_a_locked_database_refuses_and_then_recovers(store: Store, tmp_path: Pat
     assert store.tally(THEME).total == 3
 
 
+def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else another could write between the look and the write, and what was looked at would be stale."""
+    digests = module._digests
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db", lock_wait=0.01)) as other:
+
+        def interrupted(*arguments: object) -> dict[bytes, bytes]:
+            known = digests(*arguments)  # type: ignore[arg-type]
+            monkeypatch.setattr(module, "_digests", digests)
+            with pytest.raises(StoreError, match="locked"):
+                other.commit([upload()], TODAY, b"t" * 16)
+            return known
+
+        monkeypatch.setattr(module, "_digests", interrupted)
+        assert store.commit([upload()], TODAY, SHARD) == [True]
+    assert store.tally(THEME).total == 3
+
+
 def test_sqlite_is_durable(store: Store) -> None:
     with store._transaction() as connection:
         for pragma, value in (("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1)):
@@ -166,17 +183,19 @@ def test_versions_live_side_by_side(store: Store) -> None:
     newer = parse_metrics('[metrics.theme]\ntype = "choice"\nvalues = ["dark", "light"]\nepsilon = 2.0\n')["theme"]
     store.register([newer])
     store.commit([upload(), upload(newer, rows_of(newer, 5))], TODAY, SHARD)
-    assert store.versions("theme") == {THEME.version: THEME, newer.version: newer}
+    assert store.versions("theme") == sorted([THEME.version, newer.version])
+    assert (store.metric("theme", newer.version), store.metric("theme", THEME.version)) == (newer, THEME)
     assert (store.tally(THEME).total, store.tally(newer).total) == (3, 5)
-    assert store.versions("nothing") == {}
+    assert store.versions("nothing") == []
+    assert store.metric("mobile", THEME.version) is None
 
 
 def test_registering_again_takes_what_the_numbers_do_not_depend_on(store: Store) -> None:
     text = '[metrics.version]\ntype = "string"\nepsilon = 2.0\nbits = 20\ncohorts = 3\ncandidates = ["3.0"]\n'
     asked = parse_metrics(text)["version"]
-    assert asked.version == VERSION.version
+    assert (asked.version, asked.candidates) == (VERSION.version, ("3.0",))
     store.register([asked])
-    assert store.versions("version")[VERSION.version].candidates == ("3.0",)
+    assert store.metric("version", VERSION.version) == asked
 
 
 @pytest.mark.parametrize(
