@@ -46,6 +46,19 @@ def test_an_epsilon_out_of_range_is_refused() -> None:
         sweep(replace(PLAN, epsilons=(26.0,)))
 
 
+def test_a_row_is_the_mean_over_its_repeats_with_its_standard_error() -> None:
+    row = sweep(PLAN)[1]
+    outcomes = [run_trial(*task) for task in PLAN.tasks()[4:8]]
+    for mean, error, name in (
+        (row.mse, row.mse_se, "mse"),
+        (row.max_error, row.max_error_se, "max_error"),
+        (row.coverage, row.coverage_se, "coverage"),
+    ):
+        values = [getattr(outcome, name) for outcome in outcomes]
+        assert mean == pytest.approx(np.mean(values))
+        assert error == pytest.approx(stats.sem(values))
+
+
 def test_one_repeat_has_no_standard_error() -> None:
     assert {row.mse_se for row in sweep(replace(PLAN, repeats=1))} == {None}
 
