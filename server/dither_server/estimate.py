@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dither_shared import Mechanism, ParameterError
+from dither_shared import CountMeanSketch, HadamardCountMeanSketch, Mechanism, ParameterError, Rappor
 
-from .consistency import onto_simplex
+from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
+from .decoders.support import support
 from .tally import Tally
 
 __all__ = ["Estimate", "Verdict", "estimate"]
@@ -60,10 +61,10 @@ def estimate(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confid
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
     if not tally.total:
         return _of_nothing(labels, confidence)
-    if mechanism.open_domain:
+    if isinstance(mechanism, Rappor):
         frequency, error, low, high, consistent = _regression(mechanism, labels, tally, confidence)
     else:
-        frequency, error, low, high, consistent = _pure(mechanism, tally, confidence)
+        frequency, error, low, high, consistent = _pure(mechanism, labels, tally, confidence)
     width = high - low
     low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
     return Estimate(labels, tally.total, confidence, frequency, error, low, high, consistent, _verdicts(low, width))
@@ -79,23 +80,46 @@ class _Columns(NamedTuple):
     consistent: Floats
 
 
-def _pure(mechanism: Mechanism, tally: Tally, confidence: float) -> _Columns:
+def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float) -> _Columns:
     """Debias support counts: f = (C/n - q)/(p - q) (Wang et al. 2017, equation 1).
 
     Over a population C is exactly Bin(n, q + f(p-q)), so the Clopper-Pearson interval of its success probability,
     mapped by the same line, covers f at least as often as it says. For the histogram of those who reported it
     is conservative (Hoeffding 1956).
     """
-    n, support = tally.total, tally.counts[0]
+    supporting, trials = support(mechanism, tally, labels)
     p, q = float(mechanism.p), float(mechanism.q)
-    frequency = (support / n - q) / (p - q)
+    frequency = (supporting / np.maximum(trials, 1) - q) / (p - q)
     supported = q + np.clip(frequency, 0, 1) * (p - q)
-    error = np.sqrt(supported * (1 - supported) / n) / abs(p - q)
-    ends = [(end - q) / (p - q) for end in _clopper_pearson(support, n, confidence)]
+    error = np.sqrt(supported * (1 - supported) / np.maximum(trials, 1)) / abs(p - q)
+    ends = [(end - q) / (p - q) for end in _clopper_pearson(supporting, trials, confidence)]
+    if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
+        error, ends = _with_collisions(mechanism, frequency, error, ends, confidence)
+        return _Columns(frequency, error, np.minimum(*ends), np.maximum(*ends), onto_subsimplex(frequency))
     return _Columns(frequency, error, np.minimum(*ends), np.maximum(*ends), onto_simplex(frequency))
 
 
-def _clopper_pearson(successes: NDArray[np.int64], trials: int, confidence: float) -> tuple[Floats, Floats]:
+def _with_collisions(
+    mechanism: CountMeanSketch | HadamardCountMeanSketch,
+    frequency: Floats,
+    error: Floats,
+    ends: list[Floats],
+    confidence: float,
+) -> tuple[Floats, list[Floats]]:
+    """Widen errors and intervals by the bias of a sketch's fixed hash functions.
+
+    Its variance is Σ_(u≠v) f_u² times ``collision_variance``, and Σ f_u² is at most the largest frequency.
+    """
+    bias = np.sqrt(min(1.0, max(0.0, float((frequency + 2 * error).max()))) * mechanism.collision_variance)
+    quantile = NormalDist().inv_cdf((1 + confidence) / 2)
+    widened = np.sqrt(error**2 + bias**2)
+    more = quantile * (widened - error)
+    return widened, [np.minimum(*ends) - more, np.maximum(*ends) + more]
+
+
+def _clopper_pearson(
+    successes: NDArray[np.int64], trials: NDArray[np.int64], confidence: float
+) -> tuple[Floats, Floats]:
     """Return the exact interval of a binomial probability (Clopper and Pearson 1934)."""
     tail = (1 - confidence) / 2
     with np.errstate(invalid="ignore"):  # a shape of 0, where the end is 0 or 1, is set below

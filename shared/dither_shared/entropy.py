@@ -41,6 +41,27 @@ class Entropy(ABC):
         """
         return bits_below(self, width, marked, high, low)
 
+    def subset(self, width: int, size: int) -> int:
+        """Return a set of ``size`` of ``width`` lanes as an integer, each such set with the same probability.
+
+        Independent bits of about the right density are drawn, and uniformly chosen lanes are then added or taken
+        away until the size is right. No step treats one lane unlike another, so the law is invariant under
+        permutations of the lanes, and the only such law on sets of one size is the uniform one.
+        """
+        digits = width.bit_length() // 2 + 2  # more would cost as much in drawing as it saves in mending
+        density = (size << digits) // width << (WORD_BITS - digits)
+        lanes = self.bernoulli_bits(width, 0, 0, density)
+        missing = size - lanes.bit_count()
+        while missing:
+            lane = 1 << self.below(width)
+            if missing > 0 and not lanes & lane:
+                missing -= 1
+                lanes ^= lane
+            elif missing < 0 and lanes & lane:
+                missing += 1
+                lanes ^= lane
+        return lanes
+
 
 class SystemEntropy(Entropy):
     """The operating system's generator. Nothing is buffered, so a fork can never repeat a draw."""

@@ -20,13 +20,16 @@ from .entropy import Entropy
 from .errors import ParameterError
 from .probability import epsilon_of
 
-__all__ = ["MAX_CELLS", "Item", "Mechanism", "Shape"]
+__all__ = ["MAX_CELLS", "MAX_COUNTERS", "Item", "Mechanism", "Shape"]
 
 Item = int | bytes
 """What a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
 
 MAX_CELLS = 1 << 20
 """The widest row: larger ones are a mistake in a definition, not a survey."""
+
+MAX_COUNTERS = 1 << 24
+"""The largest tally, cohorts by cells: 128 MiB of counters."""
 
 
 class Shape(Enum):
@@ -48,6 +51,7 @@ class Mechanism(ABC):
     - ``a``, ``b``: P[a cell is reported], if the value marks it and if it does not;
     - ``p``, ``q``: P[a report supports v], if v is the user's value and if another is (Wang et al. 2017, "pure
       protocol"); for RAPPOR, which has no single support, those of one bit, a and b;
+    - ``coverage``: P[a cohort speaks of v at all], 1 but where cohorts watch parts of the domain;
     - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
     - ``forever_ratio``: the same for all the reports that a device will ever make of one value, or None if every
       report spends ``ratio`` anew.
@@ -67,6 +71,7 @@ class Mechanism(ABC):
     b: Fraction = field(init=False, repr=False)
     p: Fraction = field(init=False, repr=False)
     q: Fraction = field(init=False, repr=False)
+    coverage: Fraction = field(init=False, repr=False, default=Fraction(1))
     ratio: Fraction = field(init=False, repr=False)
     forever_ratio: Fraction | None = field(init=False, repr=False, default=None)
     epsilon: float = field(init=False, repr=False)
@@ -85,9 +90,13 @@ class Mechanism(ABC):
 
         Raises ParameterError, whose place is the parameter's key.
         """
+        cls._require_epsilon(parameters)
+        return cls.calibrate(size, parameters["epsilon"])
+
+    @classmethod
+    def _require_epsilon(cls, parameters: Mapping[str, float]) -> None:
         if "epsilon" not in parameters:
             raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
-        return cls.calibrate(size, parameters["epsilon"])
 
     @abstractmethod
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
@@ -104,10 +113,30 @@ class Mechanism(ABC):
     def variance(self, frequency: float = 0.0) -> float:
         """Return n · Var[estimate] of a value of that frequency, from noise alone (the histogram fixed).
 
-        q(1-q)/(p-q)² + f·(1-p-q)/(p-q): Wang et al. 2017, equation 2 and its term in f.
+        q(1-q)/(p-q)² + f·(1-p-q)/(p-q): Wang et al. 2017, equation 2 and its term in f. Where a share c < 1 of the
+        reports covers the value, this is divided by c, and which users these are adds (1/c - 1)·f(1-f).
         """
         gap = self.p - self.q
-        return float(self.q * (1 - self.q) / gap**2) + frequency * float((1 - self.p - self.q) / gap)
+        noise = float(self.q * (1 - self.q) / gap**2) + frequency * float((1 - self.p - self.q) / gap)
+        thinning = float(1 / self.coverage)
+        return thinning * noise + (thinning - 1) * frequency * (1 - frequency)
+
+    @property
+    def risk(self) -> float:
+        """N times the total squared error over a listed domain: k·V(0) + V(1) - V(0), whatever the frequencies.
+
+        (V is linear in f, but for the term of thinning, which is left out.)
+        """
+        size = self.size or 0
+        return size * self.variance(0.0) + self.variance(1.0) - self.variance(0.0)
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value of one device."""
+        return self.ratio**reports
+
+    def epsilon_after(self, reports: int) -> float:
+        """Return the privacy loss of ``reports`` reports of one value, rounded up: ε_T."""
+        return epsilon_of(self.ratio_after(reports))
 
     @property
     def forever_epsilon(self) -> float | None:

@@ -4,8 +4,10 @@
     description = "Which theme do people use?"
     type = "choice"                       # boolean, choice or string
     values = ["light", "dark", "system"]  # any other answer is reported as "other"
-    mechanism = "randomized-response"
-    epsilon = 1.0
+    epsilon = 1.0                         # of one report
+    permanent_epsilon = 2.0               # of all reports of one value; leave it out if there is but one
+    mechanism = "auto"                    # the most accurate one whose report fits ...
+    report_budget = 64                    # ... in so many bytes
     period = "day"                        # at most one report per day, week, or "once"
 
 Mechanism, parameters and epsilon come from here and from nowhere else: nothing that a server says can change them.
@@ -21,10 +23,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from .choice import DEFAULT_BUDGET, choose
 from .domain import Domain
 from .errors import ParameterError
 from .mechanism import Item, Mechanism
-from .mechanisms import MECHANISMS
+from .mechanisms import MECHANISMS, RandomizedResponse, Rappor
+from .mechanisms.checks import checked_count, checked_size
 
 __all__ = ["Metric", "Period", "load_metrics", "parse_metrics"]
 
@@ -38,11 +42,8 @@ _OF_KIND: dict[str, frozenset[str]] = {
     "choice": frozenset({"values", "other"}),
     "string": frozenset({"candidates"}),
 }
-_DEFAULT_MECHANISM: dict[str, str] = {
-    "boolean": "randomized-response",
-    "choice": "randomized-response",
-    "string": "rappor",
-}
+_AUTO = "auto"
+_AUTO_KEYS = frozenset({"epsilon", "permanent_epsilon", "report_budget"})
 _LONGEST_VALUE = 1024
 
 
@@ -146,25 +147,43 @@ def _metric(name: str, table: object) -> Metric:
 
 def _read_metric(name: str, table: Mapping[str, object]) -> Metric:
     kind = _one_of(table, "type", get_args(Kind))
-    family = MECHANISMS[_one_of(table, "mechanism", tuple(MECHANISMS), _DEFAULT_MECHANISM[kind])]
-    if family.open_domain != (kind == "string"):
-        wants = "any string" if family.open_domain else "listed answers"
-        raise ParameterError("mechanism", f"{family.name} takes {wants}, which a metric of type {kind} does not have")
-    _known_keys(table, _COMMON | _OF_KIND[kind] | family.keys)
+    family = _family(kind, table)
+    _known_keys(table, _COMMON | _OF_KIND[kind] | (family.keys if family else _AUTO_KEYS))
     domain = _domain(kind, table)
-    mechanism = family.configure(
-        None if domain is None else len(domain),
-        {key: _number(table, key) for key in family.keys if key in table},
-    )
     return Metric(
         name=name,
         kind=cast("Kind", kind),
-        mechanism=mechanism,
+        mechanism=_mechanism(family, None if domain is None else len(domain), table),
         domain=domain,
         description=_string(table, "description", ""),
         period=cast("Period", _one_of(table, "period", get_args(Period), "day")),
         candidates=_strings(table, "candidates") if "candidates" in table else (),
     )
+
+
+def _family(kind: str, table: Mapping[str, object]) -> type[Mechanism] | None:
+    """Return the family that a table asks for, or None if the choice is left to us."""
+    name = _one_of(table, "mechanism", (_AUTO, *MECHANISMS), _AUTO)
+    if name == _AUTO:
+        if kind == "string":
+            return Rappor
+        return RandomizedResponse if "truth" in table else None
+    family = MECHANISMS[name]
+    if family.open_domain != (kind == "string"):
+        wants = "any string" if family.open_domain else "listed answers"
+        raise ParameterError("mechanism", f"{family.name} takes {wants}; a metric of type {kind} does not have them")
+    return family
+
+
+def _mechanism(family: type[Mechanism] | None, size: int | None, table: Mapping[str, object]) -> Mechanism:
+    keys = _AUTO_KEYS if family is None else family.keys
+    parameters = {key: _number(table, key) for key in keys if key in table}
+    if family is not None:
+        return family.configure(size, parameters)
+    if "epsilon" not in parameters:
+        raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
+    budget = checked_count(parameters.pop("report_budget", DEFAULT_BUDGET), "report_budget", 1, 1 << 20)
+    return choose(checked_size(size), **parameters, budget=budget)
 
 
 def _domain(kind: str, table: Mapping[str, object]) -> Domain | None:

@@ -9,10 +9,18 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 def small(name: str, epsilon: float) -> list[Mechanism]:
     """Return mechanisms of the family that are small enough to enumerate."""
     family = MECHANISMS[name]
-    if not family.open_domain:
-        return [family.calibrate(size, epsilon) for size in (2, 3, 5)]
-    shapes = ({"bits": 4, "hashes": 1}, {"bits": 4, "hashes": 2}, {"bits": 3, "hashes": 2})
-    return [family.configure(None, {"epsilon": epsilon, "cohorts": 2, **shape}) for shape in shapes]
+    if family.open_domain:
+        shapes = [{"bits": 4, "hashes": 1}, {"bits": 4, "hashes": 2}, {"bits": 3, "hashes": 2}]
+        if "hashes" not in family.keys:
+            shapes = [{"bits": 2}, {"bits": 4}]
+        return [family.configure(None, {"epsilon": epsilon, "cohorts": 2, **shape}) for shape in shapes]
+    cases = [family.calibrate(size, epsilon) for size in (2, 3, 5)]
+    if "bits" in family.keys:
+        cases += [family.configure(4, {"epsilon": epsilon, "bits": bits}) for bits in (1, 2, 3)]
+    if "permanent_epsilon" in family.keys:
+        both = {"epsilon": epsilon, "permanent_epsilon": 2 * epsilon}
+        cases += [family.configure(size, both) for size in (2, 3)]
+    return cases
 
 
 def every_small() -> list[tuple[float, Mechanism]]:
@@ -22,7 +30,10 @@ def every_small() -> list[tuple[float, Mechanism]]:
 
 def name_of(case: object) -> str:
     """Return a readable test id."""
-    return f"{case.name}-{case.size or case.cells}-{case.epsilon:.2g}" if isinstance(case, Mechanism) else str(case)
+    if not isinstance(case, Mechanism):
+        return str(case)
+    kind = "once" if case.forever_ratio is None else "permanent"
+    return f"{case.name}-{kind}-{case.size or 'any'}-{case.cells}-{case.epsilon:.2g}"
 
 
 def items(mechanism: Mechanism) -> list[Item]:

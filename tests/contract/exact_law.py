@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 from typing import TypeVar
 
 from dither_shared import Entropy
@@ -42,11 +43,18 @@ class Branching(Entropy):
         return happens
 
     def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        if (high, low) == (ONE, 0):
+            return marked
         bits = self._choose(1 << width)
         for lane in range(width):
             one = Fraction(high if marked >> lane & 1 else low, ONE)
             self.probability *= one if bits >> lane & 1 else 1 - one
         return bits
+
+    def subset(self, width: int, size: int) -> int:
+        sets = list(combinations(range(width), size))
+        self.probability /= len(sets)
+        return sum(1 << lane for lane in sets[self._choose(len(sets))])
 
 
 def exact_law(draw: Callable[[Entropy], Outcome]) -> dict[Outcome, Fraction]:

@@ -1,5 +1,6 @@
 """The law of every mechanism is the one it states: cells, supports, variance, rows and tallies."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Literal
 
@@ -10,6 +11,7 @@ from contract.cases import every_small, items, name_of, small
 from contract.exact_law import exact_law
 from dither_server.tally import Tally
 from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
+from dither_shared.mechanism import Item
 
 CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
 SMALL = pytest.mark.parametrize("mechanism", [case for name in MECHANISMS for case in small(name, 1.0)], ids=name_of)
@@ -33,27 +35,62 @@ def test_marked_cells_are_reported_with_a_and_others_with_b(declared: float, mec
                 assert happens == (mechanism.a if cell in marked else mechanism.b)
 
 
-@CASES
-def test_variance_is_that_of_the_debiased_support(declared: float, mechanism: Mechanism) -> None:
-    """By enumeration of the support's law: a value's estimate is unbiased and scatters as ``variance`` says."""
+def supports(mechanism: Mechanism, cohort: int, item: Item) -> Callable[[bytes], bool]:
+    """Return whether a payload supports an item: for RAPPOR, which has no support, by one of the bits it marks."""
+    marked = mechanism.marked(item, cohort)[: 1 if mechanism.name == "rappor" else None]
+    return lambda payload: bool(reported(mechanism, payload) & set(marked))
+
+
+@pytest.mark.parametrize(
+    ("declared", "mechanism"),
+    [case for case in every_small() if not hasattr(case[1], "collision_variance")],
+    ids=name_of,
+)
+def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float, mechanism: Mechanism) -> None:
+    """By enumeration of one report's debiased support, over the cohorts that cover the value."""
     assert declared > 0
     item = items(mechanism)[0]
-    cell = mechanism.marked(item)[0]
-    elsewhere = next(other for other in items(mechanism) if cell not in mechanism.marked(other))
+    cohorts = [cohort for cohort in range(mechanism.cohorts) if mechanism.marked(item, cohort)]
+    if mechanism.open_domain:
+        cohorts = cohorts[:1]
+    first = set(mechanism.marked(item)[:1])
+    other = next(
+        other for other in items(mechanism)[1:] if not (mechanism.open_domain and first & set(mechanism.marked(other)))
+    )
+    assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage or mechanism.open_domain
     moments = []
-    for value in (item, elsewhere):
-        law = exact_law(lambda entropy, value=value: mechanism.randomize(value, entropy))  # type: ignore[misc]
-        debiased = {
-            payload: ((cell in reported(mechanism, payload)) - mechanism.q) / (mechanism.p - mechanism.q)
-            for payload in law
-        }
-        mean = sum(debiased[payload] * chance for payload, chance in law.items())
-        square = sum(debiased[payload] ** 2 * chance for payload, chance in law.items())
+    for value in (item, other):
+        mean = square = Fraction(0)
+        for cohort in cohorts:
+            law = exact_law(lambda entropy, value=value, cohort=cohort: mechanism.randomize(value, entropy, cohort))  # type: ignore[misc]
+            supported = supports(mechanism, cohort, item)
+            for payload, chance in law.items():
+                debiased = (supported(payload) - mechanism.q) / (mechanism.p - mechanism.q)
+                mean += chance * debiased / len(cohorts)
+                square += chance * debiased**2 / len(cohorts)
         moments.append((mean, square - mean**2))
     assert [mean for mean, _ in moments] == [1, 0]
-    for frequency in (0.0, 0.3, 1.0):
-        exact = frequency * float(moments[0][1]) + (1 - frequency) * float(moments[1][1])
-        assert mechanism.variance(frequency) == pytest.approx(exact, rel=1e-12)
+    thinning = 1 / mechanism.coverage
+    for f in (Fraction(0), Fraction(3, 10), Fraction(1)):
+        exact = thinning * (f * moments[0][1] + (1 - f) * moments[1][1]) + (thinning - 1) * f * (1 - f)
+        assert mechanism.variance(float(f)) == pytest.approx(float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("declared", "mechanism"), [case for case in every_small() if hasattr(case[1], "collision_variance")], ids=name_of
+)
+def test_sketches_have_p_and_the_q_of_a_random_hash(declared: float, mechanism: Mechanism) -> None:
+    """A value of another column supports by the law of its own; one of the same column as if it were the value."""
+    assert declared > 0
+    item = items(mechanism)[0]
+    other = next(other for other in items(mechanism) if mechanism.marked(other) != mechanism.marked(item))
+    chances = []
+    for value in (item, other):
+        law = exact_law(lambda entropy, value=value: mechanism.randomize(value, entropy))  # type: ignore[misc]
+        chances.append(sum(chance for payload, chance in law.items() if supports(mechanism, 0, item)(payload)))
+    columns = mechanism.cells if mechanism.shape is Shape.BITS else mechanism.cells // 2
+    assert chances[0] == mechanism.p
+    assert mechanism.q == chances[0] * Fraction(1, columns) + chances[1] * (1 - Fraction(1, columns))
 
 
 @SMALL

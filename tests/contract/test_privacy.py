@@ -1,5 +1,6 @@
 """The first promise: the declared epsilon bounds the exact privacy loss of what is sent."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -56,31 +57,66 @@ class Memory(Entropy):
     def take(self, count: int) -> bytes:
         raise AssertionError("a randomizer makes only draws whose law is documented")
 
-    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+    def _remembered(self, draw: Callable[[], int]) -> int:
         if self.next == len(self.drawn):
-            self.drawn.append(self.source.bernoulli_bits(width, marked, high, low))
+            self.drawn.append(draw())
         self.next += 1
         return self.drawn[self.next - 1]
 
+    def below(self, bound: int) -> int:
+        return self._remembered(lambda: self.source.below(bound))
 
-@pytest.mark.parametrize("name", [name for name in MECHANISMS if small(name, 1.0)[0].forever_ratio is not None])
-@pytest.mark.parametrize("reports", [1, 2])
-def test_reports_of_one_value_never_tell_more_than_epsilon_forever(name: str, reports: int) -> None:
-    mechanism = min(small(name, 1.0), key=lambda case: case.cells)
-    assert mechanism.forever_ratio is not None
+    def bernoulli(self, threshold: int) -> bool:
+        return bool(self._remembered(lambda: self.source.bernoulli(threshold)))
 
-    def series(item: Item, entropy: Entropy) -> tuple[bytes, ...]:
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        return self._remembered(lambda: self.source.bernoulli_bits(width, marked, high, low))
+
+    def subset(self, width: int, size: int) -> int:
+        return self._remembered(lambda: self.source.subset(width, size))
+
+
+def smallest(name: str, permanent: bool) -> list[Mechanism]:
+    cases = [case for case in small(name, 1.0) if (case.forever_ratio is not None) == permanent]
+    return sorted(cases, key=lambda case: case.cells)[:1]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [case for name in MECHANISMS for permanent in (0, 1) for case in smallest(name, bool(permanent))],
+    ids=name_of,
+)
+@pytest.mark.parametrize("reports", [1, 2, 3])
+def test_reports_of_one_value_tell_exactly_what_is_stated_and_never_more_than_for_ever(
+    mechanism: Mechanism, reports: int
+) -> None:
+    if mechanism.cells**reports > 100:
+        reports = 2
+
+    def series(item: Item, cohort: int, entropy: Entropy) -> tuple[bytes, ...]:
         memory = Memory(entropy)
         sent = []
         for _ in range(reports):
             memory.next = 0
-            sent.append(mechanism.randomize(item, entropy, 0, memory))
+            sent.append(mechanism.randomize(item, entropy, cohort, memory))
         return tuple(sent)
 
-    values = items_apart(mechanism, 0)
-    worst = worst_ratio([exact_law(lambda entropy, item=item: series(item, entropy)) for item in values])  # type: ignore[misc]
-    assert worst == mechanism.ratio if reports == 1 else worst > mechanism.ratio
-    assert worst <= mechanism.forever_ratio
+    worst = Fraction(1)
+    for cohort in range(mechanism.cohorts):
+        values = items_apart(mechanism, cohort)
+        laws = [exact_law(lambda entropy, item=item, cohort=cohort: series(item, cohort, entropy)) for item in values]  # type: ignore[misc]
+        worst = max(worst, worst_ratio(laws))
+    assert worst == mechanism.ratio_after(reports)
+    assert mechanism.forever_ratio is None or worst <= mechanism.forever_ratio
+
+
+@pytest.mark.parametrize("mechanism", [case for name in MECHANISMS for case in smallest(name, True)], ids=name_of)
+def test_epsilon_of_many_reports_rises_to_that_for_ever(mechanism: Mechanism) -> None:
+    after = [mechanism.epsilon_after(reports) for reports in (1, 2, 5, 10, 50)]
+    assert after == sorted(after)
+    assert after[0] == mechanism.epsilon
+    assert mechanism.forever_epsilon is not None
+    assert 0 <= mechanism.forever_epsilon - after[-1] < 1e-3
 
 
 def test_rappor_with_colliding_bits_tells_less_and_exactly_as_much_as_it_says() -> None:

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 from fractions import Fraction
 from itertools import product
+from math import comb
 
 import pytest
 
@@ -116,3 +117,56 @@ def test_system_entropy_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> N
     entropy.below(6)
     entropy.bernoulli(5)
     assert asked == [8, 8]
+
+
+@pytest.mark.parametrize(("width", "size"), [(4, 1), (4, 2), (5, 3)])
+def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(width: int, size: int) -> None:
+    """Walk every branch of up to three mending steps: all sets must have gathered the same exact probability."""
+    gathered: dict[int, Fraction] = {}
+
+    class Cut(Exception):  # noqa: N818 - not an error: the walk goes no deeper here
+        pass
+
+    class Walk(Entropy):
+        def __init__(self, path: list[int]) -> None:
+            self.path, self.options, self.chance = path, list[int](), Fraction(1)
+
+        def take(self, count: int) -> bytes:
+            raise AssertionError(count)
+
+        def choose(self, options: int) -> int:
+            if len(self.options) == 4:
+                raise Cut
+            if len(self.options) == len(self.path):
+                self.path.append(0)
+            self.options.append(options)
+            return self.path[len(self.options) - 1]
+
+        def below(self, bound: int) -> int:
+            self.chance /= bound
+            return self.choose(bound)
+
+        def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+            assert marked == high == 0
+            bits = self.choose(1 << width)
+            ones = bits.bit_count()
+            self.chance *= Fraction(low, ONE) ** ones * (1 - Fraction(low, ONE)) ** (width - ones)
+            return bits
+
+    path: list[int] = []
+    while True:
+        walk = Walk(path)
+        try:
+            drawn = walk.subset(width, size)
+            gathered[drawn] = gathered.get(drawn, Fraction(0)) + walk.chance
+        except Cut:
+            pass
+        while path and path[-1] + 1 == walk.options[len(path) - 1]:
+            path.pop()
+        if not path:
+            break
+        path[-1] += 1
+    assert all(lanes.bit_count() == size for lanes in gathered)
+    assert len(gathered) == comb(width, size)
+    assert len(set(gathered.values())) == 1
+    assert sum(gathered.values()) > Fraction(1, 2)

@@ -7,7 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from dither_shared import KeyedEntropy, ParameterError, RandomizedResponse, Rappor, SymmetricUnary
+from dither_shared import (
+    BitFlip,
+    CountMeanSketch,
+    HadamardCountMeanSketch,
+    HadamardResponse,
+    KeyedEntropy,
+    LocalHashing,
+    OptimizedUnary,
+    ParameterError,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    Rappor,
+    SubsetSelection,
+    SymmetricUnary,
+)
 from dither_shared.bloom import bloom_positions
 
 QUARTER, HALF, THREE_QUARTERS = Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)
@@ -67,6 +81,71 @@ def test_rappor_calibrates_to_both_epsilons() -> None:
     assert 0 <= 4.0 - mechanism.forever_epsilon < 1e-12
 
 
+def test_optimised_unary_has_the_variance_of_its_paper() -> None:
+    mechanism = OptimizedUnary.calibrate(1000, 1.0)
+    assert mechanism.p == HALF
+    assert mechanism.variance(0.0) == pytest.approx(4 * math.e / (math.e - 1) ** 2, rel=1e-12)
+    assert mechanism.variance(0.3) - mechanism.variance(0.0) == pytest.approx(0.3, rel=1e-9)
+
+
+def test_memoisation_is_free_in_the_variance_of_optimised_unary() -> None:
+    once, memoised = OptimizedUnary.calibrate(50, 1.0), OptimizedUnary.calibrate(50, 1.0, 2.0)
+    assert memoised.variance(0.1) == pytest.approx(once.variance(0.1), rel=1e-12)
+    assert memoised.p == HALF
+
+
+@pytest.mark.parametrize("size", [2, 3, 10, 100])
+def test_the_chain_of_randomized_response_spends_all_of_its_epsilon(size: int) -> None:
+    """The second channel's ratio is c = (b(a+k-2)-(k-1))/(a-b), not (ab-1)/(a-b), but for k = 2."""
+    a, b = math.exp(2), math.exp(1)
+    mechanism = RandomizedResponse.calibrate(size, 1.0, 2.0)
+    ratio = float(mechanism._chain.instant.ratio)
+    assert ratio == pytest.approx((b * (a + size - 2) - (size - 1)) / (a - b), rel=1e-9)
+    published = (a * b - 1) / (a - b)
+    assert (ratio == pytest.approx(published)) == (size == 2)
+    assert 0 <= 1.0 - mechanism.epsilon < 1e-12
+
+
+def test_epsilon_of_repeated_reports_is_that_of_the_literature() -> None:
+    """L-OSUE at (ε∞, ε₁) = (4, 1): 1.00, 1.95, 2.78, 3.74, 4.00 after 1, 2, 3, 5, 10; L-GRR (k = 5): 1.97 after 2."""
+    unary = OptimizedUnary.calibrate(9, 1.0, 4.0)
+    after = [unary.epsilon_after(reports) for reports in (1, 2, 3, 5, 10)]
+    assert after == pytest.approx([1.00, 1.95, 2.78, 3.74, 4.00], abs=0.006)
+    assert RandomizedResponse.calibrate(5, 1.0, 4.0).epsilon_after(2) == pytest.approx(1.97, abs=0.006)
+    rappors = [rappor().epsilon_after(reports) for reports in (1, 2, 5, 10, 100)]
+    assert rappors == pytest.approx([1.074, 2.017, 3.656, 4.299, 4.394], abs=0.0006)
+
+
+def test_one_bit_of_bit_flip_uses_the_whole_epsilon() -> None:
+    one, two = BitFlip.calibrate(10, 1.0, 1), BitFlip.calibrate(10, 1.0, 2)
+    assert float(one.p / one.q) == pytest.approx(math.e)
+    assert float(two.p / two.q) == pytest.approx(math.exp(0.5))
+    assert one.epsilon == pytest.approx(1)
+    assert two.epsilon == pytest.approx(1)
+
+
+def test_a_memoised_report_is_the_same_for_ever() -> None:
+    mechanism = BitFlip.calibrate(40, 1.0)
+    drawn = {mechanism.randomize(3, KeyedEntropy(b"any"), 0, KeyedEntropy(b"secret")) for _ in range(20)}
+    assert len(drawn) == 1
+
+
+def test_hadamard_response_uses_no_row_that_tells_nothing() -> None:
+    """Every value owns exactly half of the symbols, and no two values own the same half."""
+    mechanism = HadamardResponse.calibrate(7, 1.0)
+    owned = [mechanism.marked(item) for item in range(7)]
+    assert mechanism.cells == 8
+    assert all(len(symbols) == 4 for symbols in owned)
+    assert len(set(owned)) == 7
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
+def test_no_mechanism_beats_subset_selection_and_the_large_ones_come_close(epsilon: float) -> None:
+    least = SubsetSelection.calibrate(1024, epsilon).risk
+    for family in (OptimizedUnary, ProjectiveGeometry, LocalHashing):
+        assert 1 <= family.calibrate(1024, epsilon).risk / least < 1.02
+
+
 def test_permanent_bits_are_the_same_for_ever_and_the_reports_are_not() -> None:
     """With p = 0 and q = 1 a report is its permanent draw; with noise on top it is not."""
     bare, noisy = rappor(p=0, q=1), rappor()
@@ -112,6 +191,18 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
         (lambda: RandomizedResponse.calibrate(2, -1.0), "epsilon: -1.0 is not positive"),
         (lambda: SymmetricUnary.calibrate(2, 26.0), "epsilon: 26.0 is above 25"),
         (lambda: SymmetricUnary(size=2, keep=HALF), "keep: 0.5 must lie"),
+        (lambda: OptimizedUnary.calibrate(4, 1.0, 1.0), "permanent_epsilon: 1 must exceed epsilon = 1"),
+        (lambda: OptimizedUnary(size=4, raised=HALF), "raised: 0.5 must lie"),
+        (lambda: LocalHashing(size=4, symbols=6, truth=HALF), "symbols: 6 is not a prime power"),
+        (lambda: LocalHashing(size=10**6, symbols=997, truth=HALF), "symbols: 997 for 1000000 values makes a table"),
+        (lambda: ProjectiveGeometry(size=4, order=6, inside=HALF), "order: 6 is not a prime power"),
+        (lambda: ProjectiveGeometry(size=2, order=2, inside=Fraction(1, 9)), "inside: 0.111111 must lie"),
+        (lambda: SubsetSelection(size=4, subset=4, inside=HALF), "subset: 4 is out of range"),
+        (lambda: BitFlip.configure(4, {"epsilon": 1.0, "bits": 5}), "bits: 5 is out of range"),
+        (lambda: BitFlip(size=4, bits=5, keep=THREE_QUARTERS), "bits: 5 is out of range; it must lie between 1 and 4"),
+        (lambda: CountMeanSketch.calibrate(9, 1.0), "size: count-mean-sketch takes any string"),
+        (lambda: CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 60000}), "bits: 60000 in 1024 cohorts"),
+        (lambda: HadamardCountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 6}), "bits: 6 is not a power of 2"),
         (lambda: rappor(p=0.5, q=0.5), "q: equals p"),
         (lambda: rappor(f=0), "f: 0 must lie"),
         (lambda: rappor(f=1), "f: 1 must lie"),

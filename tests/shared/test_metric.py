@@ -55,6 +55,16 @@ def test_every_answer_has_an_item_and_none_is_dropped(text: str, answer: object,
     assert only(text).item(answer) == item
 
 
+def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
+    values = ", ".join(f'"{number}"' for number in range(200))
+    many = THEME.replace('"light", "dark"', values)
+    assert only(THEME).mechanism.name == "randomized-response"
+    assert only(many).mechanism.name == "subset-selection"
+    assert only(many + "report_budget = 3").mechanism.name == "projective-geometry"
+    assert only(many + "permanent_epsilon = 2").mechanism.forever_epsilon == pytest.approx(2)
+    assert only(many + 'mechanism = "hadamard-response"').mechanism.name == "hadamard-response"
+
+
 def test_a_listed_value_can_be_the_catch_all() -> None:
     metric = only(THEME.replace('"dark"]', '"dark"]\nother = "light"'))
     assert metric.labels == ("light", "dark")
@@ -78,7 +88,7 @@ def test_the_version_changes_with_whatever_the_numbers_depend_on(change: tuple[s
 
 
 def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
-    assert only(THEME).version == "d3c0188a4638bc02"
+    assert only(THEME).version == "2f027490e9dee6fc"
     assert only(THEME.replace("Which", "What")).version == only(THEME).version
     assert only(THEME + 'period = "once"\n').version == only(THEME).version
     assert only(BROWSER.replace('"Firefox"', '"Opera"')).version == only(BROWSER).version
@@ -100,7 +110,13 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME.replace("epsilon = 1.0", ""), "m.toml: metrics.theme.epsilon: missing"),
         (THEME + "epsillon = 2", "m.toml: metrics.theme.epsillon: unknown; known here: "),
         (THEME + "truth = 0.9", "m.toml: metrics.theme.truth: stands beside epsilon"),
-        (THEME + 'mechanism = "magic"', "m.toml: metrics.theme.mechanism: 'magic' is not one of randomized-response"),
+        (
+            THEME + 'mechanism = "magic"',
+            "m.toml: metrics.theme.mechanism: 'magic' is not one of auto, ",
+        ),
+        (THEME.replace("epsilon = 1.0", 'mechanism = "auto"'), "m.toml: metrics.theme.epsilon: missing"),
+        (THEME + "report_budget = 0", "m.toml: metrics.theme.report_budget: 0 is out of range"),
+        (THEME + "permanent_epsilon = 1.0", "m.toml: metrics.theme.permanent_epsilon: 1 must exceed epsilon = 1"),
         (THEME + 'mechanism = "rappor"', "m.toml: metrics.theme.mechanism: rappor takes any string"),
         (THEME + 'period = "hour"', "m.toml: metrics.theme.period: 'hour' is not one of day, week, once"),
         (THEME + "candidates = []", "m.toml: metrics.theme.candidates: unknown"),

@@ -1,9 +1,12 @@
 """What mechanisms check alike."""
 
+from fractions import Fraction
+
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item
+from ..probability import checked_epsilon
 
-__all__ = ["bytes_of", "checked_count", "checked_size", "index_of"]
+__all__ = ["bytes_of", "checked_count", "checked_epsilons", "checked_size", "index_of"]
 
 
 def checked_count(value: object, place: str, least: int, most: int) -> int:
@@ -34,3 +37,17 @@ def bytes_of(item: Item) -> bytes:
     if not isinstance(item, bytes):
         raise ParameterError("item", "a value of an open domain is given as its UTF-8 bytes")
     return item
+
+
+def checked_epsilons(epsilon: float, permanent_epsilon: float | None) -> tuple[Fraction, Fraction | None]:
+    """Return both as exact rationals; the permanent one, if there is one, must exceed that of one report."""
+    once = checked_epsilon(epsilon)
+    if permanent_epsilon is None:
+        return once, None
+    forever = checked_epsilon(permanent_epsilon, "permanent_epsilon")
+    if forever <= once:
+        raise ParameterError(
+            "permanent_epsilon",
+            f"{float(forever):g} must exceed epsilon = {float(once):g}; all reports tell more than one",
+        )
+    return once, forever

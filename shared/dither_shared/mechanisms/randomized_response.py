@@ -5,18 +5,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from ..channel import SymbolChain, SymbolChannel
 from ..entropy import Entropy
 from ..errors import ParameterError
 from ..mechanism import Item, Mechanism, Shape
 from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
-from .checks import checked_size, index_of
+from .checks import checked_epsilons, checked_size, index_of
 
-__all__ = ["RandomizedResponse"]
+__all__ = ["RandomizedResponse", "symbol_chain", "truths"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponse(Mechanism):
-    """k-ary randomized response (Warner 1965; Kairouz, Bonawitz and Ramage 2016).
+    """k-ary randomized response (Warner 1965; Kairouz, Bonawitz and Ramage 2016), and its chain L-GRR.
 
     Report x with probability γ (``truth``), otherwise one of the k - 1 *other* answers, uniformly:
 
@@ -26,52 +27,69 @@ class RandomizedResponse(Mechanism):
     two-coin survey (heads: the truth; tails: a second coin answers; Dwork and Roth 2014, section 3.2) is γ = 3/4, so
     ε = ln 3. n·Var = q(1-q)/(p-q)² + f(1-p-q)/(p-q), which for k = 2 is γ(1-γ)/(2γ-1)² whatever f.
 
-    ``truth`` is rounded to a multiple of 2^-64 toward 1/k, where nothing is told.
+    With a permanent part (L-GRR; Arcolezi et al. 2021) x goes once through this channel at ε∞ and the memoised answer
+    through a second one for each report. For the report to have ε₁, that second one has the ratio
+
+        c = (b(a+k-2) - (k-1))/(a - b),   a = e^ε∞, b = e^ε₁,
+
+    and not (ab-1)/(a-b) as published, which is right for k = 2 only and wastes accuracy beyond. Here its truth is
+    solved for exactly: (γ - q∞)/(p∞ - q∞).
+
+    ``truth`` (of one report) and ``permanent_truth`` are rounded to multiples of 2^-64 toward 1/k, where nothing is
+    told; the truth of the second channel is rounded down.
     """
 
     name: ClassVar[str] = "randomized-response"
     shape: ClassVar[Shape] = Shape.SYMBOL
-    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "truth"})
+    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon", "truth"})
 
     size: int
     truth: Fraction
-    _threshold: int = field(init=False, repr=False)
+    permanent_truth: Fraction | None = None
+    _chain: SymbolChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = checked_size(self.size)
-        truth = as_probability(self.truth, "truth")
-        if not 0 < truth < 1:
-            raise ParameterError("truth", f"{self.truth} would always tell; it must lie strictly between 0 and 1")
-        truth = toward(Fraction(1, size), truth)
-        if truth == Fraction(1, size) or (size > 2 and truth < Fraction(1, size)):
-            raise ParameterError("truth", f"{float(truth):g} tells nothing of {size} answers; it must exceed 1/{size}")
-        lie = (1 - truth) / (size - 1)
+        truth = toward(Fraction(1, size), as_probability(self.truth, "truth"))
+        chain = symbol_chain(size, truth, self.permanent_truth)
         self._derive(
             truth=truth,
+            permanent_truth=None if chain.permanent is None else chain.permanent.truth,
             cells=size,
-            a=truth,
-            b=lie,
-            p=truth,
-            q=lie,
-            ratio=max(truth / lie, lie / truth),
-            _threshold=threshold_down(truth),
+            a=chain.truth,
+            b=chain.lie,
+            p=chain.truth,
+            q=chain.lie,
+            ratio=chain.ratio_after(1),
+            forever_ratio=chain.forever_ratio,
+            _chain=chain,
         )
 
     @classmethod
-    def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one with truth probability e^ε/(e^ε + k - 1), rounded down."""
+    def calibrate(cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None) -> Self:
+        """Return the one with truth probability e^ε/(e^ε + k - 1), and likewise for the permanent draw."""
         size = checked_size(size)
-        odds = exp_below(checked_epsilon(epsilon))
-        return cls(size=size, truth=Fraction(threshold_down(odds / (odds + size - 1)), ONE))
+        truth, permanent_truth = truths(size, *checked_epsilons(epsilon, permanent_epsilon))
+        return cls(size=size, truth=truth, permanent_truth=permanent_truth)
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
-        """Return the one asked for by ``truth`` or by ``epsilon``, but not both."""
+        """Return the one asked for by ``truth`` or by ``epsilon``, but not both, and ``permanent_epsilon``."""
+        size = checked_size(size)
         if "truth" not in parameters:
-            return super().configure(size, parameters)
+            cls._require_epsilon(parameters)
+            return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"))
         if "epsilon" in parameters:
             raise ParameterError("truth", "stands beside epsilon; each follows from the other, give one")
-        return cls(size=checked_size(size), truth=as_probability(parameters["truth"], "truth"))
+        permanent_truth = None
+        if "permanent_epsilon" in parameters:
+            forever = checked_epsilon(parameters["permanent_epsilon"], "permanent_epsilon")
+            permanent_truth = truths(size, forever, None)[0]
+        return cls(size=size, truth=as_probability(parameters["truth"], "truth"), permanent_truth=permanent_truth)
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value."""
+        return self._chain.ratio_after(reports)
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
@@ -79,8 +97,35 @@ class RandomizedResponse(Mechanism):
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         """Return the item with probability ``truth``, otherwise one of the others."""
-        index = index_of(item, self.size)
-        if entropy.bernoulli(self._threshold):
-            return self._symbol(index)
-        other = entropy.below(self.size - 1)
-        return self._symbol(other + (other >= index))
+        return self._symbol(self._chain.draw(index_of(item, self.size), entropy, permanent))
+
+
+def truths(size: int, epsilon: Fraction, permanent_epsilon: Fraction | None) -> tuple[Fraction, Fraction | None]:
+    """Return the truth probabilities e^ε/(e^ε + size - 1) of one report and of the permanent draw, rounded down."""
+
+    def truth(loss: Fraction) -> Fraction:
+        odds = exp_below(loss)
+        return Fraction(threshold_down(odds / (odds + size - 1)), ONE)
+
+    return truth(epsilon), None if permanent_epsilon is None else truth(permanent_epsilon)
+
+
+def symbol_chain(size: int, truth: Fraction, permanent_truth: Fraction | None) -> SymbolChain:
+    """Return the chain over ``size`` symbols whose reports tell the truth with ``truth``, or just less.
+
+    Raises ParameterError if such a chain would tell all or nothing, or cannot be.
+    """
+    chance = Fraction(1, size)
+    if not 0 < truth < 1:
+        raise ParameterError("truth", f"{truth} would always tell; it must lie strictly between 0 and 1")
+    if truth == chance or (truth < chance and size > 2):
+        raise ParameterError("truth", f"{float(truth):g} tells nothing of {size} answers; it must exceed 1/{size}")
+    if permanent_truth is None:
+        return SymbolChain(SymbolChannel(size, truth))
+    permanent = SymbolChannel(size, toward(chance, as_probability(permanent_truth, "permanent_truth")))
+    if not chance < truth < permanent.truth < 1:
+        raise ParameterError(
+            "permanent_truth", f"{float(permanent.truth):g} must lie between the truth of one report and 1"
+        )
+    kept = (truth - permanent.lie) / (permanent.truth - permanent.lie)
+    return SymbolChain(SymbolChannel(size, Fraction(threshold_down(kept), ONE)), permanent)

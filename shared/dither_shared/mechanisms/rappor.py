@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import ClassVar, Self
 
 from ..bloom import bloom_positions
+from ..channel import BitChain, BitChannel
 from ..entropy import Entropy
 from ..errors import ParameterError
 from ..mechanism import Item, Mechanism, Shape
@@ -69,30 +70,28 @@ class Rappor(Mechanism):
     permanent_f: Fraction
     instant_p: Fraction
     instant_q: Fraction
-    _permanent: tuple[int, int] = field(init=False, repr=False)
-    _instant: tuple[int, int] = field(init=False, repr=False)
+    _apart: int = field(init=False, repr=False)
+    _chain: BitChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         checked_count(self.cohorts, "cohorts", 1, MAX_COHORTS)
         checked_count(self.hashes, "hashes", 1, checked_count(self.bits, "bits", 2, MAX_BITS) - 1)
         flip, low, high = self._rounded()
-        a, b = (1 - flip) * high + flip * low, flip * high + (1 - flip) * low
-        if not 0 < b < 1 or not 0 < a < 1:
-            raise ParameterError("f", "these f, p and q let some bit tell for certain; raise f")
+        chain = BitChain(BitChannel(high, low), BitChannel(1 - flip, flip))
         apart = min(self.hashes, self.bits - self.hashes)
         self._derive(
             permanent_f=2 * flip,
             instant_p=low,
             instant_q=high,
             cells=self.bits,
-            a=a,
-            b=b,
-            p=a,
-            q=b,
-            ratio=_odds_ratio(a, b) ** apart,
-            forever_ratio=_odds_ratio(1 - flip, flip) ** apart,
-            _permanent=(int((1 - flip) * ONE), int(flip * ONE)),
-            _instant=(int(high * ONE), int(low * ONE)),
+            a=chain.whole.high,
+            b=chain.whole.low,
+            p=chain.whole.high,
+            q=chain.whole.low,
+            ratio=chain.ratio_after(1) ** apart,
+            forever_ratio=BitChannel(1 - flip, flip).odds_ratio ** apart,
+            _apart=apart,
+            _chain=chain,
         )
         if self.epsilon > MAX_EPSILON:
             raise ParameterError("epsilon", f"{self.epsilon:.3g} for one report is above {MAX_EPSILON:g}")
@@ -176,8 +175,11 @@ class Rappor(Mechanism):
         bloom = 0
         for position in self.marked(item, cohort):
             bloom |= 1 << position
-        memoised = (permanent or entropy).bernoulli_bits(self.bits, bloom, *self._permanent)
-        return self._bits(entropy.bernoulli_bits(self.bits, memoised, *self._instant))
+        return self._bits(self._chain.draw(self.bits, bloom, entropy, permanent))
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value; it tends to that of ε∞."""
+        return self._chain.ratio_after(reports) ** self._apart
 
     def ratio_over(self, values: Iterable[bytes]) -> Fraction:
         """Return the exact worst-case ratio of one report over a list of values and every cohort.
@@ -189,10 +191,4 @@ class Rappor(Mechanism):
         for cohort in range(self.cohorts):
             sets = [set(self.marked(value, cohort)) for value in listed]
             apart = max([apart, *(len(one - two) for one, two in combinations(sets, 2))])
-        return _odds_ratio(self.a, self.b) ** apart
-
-
-def _odds_ratio(a: Fraction, b: Fraction) -> Fraction:
-    """Return how much one bit that only x marks and one that only x' marks tell, together, of x against x'."""
-    ratio = a * (1 - b) / (b * (1 - a))
-    return max(ratio, 1 / ratio)
+        return self._chain.whole.odds_ratio**apart

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
+from ..channel import BitChain, BitChannel
 from ..entropy import Entropy
 from ..errors import ParameterError
 from ..mechanism import Item, Mechanism, Shape
@@ -31,13 +32,14 @@ class SymmetricUnary(Mechanism):
 
     size: int
     keep: Fraction
-    _thresholds: tuple[int, int] = field(init=False, repr=False)
+    _chain: BitChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = checked_size(self.size)
         keep = toward(Fraction(1, 2), as_probability(self.keep, "keep"))
         if not Fraction(1, 2) < keep < 1:
             raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
+        chain = BitChain(BitChannel(keep, 1 - keep))
         self._derive(
             keep=keep,
             cells=size,
@@ -45,8 +47,8 @@ class SymmetricUnary(Mechanism):
             b=1 - keep,
             p=keep,
             q=1 - keep,
-            ratio=(keep / (1 - keep)) ** 2,
-            _thresholds=(int(keep * ONE), int((1 - keep) * ONE)),
+            ratio=chain.ratio_after(1),
+            _chain=chain,
         )
 
     @classmethod
@@ -61,4 +63,4 @@ class SymmetricUnary(Mechanism):
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         """Return the k bits, each flipped with probability 1 - ``keep``."""
-        return self._bits(entropy.bernoulli_bits(self.cells, 1 << index_of(item, self.size), *self._thresholds))
+        return self._bits(self._chain.draw(self.cells, 1 << index_of(item, self.size), entropy, permanent))

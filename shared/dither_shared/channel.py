@@ -1,0 +1,154 @@
+"""Channels of one bit and of one symbol, and their chains: a permanent draw followed by an instantaneous one.
+
+A chain without a permanent part is a channel that is drawn afresh for each report. All probabilities are multiples of
+2^-64, so whatever is derived from them is exact.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from .entropy import Entropy
+from .probability import ONE
+
+__all__ = ["BitChain", "BitChannel", "SymbolChain", "SymbolChannel"]
+
+
+@dataclass(frozen=True)
+class BitChannel:
+    """One bit through noise: ``high`` is P[1 | 1] and ``low`` is P[1 | 0]."""
+
+    high: Fraction
+    low: Fraction
+
+    @cached_property
+    def thresholds(self) -> tuple[int, int]:
+        """``high`` and ``low`` over 2^64."""
+        return int(self.high * ONE), int(self.low * ONE)
+
+    @property
+    def odds_ratio(self) -> Fraction:
+        """What a bit that only x marks and one that only x' marks tell, together, of x against x'."""
+        ratio = self.high * (1 - self.low) / (self.low * (1 - self.high))
+        return max(ratio, 1 / ratio)
+
+    def then(self, last: "BitChannel") -> "BitChannel":
+        """Return the channel that this one and then ``last`` amount to."""
+        return BitChannel(
+            self.high * last.high + (1 - self.high) * last.low, self.low * last.high + (1 - self.low) * last.low
+        )
+
+
+@dataclass(frozen=True)
+class BitChain:
+    """A row of bits, each through ``permanent`` once for ever and through ``instant`` for each report."""
+
+    instant: BitChannel
+    permanent: BitChannel | None = None
+
+    @cached_property
+    def whole(self) -> BitChannel:
+        """The channel of one report."""
+        return self.instant if self.permanent is None else self.permanent.then(self.instant)
+
+    @property
+    def forever_ratio(self) -> Fraction | None:
+        """The most that any number of reports tell by two bits that differ; None if each report tells anew."""
+        return None if self.permanent is None else self.permanent.odds_ratio
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return what ``reports`` reports of one value tell by two bits that differ.
+
+        Given how many of them show a 1, the likelihood ratio of a marked to an unmarked bit is monotone in that
+        number, so its extremes are at none and at all of them.
+        """
+        if self.permanent is None:
+            return self.instant.odds_ratio**reports
+        high, low = self.permanent.high, self.permanent.low
+
+        def likelihood_ratio(from_one: Fraction, from_zero: Fraction) -> Fraction:
+            one, zero = from_one**reports, from_zero**reports
+            return (high * one + (1 - high) * zero) / (low * one + (1 - low) * zero)
+
+        all_ones = likelihood_ratio(self.instant.high, self.instant.low)
+        no_ones = likelihood_ratio(1 - self.instant.high, 1 - self.instant.low)
+        return max(all_ones / no_ones, no_ones / all_ones)
+
+    def draw(self, width: int, marked: int, entropy: Entropy, permanent: Entropy | None) -> int:
+        """Return one report of ``width`` bits of which those in ``marked`` are 1 before the noise."""
+        if self.permanent is not None:
+            marked = (permanent or entropy).bernoulli_bits(width, marked, *self.permanent.thresholds)
+        return entropy.bernoulli_bits(width, marked, *self.instant.thresholds)
+
+
+@dataclass(frozen=True)
+class SymbolChannel:
+    """One of ``size`` symbols through noise: itself with probability ``truth``, else one of the others."""
+
+    size: int
+    truth: Fraction
+
+    @cached_property
+    def lie(self) -> Fraction:
+        """The probability of each other symbol."""
+        return (1 - self.truth) / (self.size - 1)
+
+    @cached_property
+    def threshold(self) -> int:
+        """``truth`` over 2^64."""
+        return int(self.truth * ONE)
+
+    @property
+    def ratio(self) -> Fraction:
+        """The largest ratio of the probabilities of a symbol under two inputs."""
+        return max(self.truth / self.lie, self.lie / self.truth)
+
+    def draw(self, symbol: int, entropy: Entropy) -> int:
+        """Return the symbol or another."""
+        if entropy.bernoulli(self.threshold):
+            return symbol
+        other = entropy.below(self.size - 1)
+        return other + (other >= symbol)
+
+
+@dataclass(frozen=True)
+class SymbolChain:
+    """A symbol through ``permanent`` once for ever and through ``instant`` for each report."""
+
+    instant: SymbolChannel
+    permanent: SymbolChannel | None = None
+
+    @cached_property
+    def truth(self) -> Fraction:
+        """P[one report shows x | x]."""
+        if self.permanent is None:
+            return self.instant.truth
+        first, last = self.permanent, self.instant
+        return first.truth * last.truth + (1 - first.truth) * last.lie
+
+    @cached_property
+    def lie(self) -> Fraction:
+        """P[one report shows x | another symbol]."""
+        return (1 - self.truth) / (self.instant.size - 1)
+
+    @property
+    def forever_ratio(self) -> Fraction | None:
+        """The most that any number of reports of one value tell; None if each report tells anew."""
+        return None if self.permanent is None else self.permanent.ratio
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return what ``reports`` reports of one value tell, at worst: when they all show the same symbol."""
+        if self.permanent is None:
+            return self.instant.ratio**reports
+        truth, lie, others = self.permanent.truth, self.permanent.lie, self.instant.size - 1
+        same, different = self.instant.truth**reports, self.instant.lie**reports
+        ratio = (truth * same + others * lie * different) / (
+            lie * same + truth * different + (others - 1) * lie * different
+        )
+        return max(ratio, 1 / ratio)
+
+    def draw(self, symbol: int, entropy: Entropy, permanent: Entropy | None) -> int:
+        """Return one report of ``symbol``."""
+        if self.permanent is not None:
+            symbol = self.permanent.draw(symbol, permanent or entropy)
+        return self.instant.draw(symbol, entropy)

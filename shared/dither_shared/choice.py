@@ -1,0 +1,107 @@
+"""The choice of a mechanism: the least total error that fits the report budget.
+
+Every mechanism of listed answers is unbiased and has the total risk k·V(0) + V(1) - V(0) whatever the frequencies, so
+for one k, ε and (if reports repeat) ε∞ they can be ranked before anything is known.
+"""
+
+from dataclasses import dataclass
+
+from .errors import ParameterError
+from .mechanism import Mechanism
+from .mechanisms import (
+    HadamardResponse,
+    LocalHashing,
+    OptimizedUnary,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    SubsetSelection,
+    SymmetricUnary,
+)
+from .mechanisms.checks import checked_count, checked_epsilons, checked_size
+
+__all__ = ["DEFAULT_BUDGET", "Candidate", "candidates", "choose"]
+
+DEFAULT_BUDGET = 64
+"""Bytes of a report row."""
+
+_TIE = 1e-9
+"""Risks this close, relatively, are one: they differ by the rounding of floats."""
+
+_FAMILIES: tuple[type[Mechanism], ...] = (
+    RandomizedResponse,
+    SubsetSelection,
+    ProjectiveGeometry,
+    HadamardResponse,
+    LocalHashing,
+    OptimizedUnary,
+    SymmetricUnary,
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A calibrated mechanism, and its total risk over the least that any ε-LDP mechanism of one report has."""
+
+    mechanism: Mechanism
+    relative_risk: float
+
+    def fits(self, budget: int) -> bool:
+        """Return whether a report takes at most ``budget`` bytes."""
+        return self.mechanism.row_bytes <= budget
+
+
+def candidates(size: int, epsilon: float, permanent_epsilon: float | None = None) -> list[Candidate]:
+    """Return every mechanism that can serve, best first; ties go to the shorter report, then to the simpler one.
+
+    Raises ParameterError if ``size``, ``epsilon`` or ``permanent_epsilon`` is out of range.
+    """
+    checked_size(size)
+    checked_epsilons(epsilon, permanent_epsilon)
+    least = SubsetSelection.calibrate(size, epsilon).risk
+    found = [
+        Candidate(mechanism, mechanism.risk / least)
+        for family in _FAMILIES
+        if (mechanism := _calibrated(family, size, epsilon, permanent_epsilon)) is not None
+    ]
+    found.sort(key=lambda candidate: candidate.relative_risk)
+    for place in range(len(found)):  # stable sorts within runs of equal risk
+        run = [one for one in found[place:] if one.relative_risk <= found[place].relative_risk * (1 + _TIE)]
+        run.sort(key=lambda one: (one.mechanism.row_bytes, _FAMILIES.index(type(one.mechanism))))
+        found[place : place + len(run)] = run
+    return found
+
+
+def choose(
+    size: int, epsilon: float, permanent_epsilon: float | None = None, budget: int = DEFAULT_BUDGET
+) -> Mechanism:
+    """Return the best mechanism whose report takes at most ``budget`` bytes.
+
+    Raises ParameterError as ``candidates`` does, or naming the least budget that would do.
+    """
+    checked_count(budget, "report_budget", 1, 1 << 20)
+    ranked = candidates(size, epsilon, permanent_epsilon)
+    for candidate in ranked:
+        if candidate.fits(budget):
+            return candidate.mechanism
+    shortest = min(ranked, key=lambda candidate: candidate.mechanism.row_bytes).mechanism
+    raise ParameterError(
+        "report_budget",
+        f"{budget} byte(s) hold no report over {size} values; {shortest.name} takes {shortest.row_bytes}",
+    )
+
+
+def _calibrated(
+    family: type[Mechanism], size: int, epsilon: float, permanent_epsilon: float | None
+) -> Mechanism | None:
+    """Return the family's mechanism for a survey, or None if the family has none for it."""
+    parameters = {"epsilon": epsilon}
+    if permanent_epsilon is not None:
+        if "permanent_epsilon" not in family.keys:
+            return None
+        parameters["permanent_epsilon"] = permanent_epsilon
+    try:
+        return family.configure(size, parameters)
+    except ParameterError as error:
+        if error.place in {"symbols", "order"}:  # no field is small enough for its table
+            return None
+        raise

@@ -1,0 +1,67 @@
+"""Hadamard response: one symbol, from the half of them on which the value's row of a Hadamard matrix is +1."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from ..entropy import Entropy
+from ..mechanism import Item, Mechanism, Shape
+from ..probability import ONE, checked_epsilon
+from .checks import checked_size, index_of
+from .two_level import checked_inside, inside_at, level_ratio
+
+__all__ = ["HadamardResponse"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HadamardResponse(Mechanism):
+    """Hadamard response (Acharya, Sun and Zhang, AISTATS 2019).
+
+    With K the least power of 2 above k, value v owns the symbols y < K at which row v + 1 of the Sylvester matrix is
+    +1, that is those that share an even number of binary digits with v + 1. Row 0 is all +1 and would tell nothing,
+    so it is not used. An owned symbol is reported with probability ``inside`` = e^ε/(e^ε + 1), uniformly on its side:
+
+        p = e^ε/(e^ε + 1),   q = 1/2,   n·Var = ((e^ε+1)/(e^ε-1))² - f.
+
+    1.02 times the least risk there is at ε = 1/4, but 1.27 times at 1 and 14 times at 4.
+    """
+
+    name: ClassVar[str] = "hadamard-response"
+    shape: ClassVar[Shape] = Shape.SYMBOL
+
+    size: int
+    inside: Fraction
+    _threshold: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        cells = 1 << checked_size(self.size).bit_length()
+        inside = checked_inside(self.inside, 1, 2)
+        self._derive(
+            inside=inside,
+            cells=cells,
+            a=2 * inside / cells,
+            b=2 * (1 - inside) / cells,
+            p=inside,
+            q=Fraction(1, 2),
+            ratio=level_ratio(inside, 1, 2),
+            _threshold=int(inside * ONE),
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float) -> Self:
+        """Return the one with inside = e^ε/(e^ε + 1), rounded down."""
+        return cls(size=checked_size(size), inside=inside_at(checked_epsilon(epsilon), 1, 2))
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the half of the symbols that the item owns; O(cells)."""
+        row = index_of(item, self.size) + 1
+        return tuple(symbol for symbol in range(self.cells) if not (symbol & row).bit_count() & 1)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return an owned symbol or one that is not: O(1), by turning one digit where the parity is wrong."""
+        row = index_of(item, self.size) + 1
+        odd = not entropy.bernoulli(self._threshold)
+        symbol = entropy.below(self.cells)
+        if (symbol & row).bit_count() & 1 != odd:
+            symbol ^= row & -row
+        return self._symbol(symbol)

@@ -1,0 +1,117 @@
+"""Local hashing with linear seeds: the value is hashed to a few symbols by a public seed, and the symbol perturbed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import exp
+from typing import ClassVar, Self
+
+from ..channel import SymbolChain
+from ..entropy import Entropy
+from ..errors import ParameterError
+from ..galois import field as galois_field
+from ..galois import prime_power, prime_powers
+from ..mechanism import MAX_COUNTERS, Item, Mechanism, Shape
+from ..probability import as_probability, toward
+from .checks import checked_epsilons, checked_size, index_of
+from .randomized_response import symbol_chain, truths
+
+__all__ = ["LocalHashing"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalHashing(Mechanism):
+    """Optimal local hashing (OLH; Wang, Blocki, Li and Jha 2017) over a complete family of linear hashes.
+
+    The domain is written as vectors of GF(g)^t, g^t >= k (the base-g digits of an index). A cohort is a seed c in
+    GF(g)^t, uniform, and H_c(v) = ⟨c, v⟩. Any two values collide under exactly 1/g of the seeds, so, unlike with a
+    family of a few hundred random functions, no bias is left that more users could not average away (Pan 2024, arXiv
+    2406.03785, shows that such pairwise independence suffices). The symbol goes through g-ary randomized response:
+
+        p = e^ε/(e^ε + g - 1),   q = 1/g,   n·Var = q(1-q)/(p-q)² + f(1-p-q)/(p-q),
+
+    least near g = e^ε + 1; ``calibrate`` takes the prime power g with the least total risk.
+
+    With a permanent part (LOLOHA; Arcolezi, Pinzón, Palamidessi and Gambs 2023) the symbol of a device's fixed seed is
+    memoised, and each report perturbs it again; see ``RandomizedResponse`` for the chain.
+    """
+
+    name: ClassVar[str] = "local-hashing"
+    shape: ClassVar[Shape] = Shape.SYMBOL
+    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon"})
+
+    size: int
+    symbols: int
+    truth: Fraction
+    permanent_truth: Fraction | None = None
+    _length: int = field(init=False, repr=False)
+    _chain: SymbolChain = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        size, g = checked_size(self.size), self.symbols
+        if prime_power(g) is None:
+            raise ParameterError("symbols", f"{g} is not a prime power, such as 2, 3, 4, 5, 7, 8 or 9")
+        length = vector_length(g, size)
+        if g ** (length + 1) > MAX_COUNTERS:
+            raise ParameterError("symbols", f"{g} for {size} values makes a table of {g}^{length + 1} counters")
+        truth = toward(Fraction(1, g), as_probability(self.truth, "truth"))
+        chain = symbol_chain(g, truth, self.permanent_truth)
+        self._derive(
+            truth=truth,
+            permanent_truth=None if chain.permanent is None else chain.permanent.truth,
+            cohorts=g**length,
+            cells=g,
+            a=chain.truth,
+            b=chain.lie,
+            p=chain.truth,
+            q=Fraction(1, g),
+            ratio=chain.ratio_after(1),
+            forever_ratio=chain.forever_ratio,
+            _length=length,
+            _chain=chain,
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None) -> Self:
+        """Return the one whose number of symbols has the least total risk."""
+        size = checked_size(size)
+        once, forever = checked_epsilons(epsilon, permanent_epsilon)
+        odds = exp(once)
+        orders = [g for g in prime_powers(max(size, 7)) if g ** (vector_length(g, size) + 1) <= MAX_COUNTERS]
+        g = min(orders, key=lambda g: _risk(size, g, odds))
+        truth, permanent_truth = truths(g, once, forever)
+        return cls(size=size, symbols=g, truth=truth, permanent_truth=permanent_truth)
+
+    @classmethod
+    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+        """Return the one asked for by ``epsilon`` and, if given, ``permanent_epsilon``."""
+        cls._require_epsilon(parameters)
+        return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"))
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value under one seed."""
+        return self._chain.ratio_after(reports)
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the symbol ⟨c, v⟩."""
+        plane = galois_field(self.symbols)
+        value = plane.digits(index_of(item, self.size), self._length)
+        return (plane.dot(plane.digits(cohort, self._length), value),)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return the value's symbol under the seed ``cohort``, through the chain."""
+        return self._symbol(self._chain.draw(self.marked(item, cohort)[0], entropy, permanent))
+
+
+def vector_length(order: int, size: int) -> int:
+    """Return the least t with order^t >= size."""
+    length, reach = 1, order
+    while reach < size:
+        length, reach = length + 1, reach * order
+    return length
+
+
+def _risk(size: int, symbols: int, odds: float) -> float:
+    """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
+    p, q = odds / (odds + symbols - 1), 1 / symbols
+    return size * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

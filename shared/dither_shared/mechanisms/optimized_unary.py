@@ -1,0 +1,102 @@
+"""Optimised unary encoding: one bit an answer, the true one kept with 1/2, the others raised as rarely as ε allows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from ..channel import BitChain, BitChannel
+from ..entropy import Entropy
+from ..errors import ParameterError
+from ..mechanism import Item, Mechanism, Shape
+from ..probability import ONE, as_probability, exp_below, threshold_down, threshold_up
+from .checks import checked_epsilons, checked_size, index_of
+
+__all__ = ["OptimizedUnary"]
+
+_HALF = Fraction(1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizedUnary(Mechanism):
+    """Optimised unary encoding (OUE; Wang, Blocki, Li and Jha 2017, equations 7 and 8), and its chain L-OSUE.
+
+    Write x as k bits of which the x-th is 1; report that one with p = 1/2 and each other with q = 1/(e^ε + 1):
+
+        ε = ln( p(1-q)/(q(1-p)) ) = ln((1-q)/q),   n·Var = 4e^ε/(e^ε-1)² + f.
+
+    With a permanent part (L-OSUE; Arcolezi, Couchot, Al Bouna and Xiao 2021) the permanent bits are these at ε∞, and
+    each report keeps a permanent bit with probability c and turns it with 1 - c. A half stays a half, so the report
+    again has p = 1/2, and q = 1/(e^ε₁ + 1) if c = (ab-1)/(ab+a-b-1), a = e^ε∞, b = e^ε₁: memoisation costs nothing
+    in the variance of one report.
+
+    ``raised`` is q of one report, ``permanent_raised`` that of the permanent draw; both are rounded up to multiples
+    of 2^-64, and c is rounded down.
+    """
+
+    name: ClassVar[str] = "optimized-unary"
+    shape: ClassVar[Shape] = Shape.BITS
+    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon"})
+
+    size: int
+    raised: Fraction
+    permanent_raised: Fraction | None = None
+    _chain: BitChain = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        size = checked_size(self.size)
+        raised = _checked_raised(self.raised, "raised")
+        if self.permanent_raised is None:
+            permanent, chain = None, BitChain(BitChannel(_HALF, raised))
+        else:
+            permanent = _checked_raised(self.permanent_raised, "permanent_raised")
+            if permanent >= raised:
+                raise ParameterError("permanent_raised", "must lie below raised, or reports could not be noisier")
+            kept = Fraction(threshold_down((1 - permanent - raised) / (1 - 2 * permanent)), ONE)
+            chain = BitChain(BitChannel(kept, 1 - kept), BitChannel(_HALF, permanent))
+        whole = chain.whole
+        self._derive(
+            raised=raised,
+            permanent_raised=permanent,
+            cells=size,
+            a=whole.high,
+            b=whole.low,
+            p=whole.high,
+            q=whole.low,
+            ratio=chain.ratio_after(1),
+            forever_ratio=chain.forever_ratio,
+            _chain=chain,
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None) -> Self:
+        """Return the one with q = 1/(e^ε + 1), and likewise for the permanent draw."""
+        once, forever = checked_epsilons(epsilon, permanent_epsilon)
+        raised = 1 / (1 + exp_below(once))
+        permanent = None if forever is None else 1 / (1 + exp_below(forever))
+        return cls(size=checked_size(size), raised=raised, permanent_raised=permanent)
+
+    @classmethod
+    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+        """Return the one asked for by ``epsilon`` and, if given, ``permanent_epsilon``."""
+        cls._require_epsilon(parameters)
+        return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"))
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value."""
+        return self._chain.ratio_after(reports)
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the item itself."""
+        return (index_of(item, self.size),)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return the k bits through the chain."""
+        return self._bits(self._chain.draw(self.cells, 1 << index_of(item, self.size), entropy, permanent))
+
+
+def _checked_raised(value: Fraction, place: str) -> Fraction:
+    raised = Fraction(threshold_up(as_probability(value, place)), ONE)
+    if not 0 < raised < _HALF:
+        raise ParameterError(place, f"{float(raised):g} must lie between 0 (all told) and 1/2 (nothing told)")
+    return raised

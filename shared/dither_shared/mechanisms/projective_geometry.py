@@ -1,0 +1,126 @@
+"""Projective geometry response: one symbol, a point of a projective space, from the hyperplane that the value owns."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import exp
+from typing import ClassVar, Self
+
+from ..entropy import Entropy
+from ..errors import ParameterError
+from ..galois import field as galois_field
+from ..galois import prime_power, prime_powers
+from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
+from ..probability import ONE, checked_epsilon
+from .checks import checked_size, index_of
+from .two_level import checked_inside, inside_at, level_ratio
+
+__all__ = ["ProjectiveGeometry"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectiveGeometry(Mechanism):
+    """Projective geometry response (PGR; Feldman, Nelson, Nguyen and Talwar, ICML 2022, arXiv 2203.00194).
+
+    Values and reports are points of PG(t-1, q), of which there are K = (q^t - 1)/(q - 1) >= k (numbered as in
+    ``galois.Field.point``). Value v owns the c = (q^(t-1) - 1)/(q - 1) points u with ⟨u, v⟩ = 0; two values share
+    c' = (q^(t-2) - 1)/(q - 1) of them, whichever they are. An owned point is reported with probability ``inside`` =
+    c e^ε/(c e^ε + K - c), uniformly on its side:
+
+        p = inside,   q = p c'/c + (1-p)(c - c')/(K - c),
+
+    a pure protocol close to the least risk there is if the field's order is near e^ε + 1. ``calibrate`` takes the
+    prime power with the least total risk over those with K up to 2^20; the padding of k to K costs little.
+    """
+
+    name: ClassVar[str] = "projective-geometry"
+    shape: ClassVar[Shape] = Shape.SYMBOL
+
+    size: int
+    order: int
+    inside: Fraction
+    _length: int = field(init=False, repr=False)
+    _threshold: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        size, order = checked_size(self.size), self.order
+        if prime_power(order) is None:
+            raise ParameterError("order", f"{order} is not a prime power, such as 2, 3, 4, 5, 7, 8 or 9")
+        length = point_length(order, size)
+        points, owned, shared = (point_count(order, length - less) for less in range(3))
+        if points > MAX_CELLS:
+            raise ParameterError("order", f"{order} makes {points} points for {size} values; {MAX_CELLS} at most")
+        inside = checked_inside(self.inside, owned, points)
+        self._derive(
+            inside=inside,
+            cells=points,
+            a=inside / owned,
+            b=(1 - inside) / (points - owned),
+            p=inside,
+            q=inside * shared / owned + (1 - inside) * (owned - shared) / (points - owned),
+            ratio=level_ratio(inside, owned, points),
+            _length=length,
+            _threshold=int(inside * ONE),
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float) -> Self:
+        """Return the one whose field has the least total risk."""
+        size = checked_size(size)
+        loss = checked_epsilon(epsilon)
+        odds = exp(loss)
+        orders = [q for q in prime_powers(max(size, 7)) if point_count(q, point_length(q, size)) <= MAX_CELLS]
+        order = min(orders, key=lambda q: _risk(size, q, odds))
+        length = point_length(order, size)
+        return cls(
+            size=size,
+            order=order,
+            inside=inside_at(loss, point_count(order, length - 1), point_count(order, length)),
+        )
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the hyperplane of the item; O(cells)."""
+        space = galois_field(self.order)
+        value = space.point(index_of(item, self.size), self._length)
+        return tuple(u for u in range(self.cells) if not space.dot(space.point(u, self._length), value))
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return a point on the hyperplane or off it: O(t).
+
+        A uniform vector with a given product with v has all its entries uniform but the one at v's leading 1, which
+        they determine; every point lies on equally many such vectors.
+        """
+        q = self.order
+        space = galois_field(q)
+        value = space.point(index_of(item, self.size), self._length)
+        free = q ** (self._length - 1)
+        if entropy.bernoulli(self._threshold):
+            product, drawn = 0, 1 + entropy.below(free - 1)
+        else:
+            drawn = entropy.below(free * (q - 1))
+            product, drawn = 1 + drawn // free, drawn % free
+        vector = space.digits(drawn, self._length - 1)
+        lead = value.index(1)
+        vector.insert(lead, 0)
+        vector[lead] = space.add(product, space.negative(space.dot(vector, value)))
+        return self._symbol(space.point_index(vector))
+
+
+def point_count(order: int, length: int) -> int:
+    """Return how many points PG(length - 1, order) has: (order^length - 1)/(order - 1)."""
+    return int((order**length - 1) // (order - 1))
+
+
+def point_length(order: int, size: int) -> int:
+    """Return the least t >= 2 for which there are at least ``size`` points."""
+    length = 2
+    while point_count(order, length) < size:
+        length += 1
+    return length
+
+
+def _risk(size: int, order: int, odds: float) -> float:
+    """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
+    points, owned, shared = (point_count(order, point_length(order, size) - less) for less in range(3))
+    total = (odds - 1) * owned + points
+    p, q = odds * owned / total, ((odds - 1) * shared + owned) / total
+    return size * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

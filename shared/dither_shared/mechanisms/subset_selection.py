@@ -1,0 +1,81 @@
+"""Subset selection: d of the k answers, the true one more often among them than chance would have it."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import exp
+from typing import ClassVar, Self
+
+from ..entropy import Entropy
+from ..mechanism import Item, Mechanism, Shape
+from ..probability import ONE, checked_epsilon
+from .checks import checked_count, checked_size, index_of
+from .two_level import checked_inside, inside_at, level_ratio
+
+__all__ = ["SubsetSelection"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsetSelection(Mechanism):
+    """Subset selection (Ye and Barg 2018, arXiv 1702.00610; Wang et al. 2016, arXiv 1607.08025).
+
+    Report d of the k answers: with probability ``inside`` = d e^ε/(d e^ε + k - d) a uniform d-subset with x in it,
+    otherwise a uniform d-subset of the others:
+
+        p = inside,   q = (p(d-1) + (1-p)d)/(k-1).
+
+    With the best d, near k/(e^ε + 1), no ε-LDP mechanism has less total squared error (Ye and Barg 2019, arXiv
+    1810.07283). With d = 1 it is k-ary randomized response.
+    """
+
+    name: ClassVar[str] = "subset-selection"
+    shape: ClassVar[Shape] = Shape.BITS
+
+    size: int
+    subset: int
+    inside: Fraction
+    _threshold: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        k = checked_size(self.size)
+        d = checked_count(self.subset, "subset", 1, k - 1)
+        inside = checked_inside(self.inside, d, k)
+        other = (inside * (d - 1) + (1 - inside) * d) / (k - 1)
+        self._derive(
+            inside=inside,
+            cells=k,
+            a=inside,
+            b=other,
+            p=inside,
+            q=other,
+            ratio=level_ratio(inside, d, k),
+            _threshold=int(inside * ONE),
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float) -> Self:
+        """Return the one whose d has the least total risk."""
+        k = checked_size(size)
+        loss = checked_epsilon(epsilon)
+        odds = exp(loss)
+        near = int(k / (odds + 1))
+        subset = min({max(1, near), min(k - 1, near + 1)}, key=lambda d: _risk(k, d, odds))
+        return cls(size=k, subset=subset, inside=inside_at(loss, subset, k))
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the item itself."""
+        return (index_of(item, self.size),)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return a d-subset, as k bits."""
+        index = index_of(item, self.size)
+        chosen = entropy.bernoulli(self._threshold)
+        others = entropy.subset(self.size - 1, self.subset - chosen)
+        below = others & ((1 << index) - 1)
+        return self._bits(below | chosen << index | (others ^ below) << 1)
+
+
+def _risk(size: int, subset: int, odds: float) -> float:
+    """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
+    p = subset * odds / (subset * odds + size - subset)
+    q = (p * (subset - 1) + (1 - p) * subset) / (size - 1)
+    return size * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)
