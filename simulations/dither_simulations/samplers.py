@@ -19,11 +19,7 @@ __all__ = ["expected_tally", "has_sampler", "sample_tally"]
 
 
 @singledispatch
-def sample_tally(
-    mechanism: Mechanism,
-    population: Population,  # noqa: ARG001 — the laws below use them
-    rng: np.random.Generator,  # noqa: ARG001
-) -> Tally:
+def sample_tally(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Tally:
     """Return the tally of one report from each user.
 
     The labels of ``population`` are those of the mechanism's domain, in order, or any strings for an open domain.

@@ -41,7 +41,10 @@ def send_all(
 
 def _report(metrics: Mapping[str, Metric], url: str, person: Person) -> bool:
     # Without the environment: a device is not the one of whoever runs the demo, who may have DO_NOT_TRACK set.
-    client = dither.Client(metrics, endpoint=url, app="dither-demo", state=dither.MemoryState(), environ={})
+    # It uploads when it is asked to, at the end, and not in the background while it still records.
+    client = dither.Client(
+        metrics, endpoint=url, app="dither-demo", state=dither.MemoryState(), background=False, environ={}
+    )
     try:
         client.consent("on")
         for metric, value in person.items():
