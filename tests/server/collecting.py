@@ -79,7 +79,7 @@ def same(one: Tally, other: Tally) -> bool:
 
 def problem(response: TestResponse) -> tuple[int, str]:
     """The status of an error and the end of its type, having checked its form."""
-    assert response.mimetype == "application/problem+json", response.data
+    assert response.headers.getlist("Content-Type") == ["application/problem+json"], response.data
     told = json.loads(response.data)
     assert set(told) == {"type", "title", "status", "detail"}
     assert told["status"] == response.status_code

@@ -192,8 +192,9 @@ def test_a_length_that_is_no_number(length: str, door: FlaskClient) -> None:
 
 
 def test_a_body_that_ends_early(door: FlaskClient) -> None:
+    """Even if it happens to be whole JSON: who knows what was cut."""
     body = batch().encode()
-    short = call(door, CONTENT_LENGTH=str(len(body)), **{"wsgi.input": io.BytesIO(body[:-1])})
+    short = call(door, CONTENT_LENGTH=str(len(body) + 1), **{"wsgi.input": io.BytesIO(body)})
     assert problem(short) == (400, "malformed")
 
 
