@@ -135,3 +135,12 @@ def test_the_environment_configures_the_wsgi_app(folder: Path, monkeypatch: pyte
     monkeypatch.delenv("DITHER_DB")
     with pytest.raises(ParameterError, match="DITHER_DB: not set"):
         Config.from_environment()
+
+
+def test_the_wsgi_module_is_an_app_that_ends_cleanly(folder: Path) -> None:
+    ask = (
+        "from dither_server.wsgi import app; print(app.test_client().get('/v1/metrics/theme/estimate').json['reports'])"
+    )
+    command = [sys.executable, "-W", "error", "-c", ask]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(folder))
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("2000\n", "", 0)
