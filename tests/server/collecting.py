@@ -23,6 +23,7 @@ METRICS_TOML = """
 [metrics.theme]
 description = "Which theme do people use?"
 type = "choice"
+mechanism = "randomized-response"
 values = ["dark", "light", "=1+1"]
 epsilon = 1.0
 

@@ -129,7 +129,9 @@ def test_csv_is_inert_and_complete(client: FlaskClient) -> None:
 
 def test_a_former_version_is_answered_apart(tmp_path: Path) -> None:
     """Yesterday's app asked with another epsilon; its reports are kept, and never mixed with today's."""
-    former = parse_metrics('[metrics.theme]\ntype = "choice"\nvalues = ["dark"]\nepsilon = 3.0\n')
+    former = parse_metrics(
+        '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark"]\nepsilon = 3.0\n'
+    )
     for metrics, count in ((former, 7), (METRICS, 3)):
         app = create_app(config(tmp_path, metrics=metrics))
         collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, b"s" * 16)
