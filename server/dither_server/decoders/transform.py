@@ -10,6 +10,7 @@ q = 2 it is the Walsh-Hadamard transform.
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from dither_shared.galois import field as galois_field
 __all__ = ["Plane", "plane"]
 
 Floats = NDArray[np.float64]
-Table = NDArray[np.float64] | NDArray[np.complex128]
+Table = NDArray[np.inexact[Any]]
 Indices = NDArray[np.intp]
 
 
