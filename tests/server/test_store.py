@@ -181,7 +181,7 @@ def test_equal_rows_of_two_batches_have_unequal_digests() -> None:
 
 def test_versions_live_side_by_side(store: Store) -> None:
     newer = parse_metrics(
-        '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark", "light"]\nepsilon = 2.0\n'
+        '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark", "b"]\nepsilon = 2.0\n'
     )["theme"]
     store.register([newer])
     store.commit([upload(), upload(newer, rows_of(newer, 5))], TODAY, SHARD)
