@@ -89,7 +89,7 @@ def test_any_damage_to_the_journal_costs_at_most_reports(
 def test_after_a_flipped_byte_the_rest_of_the_journal_goes_on(
     make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes]
 ) -> None:
-    position = used["journal"].index(b"debit mobile") + 3
+    position = used["journal"].rindex(b"debit mobile") + 3
     broken = bytearray(used["journal"])
     broken[position] ^= 1
     restore(folder, used | {"journal": bytes(broken)})
@@ -151,6 +151,18 @@ def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path
     assert client.status().trouble
 
 
+def test_a_journal_that_shrinks_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    journal = folder / "journal"
+    journal.write_bytes(journal.read_bytes().partition(b"\n")[0] + b"\n")
+    client.record("mobile", True)
+    calendar.pass_days(1)
+    client.record("mobile", True)
+    assert client.status().queued == 1
+    assert "record failed: StateError" in client.status().trouble
+
+
 def test_a_format_of_the_future_is_left_alone(make: Make, folder: Path, used: dict[str, bytes]) -> None:
     future = to_line(Header(2, "0" * 16)) + used["journal"].partition(b"\n")[2]
     restore(folder, used | {"journal": future})
@@ -205,6 +217,7 @@ def test_a_full_disk_is_survived_and_what_was_written_stays_readable(
     for name in METRICS:
         client.record(name, "firefox")
     monkeypatch.undo()
+    assert (folder / "journal").read_bytes().endswith(b"\n")
     assert client.status().trouble
     again = make(folder)
     assert again.status().trouble == {}, "no fragment is left behind"

@@ -202,6 +202,20 @@ def test_a_worker_misses_no_call_that_comes_while_it_ends() -> None:
     assert waiting[0] == 0
 
 
+def test_a_call_that_comes_during_the_last_step_gets_another_step() -> None:
+    steps: list[int] = []
+
+    def step() -> None:
+        steps.append(1)
+        if len(steps) == 1:
+            worker.wake()
+
+    worker = Worker(step, lambda _: None)
+    worker.wake()
+    worker.join(10)
+    assert len(steps) == 2
+
+
 def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
