@@ -63,8 +63,7 @@ class Client:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._trouble = Trouble()
-        self._strict = strict
-        self._background = background
+        self._strict, self._background = strict, background
         self._environ = os.environ if environ is None else environ
         self._entropy = entropy or SystemEntropy()
         self._metrics: Mapping[str, Metric] = {}

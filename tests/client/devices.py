@@ -52,6 +52,20 @@ class Script:
         return dither.Answer(answer) if isinstance(answer, int) else answer
 
 
+class Stuck(Script):
+    """A transport whose uploads hang until they are released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started = threading.Event()
+        self.release = threading.Event()
+
+    def send(self, body: bytes) -> dither.Answer:
+        self.started.set()
+        self.release.wait(20)
+        return super().send(body)
+
+
 State = Path | dither.MemoryState
 Make = Callable[..., dither.Client]
 

@@ -8,8 +8,7 @@ from typing import NoReturn
 
 import pytest
 
-import dither
-from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, Script, reports
+from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, reports
 from dither.keys import Keys
 from dither.records import Header, Secret, to_line
 from dither_shared import Batch
@@ -250,71 +249,5 @@ def test_no_failing_system_call_reaches_the_host(
     assert after.status().queued >= 1
 
 
-def test_wrong_values_are_reported_as_the_catch_all_and_counted(make: Make) -> None:
-    class Hostile(str):
-        __slots__ = ()
-
-        def __str__(self) -> str:
-            raise RuntimeError("Very-Secret")
-
-    client = make(strict=False)
-    client.record("theme", ["no", "answer"])
-    client.record("mobile", "maybe")
-    client.record("browser", "b" * 100_000)
-    assert client.status().outside == 2
-    assert client.status().queued == 3
-    client.record("editor", Hostile("x"))
-    client.record("nothing", 1)
-    client.record(["not", "a", "name"], 1)  # type: ignore[arg-type]
-    assert sum(client.status().trouble.values()) == 3
-
-
-def test_trouble_is_logged_once_and_without_values(make: Make, caplog: pytest.LogCaptureFixture) -> None:
-    class Hostile:
-        def __class_getitem__(cls, _: object) -> NoReturn:
-            raise AssertionError
-
-        def __instancecheck__(self, _: object) -> NoReturn:
-            raise AssertionError
-
-    class Failing(dither.MemoryState):
-        def append(self, record: object) -> NoReturn:
-            raise OSError("Very-Secret")
-
-    client = make(Failing(), strict=False)
-    for _ in range(3):
-        client.record("browser", "Very-Secret")
-        client.record("unknown", Hostile())
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
-    assert "Very-Secret" not in caplog.text
-    assert "metrics.unknown" in caplog.text
-
-
-def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path: Path) -> None:
-    missing = tmp_path / "metrics.toml"
-    with pytest.raises(dither.ParameterError, match=r"metrics\.toml"):
-        make(metrics=missing)
-    with pytest.raises(dither.ParameterError, match="endpoint"):
-        make(endpoint="ftp://example.org", transport=None)
-    client = make(metrics=missing, strict=False)
-    client.record("mobile", True)
-    assert client.flush(1)
-    assert client.preview() == []
-    assert list(client.status().trouble) == ["telemetry is disabled"]
-
-
-def test_strict_names_a_metric_that_is_not_defined(make: Make) -> None:
-    with pytest.raises(dither.ParameterError, match=r"metrics\.colour"):
-        make(mode=None).record("colour", "red")
-
-
 def test_a_secret_has_no_repr_that_tells() -> None:
     assert "abcd" not in repr(Secret("abcd"))
-
-
-def test_an_unreachable_server_keeps_reports(make: Make, folder: Path) -> None:
-    client = make(folder, transport=Script(down=True))
-    client.record("mobile", True)
-    assert not client.flush(0)
-    client.close()
-    assert make(folder).status().queued == 1

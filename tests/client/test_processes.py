@@ -12,7 +12,7 @@ import pytest
 
 import dither
 import dither_shared
-from client.devices import METRICS, Make, Script, record_once
+from client.devices import METRICS, Make, Script, Stuck, record_once
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -154,21 +154,13 @@ def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> No
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, folder: Path) -> None:
-    started, release = threading.Event(), threading.Event()
-
-    class Stuck(Script):
-        def send(self, body: bytes) -> dither.Answer:
-            started.set()
-            release.wait(20)
-            return super().send(body)
-
     sent = Stuck()
     client = make(folder, transport=sent, background=True)
     client.record("mobile", True)
-    assert started.wait(10)
+    assert sent.started.wait(10)
 
     def child() -> None:
-        release.set()  # the child's own copy: its transport would send at once
+        sent.release.set()  # the child's own copy: its transport would send at once
         client.record("mobile", False)
         client.record("theme", "dark")
         client.flush(0.1)
@@ -191,7 +183,7 @@ def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, fold
     assert in_child(lambda: client.record("survey", True)) == 0
     let_go.set()
     holder.join()
-    release.set()
+    sent.release.set()
     assert client.flush(10)
     assert len(sent.bodies) == 2
     assert client.status().trouble == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script
+from client.devices import Make, Script, Stuck
 from dither.retry import Backoff, fate_of
 from dither.sender import Sender
 from dither.worker import Worker
@@ -149,22 +149,15 @@ def test_what_an_earlier_run_left_is_sent_by_the_next(make: Make, folder: Path) 
 
 
 def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
-    started, release = threading.Event(), threading.Event()
-
-    class Stuck(Script):
-        def send(self, body: bytes) -> dither.Answer:
-            started.set()
-            release.wait(10)
-            return super().send(body)
-
-    client = make(folder, transport=Stuck(), background=True)
+    stuck = Stuck()
+    client = make(folder, transport=stuck, background=True)
     client.record("mobile", True)
     client.record("theme", "dark")
-    assert started.wait(10)
+    assert stuck.started.wait(10)
     client.close()
-    assert not release.is_set()
+    assert not stuck.release.is_set()
     client.record("survey", True)  # ignored from now on
-    release.set()
+    stuck.release.set()
     client._worker.join(10)
     assert make(folder).status().queued == 1
 
