@@ -6,10 +6,9 @@ Flask, for this is the one path that every device walks and the framework would 
 
 import json
 import logging
-import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import TimeoutError as NotYet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from dither_shared import Batch, Metric, WireError
@@ -39,8 +38,6 @@ class Ingest:
     body_limit: int
     rows_limit: int
     answer_wait: float
-    # A tally may take 128 MiB whatever the batch: one at a time, so that many small requests cannot exhaust memory.
-    _folding: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
         """Return the answer to a request; it is 202 only after the reports are durably counted."""
@@ -82,8 +79,7 @@ class Ingest:
         mechanism = upload.metric.mechanism
         if len(upload.rows) > self.rows_limit * mechanism.row_bytes:
             raise Problem(Kind.TOO_LARGE, f"reports: more than {self.rows_limit} rows; send several batches")
-        with self._folding:
-            return Tally.fold(mechanism, upload.rows).total
+        return Tally.check(mechanism, upload.rows)
 
     def _count(self, upload: Upload) -> None:
         try:

@@ -40,18 +40,16 @@ class Tally:
 
         Raises WireError if a row is not what the mechanism's device could have sent; nothing is counted then.
         """
-        width = mechanism.row_bytes
-        if len(rows) % width:
-            raise WireError(f"reports: {len(rows)} bytes are not a whole number of rows of {width} bytes")
-        table = np.frombuffer(rows, dtype=np.uint8).reshape(-1, width)
-        cohorts = _big_endian(table[:, : mechanism.cohort_bytes])
-        if (cohorts >= mechanism.cohorts).any():
-            raise WireError(f"reports: a cohort is not below {mechanism.cohorts}")
-        payloads = table[:, mechanism.cohort_bytes :]
+        cohorts, payloads = _parsed(mechanism, rows)
         fold = _fold_symbols if mechanism.shape is Shape.SYMBOL else _fold_bits
-        return cls(
-            np.bincount(cohorts, minlength=mechanism.cohorts).astype(np.int64), fold(mechanism, cohorts, payloads)
-        )
+        reports = np.bincount(cohorts, minlength=mechanism.cohorts).astype(np.int64)
+        return cls(reports, fold(mechanism, cohorts, payloads))
+
+    @staticmethod
+    def check(mechanism: Mechanism, rows: bytes) -> int:
+        """Return the number of rows that ``fold`` would count; raise the WireError that it would raise."""
+        cohorts, _ = _parsed(mechanism, rows)
+        return len(cohorts)
 
     def __add__(self, other: "Tally") -> "Tally":
         return Tally(self.reports + other.reports, self.counts + other.counts)
@@ -70,18 +68,32 @@ def _big_endian(columns: NDArray[np.uint8]) -> Counts:
     return value
 
 
+def _parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, NDArray[np.uint8]]:
+    """Return the cohort and the payload of each row, having checked that a device could have sent it."""
+    width = mechanism.row_bytes
+    if len(rows) % width:
+        raise WireError(f"reports: {len(rows)} bytes are not a whole number of rows of {width} bytes")
+    table = np.frombuffer(rows, dtype=np.uint8).reshape(-1, width)
+    cohorts, payloads = _big_endian(table[:, : mechanism.cohort_bytes]), table[:, mechanism.cohort_bytes :]
+    if (cohorts >= mechanism.cohorts).any():
+        raise WireError(f"reports: a cohort is not below {mechanism.cohorts}")
+    if mechanism.shape is Shape.SYMBOL:
+        if (_big_endian(payloads) >= mechanism.cells).any():
+            raise WireError(f"reports: a symbol is not below {mechanism.cells}")
+        return cohorts, payloads
+    unused = 8 * mechanism.payload_bytes - mechanism.cells
+    if unused and (payloads[:, -1] >> (8 - unused)).any():
+        raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
+    return cohorts, payloads
+
+
 def _fold_symbols(mechanism: Mechanism, cohorts: Counts, payloads: NDArray[np.uint8]) -> Counts:
-    symbols = _big_endian(payloads)
-    if (symbols >= mechanism.cells).any():
-        raise WireError(f"reports: a symbol is not below {mechanism.cells}")
-    cells = np.bincount(cohorts * mechanism.cells + symbols, minlength=mechanism.cohorts * mechanism.cells)
+    symbols = cohorts * mechanism.cells + _big_endian(payloads)
+    cells = np.bincount(symbols, minlength=mechanism.cohorts * mechanism.cells)
     return cells.astype(np.int64).reshape(mechanism.cohorts, mechanism.cells)
 
 
 def _fold_bits(mechanism: Mechanism, cohorts: Counts, payloads: NDArray[np.uint8]) -> Counts:
-    unused = 8 * mechanism.payload_bytes - mechanism.cells
-    if unused and (payloads[:, -1] >> (8 - unused)).any():
-        raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
     counts = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
     order = np.argsort(cohorts, kind="stable")
     step = max(1, _BLOCK_BITS // (8 * mechanism.payload_bytes))

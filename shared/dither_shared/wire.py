@@ -94,7 +94,9 @@ class Batch:
             raise WireError("version: not 16 lower-case hexadecimal digits")
         try:
             reports = binascii.a2b_base64(values["reports"].encode("ascii"), strict_mode=True)
-        except (binascii.Error, UnicodeEncodeError) as error:
+        except UnicodeEncodeError:
+            raise WireError("reports: not base64 (not ASCII)") from None
+        except binascii.Error as error:
             raise WireError(f"reports: not base64 ({error})") from None
         if base64.b64encode(reports).decode("ascii") != values["reports"]:
             raise WireError("reports: not canonical base64; the last digit has bits that are not used")

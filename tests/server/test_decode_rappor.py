@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dither_server.decoders.rappor import design, regress
+from dither_server.estimate import estimate
 from dither_server.tally import Tally
 from dither_shared import Rappor
 
@@ -84,6 +85,25 @@ def test_more_candidates_than_cells_still_find_the_common_ones() -> None:
     assert np.isfinite(fit.frequency).all()
     decoys = np.abs(fit.frequency[60:])
     assert decoys.max() < 0.05
+
+
+def test_candidates_that_mark_the_same_bits_are_not_told_apart_and_say_so() -> None:
+    """Two strings on one bit have one share between them; a third on a bit of its own keeps its own."""
+    narrow = Rappor.calibrate(None, 2.0, 4.0, bits=16, hashes=1, cohorts=1)
+    by_bit: dict[tuple[int, ...], list[str]] = {}
+    for number in range(12):
+        by_bit.setdefault(narrow.marked(str(number).encode()), []).append(str(number))
+    twins = next(names for names in by_bit.values() if len(names) == 2)
+    single = next(names[0] for names in by_bit.values() if len(names) == 1)
+    candidates = (*twins, single)
+    tally = expected(narrow, candidates, np.array([0.5, 0.2, 0.3]), 10**6)
+    fit = regress(narrow, candidates, tally)
+    assert np.isinf(fit.standard_error[:2]).all()
+    assert fit.frequency[:2].sum() == pytest.approx(0.7, abs=1e-3)
+    assert fit.standard_error[2] < 0.01
+    answer = estimate(narrow, candidates, tally)
+    assert answer.verdicts == ("too-few", "too-few", "ok")
+    assert (answer.low[0], answer.high[0]) == (0, 1)
 
 
 def test_one_report_is_enough_not_to_fail() -> None:

@@ -15,6 +15,7 @@ unconstrained one; every other is then fitted alone to what they leave over.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -33,10 +34,16 @@ Floats = NDArray[np.float64]
 _MOST_AT_ONCE = 2000
 """The widest unconstrained fit: its normal matrix takes 32 MB."""
 
+_APART = 1e-6
+"""By how much the fit of a candidate may miss a tally of itself alone before it counts as not told from others."""
+
 
 @dataclass(frozen=True)
 class Fit:
-    """Frequencies of the candidates: unbiased ones with standard errors, and the non-negative fit; each shape (V,)."""
+    """Frequencies of the candidates: unbiased ones with standard errors, and the non-negative fit; each shape (V,).
+
+    The standard error of a candidate that cannot be told from others is infinite.
+    """
 
     frequency: Floats
     standard_error: Floats
@@ -77,6 +84,7 @@ class _System:
         )
 
 
+@lru_cache(maxsize=8)
 def design(mechanism: Mechanism, candidates: tuple[str, ...]) -> sparse.csr_array:
     """Return X, of shape (cohorts · cells, candidates), with a 1 for every bit that a candidate marks."""
     encoded = [candidate.encode("utf-8") for candidate in candidates]
@@ -151,6 +159,8 @@ def _unconstrained(mechanism: Mechanism, system: _System, together: NDArray[np.i
         solve = linalg.pinvh((columns.T * system.weight) @ columns) @ (columns.T * system.weight)
         frequency[together] = solve @ system.target
         error[together] = _standard_errors(mechanism, system, solve, columns, np.maximum(frequency[together], 0))
+        apart = np.einsum("ij,ji->i", solve, columns) > 1 - _APART
+        error[together[~apart]] = np.inf  # others mark the same bits: the table cannot say whose they are
         residual = system.target - columns @ frequency[together]
     alone = np.setdiff1d(np.arange(width), together)
     if len(alone):

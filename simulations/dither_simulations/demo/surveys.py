@@ -34,6 +34,7 @@ truth = 0.75
 description = "Which browser is it?"
 type = "choice"
 values = {families}
+mechanism = "randomized-response"
 epsilon = 1.0
 
 [metrics.version]
