@@ -20,8 +20,6 @@ __all__ = ["Ledger"]
 
 NO_DIGEST = "-"
 
-_prices: dict[str, float] = {}
-
 
 @dataclass(slots=True)
 class _Account:
@@ -113,9 +111,6 @@ class Ledger:
 
 
 def _price(metric: Metric) -> float:
-    """Return what one charge of ``metric`` costs; remembered, for the logarithm takes longer than a report."""
-    price = _prices.get(metric.version)
-    if price is None:
-        forever = metric.mechanism.forever_epsilon
-        price = _prices[metric.version] = metric.mechanism.epsilon if forever is None else forever
-    return price
+    """Return what one charge of ``metric`` costs."""
+    forever = metric.mechanism.forever_epsilon
+    return metric.mechanism.epsilon if forever is None else forever

@@ -54,7 +54,8 @@ class Mechanism(ABC):
     - ``coverage``: P[a cohort speaks of v at all], 1 but where cohorts watch parts of the domain;
     - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
     - ``forever_ratio``: the same for all the reports that a device will ever make of one value, or None if every
-      report spends ``ratio`` anew.
+      report spends ``ratio`` anew;
+    - ``epsilon``, ``forever_epsilon``: their logarithms, rounded up.
     """
 
     name: ClassVar[str]
@@ -75,6 +76,7 @@ class Mechanism(ABC):
     ratio: Fraction = field(init=False, repr=False)
     forever_ratio: Fraction | None = field(init=False, repr=False, default=None)
     epsilon: float = field(init=False, repr=False)
+    forever_epsilon: float | None = field(init=False, repr=False)
 
     @classmethod
     @abstractmethod
@@ -139,11 +141,6 @@ class Mechanism(ABC):
         return epsilon_of(self.ratio_after(reports))
 
     @property
-    def forever_epsilon(self) -> float | None:
-        """The privacy loss of any number of reports of one value, or None if it grows with each."""
-        return None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
-
-    @property
     def cohort_bytes(self) -> int:
         """The width of a row's cohort: none if there is one cohort."""
         return ((self.cohorts - 1).bit_length() + 7) // 8
@@ -174,4 +171,6 @@ class Mechanism(ABC):
         """Set derived fields, once, on an object that is frozen from then on."""
         for name, value in derived.items():
             object.__setattr__(self, name, value)
+        forever = None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
         object.__setattr__(self, "epsilon", epsilon_of(self.ratio))
+        object.__setattr__(self, "forever_epsilon", forever)

@@ -16,7 +16,6 @@ Mechanism, parameters and epsilon come from here and from nowhere else: nothing 
 import hashlib
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -117,6 +116,8 @@ def load_metrics(path: str | Path) -> dict[str, Metric]:
 
 def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
     """Read the metrics of a TOML text; ``source`` is the file's name in errors."""
+    import tomllib  # noqa: PLC0415 - an app that hands its metrics over ready-made need not load a parser
+
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

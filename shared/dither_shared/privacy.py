@@ -52,8 +52,8 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
         if mechanism.size == 2:
             yes, no = labels or ("yes", "no")
             return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
-        answer = labels[0] if labels else "a given answer"
-        return f"if your answer is {answer}, we see it {truly} times in 100; if it is another, {falsely} times"
+        answer = f"your answer is {labels[0]}, we see it" if labels else "an answer is yours, we see it"
+        return f"if {answer} {truly} times in 100; if it is another, {falsely} times"
     once = _in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
     forever = mechanism.forever_epsilon
     sentence = f"whoever held two answers for equally likely is at most {once} in 100 sure after one report"
