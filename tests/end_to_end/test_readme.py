@@ -1,0 +1,80 @@
+"""The README's commands and code run as they stand: a device, a collector process, a real socket, an estimate."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dither_shared import load_metrics
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+PORT = "8000"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def commands(program: str) -> list[list[str]]:
+    lines = [line.partition("#")[0] for block in blocks("sh") for line in block.splitlines()]
+    return [shlex.split(line) for line in lines if line.startswith(program + " ")]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Return a user's environment: the programs of this one, a home of its own, and consent asked for explicitly."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"DO_NOT_TRACK", "XDG_STATE_HOME"}}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
+    return kept | {"HOME": str(tmp_path), "PATH": path, "DITHER": "on", "MPLCONFIGDIR": str(tmp_path / "matplotlib")}
+
+
+@pytest.fixture
+def collector(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
+    """Run the README's collector on a free port, and return its URL."""
+    (tmp_path / "metrics.toml").write_text(blocks("toml")[0], encoding="utf-8")
+    (command,) = [words for words in commands("dither-server") if words[1] == "run"]
+    words = ["0" if word == PORT else word for word in command]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield re.findall(r"http://[\d.:]+", process.stdout.readline())[0]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+
+
+def test_the_whole_path_as_the_readme_tells_it(tmp_path: Path, collector: str, environment: dict[str, str]) -> None:
+    code = blocks("python")[0].replace(f"http://127.0.0.1:{PORT}", collector)
+    shown = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True
+    )
+    assert (shown.stdout, shown.stderr) == (b"", b"")
+    version = load_metrics(tmp_path / "metrics.toml")["theme"].version
+
+    (line,) = commands("curl")
+    url = line[1].replace(f"http://127.0.0.1:{PORT}", collector)
+    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - loopback
+        told = json.load(answer)
+    assert (told["metric"], told["version"], told["reports"]) == ("theme", version, 1)
+    assert [row["value"] for row in told["values"]] == ["light", "dark", "system", "other"]
+    assert {row["verdict"] for row in told["values"]} == {"too-few"}
+
+    (command,) = [words for words in commands("dither-server") if words[1] == "estimate"]
+    read = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
+    assert json.loads(read.stdout) == told
+
+
+@pytest.mark.parametrize("command", commands("dither-sim"), ids=" ".join)
+def test_the_simulators_commands(command: list[str], tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "people.csv").write_text("occupation\n" + "clerk\n" * 30 + "cook\n" * 20, encoding="utf-8")
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    if "--plot" in command:
+        assert (tmp_path / command[-1]).read_bytes().startswith(b"\x89PNG")
