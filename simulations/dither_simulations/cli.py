@@ -6,23 +6,22 @@ from pathlib import Path
 import click
 from tqdm import tqdm
 
-from dither_shared import MECHANISMS, ParameterError
+from dither_shared import ParameterError
 
 from . import populations
 from .columns import read_column
 from .demo.command import demo
 from .experiments import Plan, Task, run_here, sweep
 from .files import write_rows
+from .naming import NAMES
 from .options import Commands, epsilons_of, input_options, new_file, seed_option, users_of
 from .plots import error_plot, save
 from .populations import Population
-from .samplers import has_sampler
 from .tables import error_table
-from .trials import Outcome
+from .trials import Law, Outcome
 
 __all__ = ["main"]
 
-_USUAL = tuple(name for name, family in MECHANISMS.items() if has_sampler(family) and not family.open_domain)
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _DISTRIBUTIONS = ("uniform", "zipf", "geometric", "csv")
 
@@ -39,9 +38,9 @@ main.add_command(demo)
 @click.option(
     "--mechanism",
     "names",
-    type=click.Choice(tuple(MECHANISMS)),
+    type=click.Choice(NAMES),
     multiple=True,
-    help="Repeatable.  [default: " + ", ".join(_USUAL) + "]",
+    help="Repeatable; auto is the best whose report fits 64 bytes.  [default: every mechanism]",
 )
 @click.option(
     "--epsilon",
@@ -74,7 +73,13 @@ main.add_command(demo)
 @input_options
 @click.option("--repeats", type=click.IntRange(1, 10**6), default=20, show_default=True)
 @seed_option
-@click.option("--device", is_flag=True, help="Run every user through the device's randomizer; slow for many.")
+@click.option(
+    "--law",
+    type=click.Choice(("joint", "marginal", "device")),
+    help="Draw all counts together, each value by itself, or user by user with the device's randomizer.  "
+    "[default: joint, or marginal where that takes long]",
+)
+@click.option("--device", is_flag=True, help="The same as --law device; slow for many users.")
 @click.option("--out", type=_FILE, callback=new_file, help="Write the results, as .csv or .json.")
 @click.option("--plot", type=_FILE, callback=new_file, help="Write a picture, as .png, .svg or .pdf.")
 def error(
@@ -89,6 +94,7 @@ def error(
     column: str | None,
     repeats: int,
     seed: int,
+    law: Law | None,
     device: bool,
     out: Path | None,
     plot: Path | None,
@@ -105,17 +111,14 @@ def error(
     else:
         population = _made_up(kind, users or 100_000, size or 64, zipf_s, ratio)
     plan = Plan(
-        families=tuple(MECHANISMS[name] for name in dict.fromkeys(names or _USUAL)),
+        names=tuple(dict.fromkeys(names or NAMES[1:])),
         epsilons=epsilons,
         population=population,
         distribution=kind,
         repeats=repeats,
         seed=seed,
-        device=device,
+        law="device" if device else law,
     )
-    for family in plan.families:
-        if not device and not has_sampler(family):
-            raise ParameterError("--mechanism", f"{family.name} can only be simulated with --device")
     rows = sweep(plan, _with_progress)
     click.echo(error_table(rows))
     if out is not None:

@@ -8,11 +8,14 @@ from itertools import islice
 import numpy as np
 
 from dither_server.estimate import estimate
-from dither_shared import Mechanism
+from dither_shared import Mechanism, ParameterError, Rappor
+from dither_shared.mechanisms.count_mean_sketch import Sketch
 
-from .populations import Population
-from .samplers import expected_tally
-from .trials import Outcome, Setting, run_trial
+from .naming import named
+from .populations import Floats, Population
+from .samplers import expected_tally, has_marginal
+from .samplers.hashed import positions
+from .trials import Law, Outcome, Setting, affordable_law, run_trial
 
 __all__ = ["Plan", "Row", "Run", "Task", "predicted_mse", "run_here", "sweep"]
 
@@ -23,26 +26,33 @@ Run = Callable[[Sequence[Task]], Iterable[Outcome]]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to sweep over: every family at every ε, ``repeats`` trials each."""
+    """What to sweep over: every mechanism (a name, or "auto") at every ε, ``repeats`` trials each.
 
-    families: tuple[type[Mechanism], ...]
+    ``law`` None is the joint one where that is affordable.
+    """
+
+    names: tuple[str, ...]
     epsilons: tuple[float, ...]
     population: Population
     distribution: str
     repeats: int = 20
     seed: int = 0
     confidence: float = 0.95
-    device: bool = False
+    law: Law | None = None
 
     def settings(self) -> tuple[Setting, ...]:
-        """Return what is tried, family by family; raises ParameterError for an ε that a family cannot have."""
+        """Return what is tried, name by name.
+
+        Raises ParameterError for an ε that a mechanism cannot have, or a law.
+        """
         size = len(self.population.labels)
-        mechanisms = (
-            family.calibrate(None if family.open_domain else size, epsilon)
-            for family in self.families
-            for epsilon in self.epsilons
-        )
-        return tuple(Setting(each, self.population, self.confidence, self.device) for each in mechanisms)
+        mechanisms = (named(name, size, epsilon) for name in self.names for epsilon in self.epsilons)
+        return tuple(Setting(each, self.population, self.confidence, self._law_of(each)) for each in mechanisms)
+
+    def _law_of(self, mechanism: Mechanism) -> Law:
+        if self.law == "marginal" and not has_marginal(mechanism):
+            raise ParameterError("law", f"the values of {mechanism.name} have no marginal law; its hashing ties them")
+        return self.law or affordable_law(mechanism, self.population)
 
     def tasks(self) -> list[Task]:
         """Return every trial with its seed, which depends on the plan's seed and on the trial's place in the plan."""
@@ -57,11 +67,16 @@ class Plan:
 class Row:
     """The result of one mechanism at one ε. A ``_se`` is the standard error of the mean over repeats.
 
+    ``asked`` is the name by which the mechanism was asked for, "auto" or its own; ``law`` says how tallies were drawn
+    (``trials.Law``): under "marginal", ``max_error`` and the standard errors are not quite those of a collection.
+
     Errors are those of a frequency (a share between 0 and 1): ``mse`` the squared error averaged over values,
     ``max_error`` the largest absolute one, ``coverage`` the share of values whose interval holds the truth.
     """
 
+    asked: str
     mechanism: str
+    law: Law
     epsilon: float
     size: int
     users: int
@@ -76,7 +91,6 @@ class Row:
     confidence: float
     repeats: int
     seed: int
-    device: bool
 
 
 def run_here(tasks: Sequence[Task]) -> Iterator[Outcome]:
@@ -85,35 +99,52 @@ def run_here(tasks: Sequence[Task]) -> Iterator[Outcome]:
 
 
 def sweep(plan: Plan, run: Run = run_here) -> list[Row]:
-    """Return a row for each family and ε of ``plan``, in that order; the numbers do not depend on ``run``."""
+    """Return a row for each name and ε of ``plan``, in that order; the numbers do not depend on ``run``."""
     tasks = plan.tasks()
     outcomes = iter(run(tasks))
-    epsilons = plan.epsilons * len(plan.families)
+    asked = [(name, epsilon) for name in plan.names for epsilon in plan.epsilons]
     return [
-        _row(plan, setting, epsilon, list(islice(outcomes, plan.repeats)))
-        for (setting, _), epsilon in zip(tasks[:: plan.repeats], epsilons, strict=True)
+        _row(plan, setting, *each, list(islice(outcomes, plan.repeats)))
+        for (setting, _), each in zip(tasks[:: plan.repeats], asked, strict=True)
     ]
 
 
 def predicted_mse(mechanism: Mechanism, population: Population) -> float:
     """Return the squared error that theory expects, averaged over values.
 
-    In a closed domain the mean over v of Var(f_v)/n, exact for these users (Wang et al. 2017, equation 2). In an open
-    one, which is decoded by regression, the mean squared standard error that the regression states on the tally
-    expected of these users: that of weighted least squares, to first order.
+    In a closed domain the mean over v of Var(f_v)/n, exact for these users (Wang et al. 2017, equation 2). For the
+    sketches the same and the squared bias of the hash functions there are. For RAPPOR, which is decoded by regression,
+    the mean squared standard error that the regression states on the tally expected of these users: that of weighted
+    least squares, to first order.
     """
-    if mechanism.open_domain:
+    if isinstance(mechanism, Rappor):
         ideal = estimate(mechanism, population.labels, expected_tally(mechanism, population))
         return float(np.mean(ideal.standard_error**2))
-    return float(np.mean([mechanism.variance(share) for share in population.shares])) / population.users
+    noise = float(np.mean([mechanism.variance(share) for share in population.shares])) / population.users
+    if isinstance(mechanism, Sketch):
+        return noise + float(np.mean(_bias(mechanism, population) ** 2))
+    return noise
 
 
-def _row(plan: Plan, setting: Setting, epsilon: float, outcomes: Sequence[Outcome]) -> Row:
+def _bias(mechanism: Sketch, population: Population) -> Floats:
+    """Return what fixed hash functions add to each estimate: m/(m-1) Σ_(u≠v) f_u (share of collisions - 1/m)."""
+    columns = positions(mechanism, population.labels)[:, :, 0]
+    cohorts = np.arange(mechanism.cohorts)
+    load = np.zeros((mechanism.cohorts, mechanism.bits))
+    np.add.at(load, (cohorts, columns), population.shares[:, np.newaxis])
+    others = load[cohorts, columns].mean(axis=1) - population.shares
+    chance = 1 / mechanism.bits
+    return np.asarray((others - chance * (1 - population.shares)) / (1 - chance))
+
+
+def _row(plan: Plan, setting: Setting, asked: str, epsilon: float, outcomes: Sequence[Outcome]) -> Row:
     mse, mse_se = _mean([outcome.mse for outcome in outcomes])
     max_error, max_error_se = _mean([outcome.max_error for outcome in outcomes])
     coverage, coverage_se = _mean([outcome.coverage for outcome in outcomes])
     return Row(
+        asked=asked,
         mechanism=setting.mechanism.name,
+        law=setting.law,
         epsilon=epsilon,
         size=len(plan.population.labels),
         users=plan.population.users,
@@ -128,7 +159,6 @@ def _row(plan: Plan, setting: Setting, epsilon: float, outcomes: Sequence[Outcom
         confidence=plan.confidence,
         repeats=plan.repeats,
         seed=plan.seed,
-        device=plan.device,
     )
 
 

@@ -53,7 +53,7 @@ def error_plot(rows: Sequence[Row]) -> Figure:
     figure, axes = _canvas(4.2)
     figure.subplots_adjust(left=0.14, right=0.78, top=0.86, bottom=0.14)
     ends = []
-    families = groupby(sorted(rows, key=lambda row: (row.mechanism, row.epsilon)), key=lambda row: row.mechanism)
+    families = groupby(sorted(rows, key=lambda row: (row.asked, row.epsilon)), key=lambda row: row.asked)
     for number, (name, group) in enumerate(families):
         ends.append((name, _error_line(axes, list(group), number), _COLOURS[number % len(_COLOURS)]))
     axes.set_xscale("log")

@@ -6,7 +6,7 @@ from .experiments import Row
 
 __all__ = ["error_table", "number", "render"]
 
-_ERROR_HEADER = ("mechanism", "ε", "MSE", "theory", "ratio", "max error", "coverage")
+_ERROR_HEADER = ("mechanism", "law", "ε", "MSE", "theory", "ratio", "max error", "coverage")
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
@@ -26,12 +26,13 @@ def number(value: float, error: float | None, form: str = ".3e") -> str:
 
 def error_table(rows: Sequence[Row]) -> str:
     """Return the results of a sweep: means over the repeats, ± their standard errors."""
-    return render(_ERROR_HEADER, [_error_cells(row) for row in rows])
+    return render(_ERROR_HEADER, [_error_cells(row) for row in rows], words=2)
 
 
 def _error_cells(row: Row) -> tuple[str, ...]:
     return (
-        row.mechanism,
+        row.mechanism if row.asked == row.mechanism else f"{row.asked}: {row.mechanism}",
+        row.law,
         f"{row.epsilon:.4g}",
         number(row.mse, row.mse_se),
         number(row.mse_theory, None),

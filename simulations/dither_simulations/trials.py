@@ -1,6 +1,7 @@
 """One seeded trial: users, their tally, an estimate, and how far it is from the truth."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -10,9 +11,16 @@ from dither_shared import Mechanism
 
 from .devices import device_entropy, device_tally
 from .populations import Floats, Population
-from .samplers import sample_tally
+from .samplers import Marginal, has_marginal, joint_draws, sample_support, sample_tally
 
-__all__ = ["Outcome", "Setting", "run_trial"]
+__all__ = ["MOST_DRAWS", "Law", "Outcome", "Setting", "affordable_law", "run_trial"]
+
+Law = Literal["joint", "marginal", "device"]
+"""How the reports of all users are drawn: their tally from its joint law; the support of each value from its own law,
+without regard to the others; or one by one, by the device's randomizer."""
+
+MOST_DRAWS = 2e6
+"""Above so many draws, a fraction of a second, a joint law costs more than what it adds is usually worth."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +30,7 @@ class Setting:
     mechanism: Mechanism
     population: Population
     confidence: float = 0.95
-    device: bool = False
-    """Whether every user runs the device's randomizer, instead of the tally being drawn from its law."""
+    law: Law = "joint"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +58,18 @@ class Outcome:
         return float(self.covered.mean())
 
 
+def affordable_law(mechanism: Mechanism, population: Population) -> Law:
+    """Return "joint" unless that takes more than ``MOST_DRAWS`` and there is a marginal law."""
+    if joint_draws(mechanism, population) > MOST_DRAWS and has_marginal(mechanism):
+        return "marginal"
+    return "joint"
+
+
 def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
     """Run one trial; it depends on ``setting`` and ``seed`` alone, so trials may run in any order and anywhere."""
     population = setting.population
-    estimated = estimate(setting.mechanism, population.labels, _tally(setting, seed), setting.confidence)
+    mechanism, tally = _tally(setting, seed)
+    estimated = estimate(mechanism, population.labels, tally, setting.confidence)
     shares = population.shares
     return Outcome(
         squared_errors=(estimated.frequency - shares) ** 2,
@@ -62,8 +77,12 @@ def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
     )
 
 
-def _tally(setting: Setting, seed: np.random.SeedSequence) -> Tally:
+def _tally(setting: Setting, seed: np.random.SeedSequence) -> tuple[Mechanism, Tally]:
+    """Return a tally, and the mechanism by which it is to be estimated."""
     mechanism, population = setting.mechanism, setting.population
-    if setting.device:
-        return device_tally(mechanism, population, device_entropy(seed))
-    return sample_tally(mechanism, population, np.random.default_rng(seed))
+    if setting.law == "device":
+        return mechanism, device_tally(mechanism, population, device_entropy(seed))
+    rng = np.random.default_rng(seed)
+    if setting.law == "marginal":
+        return Marginal(whole=mechanism), sample_support(mechanism, population, rng)
+    return mechanism, sample_tally(mechanism, population, rng)

@@ -1,0 +1,29 @@
+"""From a mechanism's name to the mechanism of a survey; ``auto`` is whichever is best."""
+
+from dither_shared import MECHANISMS, Mechanism
+from dither_shared.choice import choose
+
+__all__ = ["AUTO", "CLOSED", "NAMES", "named"]
+
+AUTO = "auto"
+"""The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
+
+NAMES = (AUTO, *MECHANISMS)
+
+CLOSED = tuple(name for name, family in MECHANISMS.items() if not family.open_domain)
+"""The mechanisms of listed answers."""
+
+
+def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None = None) -> Mechanism:
+    """Return the best mechanism of that name for ``size`` values; an open domain has these as its candidates.
+
+    ``permanent_epsilon`` is left out where the family has no permanent part to choose.
+    Raises ParameterError for a size or an ε that the family cannot have.
+    """
+    if name == AUTO:
+        return choose(size, epsilon, permanent_epsilon)
+    family = MECHANISMS[name]
+    parameters = {"epsilon": epsilon}
+    if permanent_epsilon is not None and "permanent_epsilon" in family.keys:
+        parameters["permanent_epsilon"] = permanent_epsilon
+    return family.configure(None if family.open_domain else size, parameters)

@@ -1,0 +1,99 @@
+"""Samplers where a cohort says which bits a value marks: RAPPOR, the count mean sketch, bit flip."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from dither_server.tally import Tally
+from dither_shared import BitFlip, CountMeanSketch, Mechanism, ParameterError, Rappor
+from dither_shared.mechanisms.count_mean_sketch import Sketch
+
+from ..populations import Counts, Population, items_of
+from .registry import joint_draws, sample_tally
+from .unary import bits
+
+__all__ = ["MAX_TABLE", "expected_tally", "over_cohorts", "positions"]
+
+MAX_TABLE = 1 << 26
+"""The largest table of values by cohorts: 512 MiB of counters."""
+
+
+@sample_tally.register(Rappor)
+@sample_tally.register(CountMeanSketch)
+def _(mechanism: Rappor | CountMeanSketch, population: Population, rng: np.random.Generator) -> Tally:
+    """Split each value's users over the cohorts, mark their bits, and flip: exact for one report from each user.
+
+    n_(v,c) ~ Multinomial(n_v, 1/m); t_(c,b) is the number of users of cohort c whose value marks bit b; and
+    C_(c,b) ~ Bin(t, a) + Bin(n_c - t, b), independent over c and b, a and b being those of the chain of the permanent
+    and the instantaneous flip. (Several reports of one user share a permanent draw; that is another law.)
+    """
+    users = over_cohorts(mechanism, population, rng)
+    marked = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
+    cohorts = np.arange(mechanism.cohorts)[:, np.newaxis]
+    np.add.at(marked, (cohorts, positions(mechanism, population.labels)), users[:, :, np.newaxis])
+    reports = users.sum(axis=0)
+    return Tally(reports, bits(float(mechanism.a), float(mechanism.b), marked, reports[:, np.newaxis], rng))
+
+
+@sample_tally.register
+def _(mechanism: BitFlip, population: Population, rng: np.random.Generator) -> Tally:
+    """Split each value's users over the windows; the bits of a window are then independent.
+
+    Bit i of window c is marked by its users of value c + i, so t_(c,i) = n_(c+i, c).
+    """
+    users = over_cohorts(mechanism, population, rng)
+    windows = np.arange(mechanism.cohorts)[:, np.newaxis]
+    marked = users[(windows + np.arange(mechanism.bits)) % mechanism.size, windows]
+    reports = users.sum(axis=0)
+    return Tally(reports, bits(float(mechanism.a), float(mechanism.b), marked, reports[:, np.newaxis], rng))
+
+
+@joint_draws.register(Rappor)
+@joint_draws.register(CountMeanSketch)
+@joint_draws.register(BitFlip)
+def _(mechanism: Mechanism, population: Population) -> float:
+    return mechanism.cohorts * (mechanism.cells + len(population.labels))
+
+
+def over_cohorts(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Counts:
+    """Return how many users of each value are in each cohort; shape (values, cohorts).
+
+    Raises ParameterError if that is too large a table.
+    """
+    cohorts = mechanism.cohorts
+    if cohorts * len(population.labels) > MAX_TABLE:
+        many = f"{len(population.labels)} values by {cohorts} cohorts"
+        raise ParameterError("size", f"{many} are too many for the joint law of {mechanism.name}")
+    return rng.multinomial(population.counts, np.full(cohorts, 1 / cohorts))
+
+
+def expected_tally(mechanism: Mechanism, population: Population) -> Tally:
+    """Return the tally that is expected of any mechanism: n_c (b + (a - b) Σ_v f_v [j ∈ marked(v, c)]), rounded.
+
+    The work is that of finding what every value marks in every cohort.
+    """
+    cohorts, cells = mechanism.cohorts, mechanism.cells
+    marked = np.zeros((cohorts, cells))
+    for item, users in zip(items_of(mechanism, population.labels), population.counts.tolist(), strict=True):
+        for cohort in range(cohorts):
+            marked[cohort, list(mechanism.marked(item, cohort))] += users / cohorts
+    reports = np.rint(np.full(cohorts, population.users / cohorts)).astype(np.int64)
+    a, b = float(mechanism.a), float(mechanism.b)
+    return Tally(reports, np.rint(reports[:, np.newaxis] * b + (a - b) * marked).astype(np.int64))
+
+
+@lru_cache(maxsize=8)
+def positions(mechanism: Rappor | Sketch, labels: tuple[str, ...]) -> Counts:
+    """Return where each value is hashed to, shape (values, cohorts, hash functions of a cohort).
+
+    Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
+    """
+    items = [label.encode("utf-8") for label in labels]
+    cohorts = range(mechanism.cohorts)
+    if isinstance(mechanism, Rappor):
+        found = [[mechanism.marked(item, cohort) for cohort in cohorts] for item in items]
+    else:
+        found = [[(mechanism.column(item, cohort),) for cohort in cohorts] for item in items]
+    table = np.array(found, dtype=np.int64)
+    table.setflags(write=False)
+    return table
