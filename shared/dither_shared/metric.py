@@ -9,15 +9,22 @@
     mechanism = "auto"                    # the most accurate one whose report fits ...
     report_budget = 64                    # ... in so many bytes
     period = "day"                        # at most one report per day, week, or "once"
+    cap = 20.0                            # the epsilon that this metric may ever cost one device
+    why = "To drop themes nobody uses"    # what the person who is asked is told, besides the question:
+    owner = "ui@example.org"              # who reads the answers,
+    expires = 2027-06-30                  # the last day on which it is asked,
+    tier = "technical"                    # and what it is about: technical, interaction, content or sensitive
 
 Mechanism, parameters and epsilon come from here and from nowhere else: nothing that a server says can change them.
 """
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -29,13 +36,15 @@ from .mechanism import Item, Mechanism
 from .mechanisms import MECHANISMS, RandomizedResponse, Rappor
 from .mechanisms.checks import checked_count, checked_size
 
-__all__ = ["Metric", "Period", "load_metrics", "parse_metrics"]
+__all__ = ["Metric", "Period", "Tier", "load_metrics", "parse_metrics"]
 
 Period = Literal["day", "week", "once"]
+Tier = Literal["technical", "interaction", "content", "sensitive"]
+"""What a question is about: the software, how it is used, what it is used on, or the person."""
 Kind = Literal["boolean", "choice", "string"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
-_COMMON = frozenset({"description", "type", "mechanism", "period"})
+_COMMON = frozenset({"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier"})
 _OF_KIND: dict[str, frozenset[str]] = {
     "boolean": frozenset(),
     "choice": frozenset({"values", "other"}),
@@ -51,7 +60,8 @@ class Metric:
     """One question: its domain (None for any string), its mechanism, and how often it may be answered.
 
     ``candidates`` are the strings that a metric of any string is decoded against. They are the server's business:
-    no report depends on them.
+    no report depends on them. ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires``
+    and ``tier`` are for the person who is asked; none of them is part of the version.
     """
 
     name: str
@@ -61,6 +71,21 @@ class Metric:
     description: str = ""
     period: Period = "day"
     candidates: tuple[str, ...] = ()
+    why: str = ""
+    owner: str = ""
+    expires: date | None = None
+    tier: Tier | None = None
+    cap: float | None = None
+
+    @property
+    def charge(self) -> float:
+        """The epsilon that a device is charged: for each report or, with a permanent part, for each new value."""
+        forever = self.mechanism.forever_epsilon
+        return self.mechanism.epsilon if forever is None else forever
+
+    def expired(self, today: date) -> bool:
+        """Return whether its last day is over."""
+        return self.expires is not None and today > self.expires
 
     @cached_property
     def version(self) -> str:
@@ -151,7 +176,7 @@ def _read_metric(name: str, table: Mapping[str, object]) -> Metric:
     family = _family(kind, table)
     _known_keys(table, _COMMON | _OF_KIND[kind] | (family.keys if family else _AUTO_KEYS))
     domain = _domain(kind, table)
-    return Metric(
+    metric = Metric(
         name=name,
         kind=cast("Kind", kind),
         mechanism=_mechanism(family, None if domain is None else len(domain), table),
@@ -159,7 +184,15 @@ def _read_metric(name: str, table: Mapping[str, object]) -> Metric:
         description=_string(table, "description", ""),
         period=cast("Period", _one_of(table, "period", get_args(Period), "day")),
         candidates=_strings(table, "candidates") if "candidates" in table else (),
+        why=_string(table, "why", ""),
+        owner=_string(table, "owner", ""),
+        expires=_date(table, "expires"),
+        tier=cast("Tier", _one_of(table, "tier", get_args(Tier))) if "tier" in table else None,
+        cap=_number(table, "cap") if "cap" in table else None,
     )
+    if metric.cap is not None and not metric.charge <= metric.cap < math.inf:
+        raise ParameterError("cap", f"{metric.cap:g} does not pay for one answer, which costs {metric.charge:.6g}")
+    return metric
 
 
 def _family(kind: str, table: Mapping[str, object]) -> type[Mechanism] | None:
@@ -214,6 +247,13 @@ def _string(table: Mapping[str, object], key: str, default: str) -> str:
     value = table.get(key, default)
     if not isinstance(value, str):
         raise ParameterError(key, f"{value!r} is not a string")
+    return value
+
+
+def _date(table: Mapping[str, object], key: str) -> date | None:
+    value = table.get(key)
+    if isinstance(value, datetime) or not isinstance(value, date | None):
+        raise ParameterError(key, f"{value!r} is not a date such as 2027-06-30, without quotes")
     return value
 
 

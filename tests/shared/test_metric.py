@@ -1,5 +1,6 @@
 """metrics.toml: what it says, what a version depends on, and mistakes named with file, metric and key."""
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,25 @@ def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
     assert only(many + 'mechanism = "hadamard-response"').mechanism.name == "hadamard-response"
 
 
+def test_what_the_person_who_is_asked_is_told() -> None:
+    told = 'why = "To choose"\nowner = "ui@example.org"\nexpires = 2027-06-30\ntier = "technical"\ncap = 20\n'
+    metric = only(THEME + told)
+    assert (metric.why, metric.owner, metric.tier, metric.cap) == ("To choose", "ui@example.org", "technical", 20)
+    assert metric.expires == date(2027, 6, 30)
+    assert not metric.expired(date(2027, 6, 30))
+    assert metric.expired(date(2027, 7, 1))
+    assert metric.version == only(THEME).version
+    bare = only(THEME)
+    assert (bare.why, bare.owner, bare.tier, bare.cap, bare.expires) == ("", "", None, None, None)
+    assert not bare.expired(date.max)
+
+
+def test_what_a_device_is_charged() -> None:
+    theme, lasting = only(THEME), only(THEME + "permanent_epsilon = 2")
+    assert theme.charge == theme.mechanism.epsilon
+    assert lasting.charge == lasting.mechanism.forever_epsilon
+
+
 def test_a_listed_value_can_be_the_catch_all() -> None:
     metric = only(THEME.replace('"dark"]', '"dark"]\nother = "light"'))
     assert metric.labels == ("light", "dark")
@@ -119,6 +139,13 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME + "permanent_epsilon = 1.0", "m.toml: metrics.theme.permanent_epsilon: 1 must exceed epsilon = 1"),
         (THEME + 'mechanism = "rappor"', "m.toml: metrics.theme.mechanism: rappor takes any string"),
         (THEME + 'period = "hour"', "m.toml: metrics.theme.period: 'hour' is not one of day, week, once"),
+        (THEME + 'expires = "2027-06-30"', "m.toml: metrics.theme.expires: '2027-06-30' is not a date"),
+        (THEME + "expires = 2027-06-30T00:00:00", "m.toml: metrics.theme.expires: datetime"),
+        (THEME + 'tier = "4"', "m.toml: metrics.theme.tier: '4' is not one of technical, interaction"),
+        (THEME + "why = 4", "m.toml: metrics.theme.why: 4 is not a string"),
+        (THEME + "cap = 0.5", "m.toml: metrics.theme.cap: 0.5 does not pay for one answer, which costs 1"),
+        (THEME + "cap = nan", "m.toml: metrics.theme.cap: nan does not pay"),
+        (THEME + "cap = inf", "m.toml: metrics.theme.cap: inf does not pay"),
         (THEME + "candidates = []", "m.toml: metrics.theme.candidates: unknown"),
         (THEME.replace('"dark"', '"light"'), "m.toml: metrics.theme.values: 'light' is listed twice"),
         (THEME.replace('"dark"', "3"), "m.toml: metrics.theme.values: 3 is not a string"),
