@@ -10,6 +10,7 @@ from dither_shared import ParameterError
 
 from . import populations
 from .columns import read_column
+from .commands import audit, plan
 from .demo.command import demo
 from .experiments import Plan, Task, run_here, sweep
 from .files import write_rows
@@ -31,7 +32,8 @@ def main() -> None:
     """Simulate before you collect: how many users it takes, at which ε, for which error."""
 
 
-main.add_command(demo)
+for command in (audit, demo, plan):
+    main.add_command(command)
 
 
 @main.command()

@@ -15,7 +15,7 @@ from dither_shared import ParameterError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["write_bytes", "write_rows"]
+__all__ = ["json_rows", "write_bytes", "write_rows"]
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -37,11 +37,12 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 def write_rows(path: Path, rows: Sequence["DataclassInstance"]) -> None:
     """Write dataclass rows as CSV, or as JSON if the name ends in .json: one row a line, columns in field order."""
-    encode = _json if path.suffix == ".json" else _csv
+    encode = json_rows if path.suffix == ".json" else _csv
     write_bytes(path, encode(rows).encode("utf-8"))
 
 
-def _json(rows: Sequence["DataclassInstance"]) -> str:
+def json_rows(rows: Sequence["DataclassInstance"]) -> str:
+    """Return dataclass rows as a JSON array, one row a line."""
     return "[\n" + ",\n".join(json.dumps(asdict(row), allow_nan=False) for row in rows) + "\n]\n"
 
 

@@ -14,7 +14,17 @@ from dither_shared import ParameterError
 from .plots import FORMATS
 from .populations import MAX_USERS
 
-__all__ = ["Commands", "epsilons_of", "input_options", "new_file", "seed_option", "users_of"]
+__all__ = [
+    "Commands",
+    "epsilons_of",
+    "input_options",
+    "json_option",
+    "new_file",
+    "positive",
+    "seed_option",
+    "share",
+    "users_of",
+]
 
 _GRID = "0.25:4:10"
 
@@ -57,6 +67,26 @@ def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tupl
     return epsilons
 
 
+def positive(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Read a positive number: an option's callback."""
+    return None if text is None else _between(0, math.inf, text, parameter, "a positive number")
+
+
+def share(_: click.Context, parameter: click.Parameter, text: str) -> float:
+    """Read a number strictly between 0 and 1: an option's callback."""
+    return _between(0, 1, text, parameter, "a number strictly between 0 and 1")
+
+
+def _between(low: float, high: float, text: str, parameter: click.Parameter, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not low < number < high:
+        raise click.BadParameter(f"{text!r} is not {what}", param=parameter)
+    return number
+
+
 def _list_or_grid(text: str) -> tuple[float, ...]:
     if text != "grid" and ":" not in text:
         return tuple(dict.fromkeys(float(part) for part in text.split(",")))
@@ -82,6 +112,11 @@ def seed_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--seed``."""
     kind = click.IntRange(min=0)
     return click.option("--seed", type=kind, default=0, show_default=True, help="Same seed, same numbers.")(command)
+
+
+def json_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,0 +1,180 @@
+"""What a survey would cost and tell, mechanism by mechanism, before anyone is asked."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from dither_shared import Mechanism, ParameterError
+from dither_shared.choice import DEFAULT_BUDGET, candidates, choose
+from dither_shared.privacy import odds_sentence
+
+from .tables import render
+
+__all__ = ["MEMOISATION", "Advice", "Choice", "Question", "advise", "explain"]
+
+MEMOISATION = "Memoisation hides which value a device has. It does not hide the moments at which the value changes."
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is wanted: of ``size`` values, at ``epsilon`` a report, an interval of ± ``error`` at ``confidence``.
+
+    ``users`` is how many there are, if that is known; ``budget`` are the bytes of a report.
+    Raises ParameterError for an error or a confidence that is not strictly between 0 and 1.
+    """
+
+    size: int
+    epsilon: float
+    permanent_epsilon: float | None = None
+    budget: int = DEFAULT_BUDGET
+    users: int | None = None
+    error: float = 0.01
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        for name in ("error", "confidence"):
+            if not 0 < getattr(self, name) < 1:
+                raise ParameterError(name, f"{getattr(self, name)!r} must lie strictly between 0 and 1")
+
+    @property
+    def quantile(self) -> float:
+        """How many standard errors the half of an interval is."""
+        return NormalDist().inv_cdf((1 + self.confidence) / 2)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A mechanism that could serve.
+
+    - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has;
+    - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of so many reports of one value
+      (the last is None where every report tells anew);
+    - ``standard_error``, ``margin``: of the frequency of a value that hardly anyone has, and half of its interval at
+      the confidence asked for, among the users there are; None if their number was not given;
+    - ``users_needed``: for the margin to be at most the error asked for.
+    """
+
+    mechanism: str
+    chosen: bool
+    relative_risk: float
+    report_bytes: int
+    fits: bool
+    epsilon: float
+    epsilon_10: float
+    epsilon_100: float
+    epsilon_forever: float | None
+    standard_error: float | None
+    margin: float | None
+    users_needed: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Every candidate, best first, and which of them is chosen."""
+
+    question: Question
+    choices: tuple[Choice, ...]
+    mechanism: Mechanism
+
+    @property
+    def chosen(self) -> Choice:
+        """The one that the software takes by itself."""
+        return next(choice for choice in self.choices if choice.chosen)
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the users there are suffice, or None if their number was not given."""
+        users = self.question.users
+        return None if users is None else users >= self.chosen.users_needed
+
+
+def advise(question: Question) -> Advice:
+    """Return what there is to choose from; raises ParameterError for what no mechanism can have."""
+    mechanism = choose(question.size, question.epsilon, question.permanent_epsilon, question.budget)
+    ranked = candidates(question.size, question.epsilon, question.permanent_epsilon)
+    choices = tuple(_choice(question, each.mechanism, each.relative_risk, mechanism) for each in ranked)
+    return Advice(question, choices, mechanism)
+
+
+def _choice(question: Question, mechanism: Mechanism, relative_risk: float, chosen: Mechanism) -> Choice:
+    variance = mechanism.variance(0.0)
+    error = None if question.users is None else math.sqrt(variance / question.users)
+    return Choice(
+        mechanism=mechanism.name,
+        chosen=mechanism == chosen,
+        relative_risk=relative_risk,
+        report_bytes=mechanism.row_bytes,
+        fits=mechanism.row_bytes <= question.budget,
+        epsilon=mechanism.epsilon,
+        epsilon_10=mechanism.epsilon_after(10),
+        epsilon_100=mechanism.epsilon_after(100),
+        epsilon_forever=mechanism.forever_epsilon,
+        standard_error=error,
+        margin=None if error is None else question.quantile * error,
+        users_needed=math.ceil(variance * (question.quantile / question.error) ** 2),
+    )
+
+
+def explain(advice: Advice) -> str:
+    """Return a table of the candidates and what there is to say of the one chosen, for a terminal."""
+    question, chosen = advice.question, advice.chosen
+    lasting = question.permanent_epsilon is not None
+    notes = [
+        _heading(question),
+        "",
+        render(_header(question, lasting), [_cells(question, choice, lasting) for choice in advice.choices]),
+        "",
+        f"* {chosen.mechanism}: the least total error whose report fits {question.budget} bytes.",
+        f"To a person: {odds_sentence(advice.mechanism)}.",
+        *_verdict(advice),
+    ]
+    if lasting:
+        notes.append(MEMOISATION)
+    else:
+        notes.append("Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value.")
+    return "\n".join(notes)
+
+
+def _heading(question: Question) -> str:
+    forever = "" if question.permanent_epsilon is None else f", {question.permanent_epsilon:g} for ever"
+    users = "" if question.users is None else f", {question.users:,} users"
+    wanted = f"± {100 * question.error:g} % at {question.confidence:.4g} confidence"
+    return f"{question.size:,} values, ε = {question.epsilon:g} a report{forever}{users}; wanted: {wanted}"
+
+
+def _header(question: Question, lasting: bool) -> Sequence[str]:
+    there = () if question.users is None else ("standard error %", f"± % at {question.confidence:.4g}")
+    forever = ("for ever",) if lasting else ()
+    needed = f"users for ± {100 * question.error:g} %"
+    return ("mechanism", "risk/optimum", "bytes", "fits", *there, needed, "ε of 1", "of 10", "of 100", *forever)
+
+
+def _cells(question: Question, choice: Choice, lasting: bool) -> Sequence[str]:
+    there = (choice.standard_error, choice.margin) if question.users is not None else ()
+    losses = [choice.epsilon, choice.epsilon_10, choice.epsilon_100]
+    if lasting and choice.epsilon_forever is not None:
+        losses.append(choice.epsilon_forever)
+    return (
+        f"{choice.mechanism}{' *' if choice.chosen else ''}",
+        f"{choice.relative_risk:.3f}",
+        f"{choice.report_bytes:,}",
+        "yes" if choice.fits else "no",
+        *(f"{100 * value:.3g}" for value in there if value is not None),
+        f"{choice.users_needed:,}",
+        *(f"{loss:.3g}" for loss in losses),
+    )
+
+
+def _verdict(advice: Advice) -> list[str]:
+    """Say of a value that hardly anyone has whether it can be measured as wanted."""
+    question, chosen = advice.question, advice.chosen
+    wanted = f"± {100 * question.error:g} % (half of the interval at {question.confidence:.4g} confidence)"
+    single = f"that is a standard error of {100 * question.error / question.quantile:.3g} %"
+    needed = f"{chosen.users_needed:,} users"
+    if question.users is None or chosen.margin is None:
+        return [f"The share of a rare value comes out to {wanted} with {needed}; {single}."]
+    if advice.reached:
+        return [f"Yes: {question.users:,} users give ± {100 * chosen.margin:.3g} %; {wanted} takes {needed}, {single}."]
+    best = f"{question.users:,} users give only ± {100 * chosen.margin:.3g} %"
+    return [f"No: {best}; {wanted} takes {needed}, {single}."]
