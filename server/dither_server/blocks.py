@@ -5,22 +5,41 @@ RAPPOR tally of 64 cohorts by 128 bits is 65 blocks of 1 KiB, of which one repor
 int64 in the database, whatever the machine.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
+from .fold import Folded
 from .tally import Counts, Tally
 
-__all__ = ["from_blocks", "from_bytes", "no_blocks", "to_blocks", "to_bytes"]
+__all__ = ["Blocks", "from_blocks", "from_bytes", "no_blocks", "to_blocks", "to_bytes"]
 
 _WIDTH = 128
 _STORED = np.dtype("<i8")
 
 
-def to_blocks(tally: Tally) -> Counts:
-    """Return the blocks of a tally, shape (blocks, 128)."""
-    return np.concatenate([_padded(tally.reports), _padded(tally.counts.ravel())])
+class Blocks(NamedTuple):
+    """Those blocks of a tally in which something is counted: their ``numbers``, ascending, and their ``counts``.
+
+    ``counts`` has shape (blocks, 128).
+    """
+
+    numbers: Counts
+    counts: Counts
+
+
+def to_blocks(mechanism: Mechanism, folded: Folded) -> Blocks:
+    """Return the blocks that rows touch; the memory is theirs, however large the whole tally is."""
+    cells = folded.cells + _count(mechanism.cohorts) * _WIDTH
+    places = np.concatenate([folded.cohorts, cells])
+    owners = places // _WIDTH  # ascending, as the cohorts and the cells are
+    first = np.diff(owners, prepend=-1) > 0
+    counts = np.zeros((int(first.sum()), _WIDTH), dtype=np.int64)
+    counts[np.cumsum(first) - 1, places % _WIDTH] = np.concatenate([folded.reports, folded.counts])
+    return Blocks(owners[first], counts)
 
 
 def from_blocks(mechanism: Mechanism, blocks: Counts) -> Tally:
@@ -32,7 +51,7 @@ def from_blocks(mechanism: Mechanism, blocks: Counts) -> Tally:
 
 
 def no_blocks(mechanism: Mechanism) -> Counts:
-    """Return the blocks of the tally of no reports."""
+    """Return all the blocks of the tally of no reports."""
     blocks = _count(mechanism.cohorts) + _count(mechanism.cohorts * mechanism.cells)
     return np.zeros((blocks, _WIDTH), dtype=np.int64)
 
@@ -49,9 +68,3 @@ def from_bytes(stored: bytes) -> Counts:
 
 def _count(length: int) -> int:
     return -(-length // _WIDTH)
-
-
-def _padded(values: Counts) -> Counts:
-    padded = np.zeros((_count(len(values)), _WIDTH), dtype=np.int64)
-    padded.reshape(-1)[: len(values)] = values
-    return padded

@@ -13,14 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError, Metric, ParameterError
 
-from .blocks import from_blocks, from_bytes, no_blocks, to_blocks, to_bytes
+from .blocks import Blocks, from_blocks, from_bytes, no_blocks, to_blocks, to_bytes
 from .definitions import from_json, to_json
+from .fold import fold
 from .tally import Tally
 
 __all__ = ["Store", "StoreError", "Upload"]
@@ -50,6 +50,10 @@ _tallies = sa.Table(
     sa.Column("block", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),
 )
+
+
+_AT_ONCE = 5_000
+"""Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
 
 class StoreError(DitherError):
@@ -148,8 +152,8 @@ class Store:
             if fresh:
                 rows = [{"batch": upload.batch, "digest": upload.digest, "day": day} for upload in fresh]
                 connection.execute(sa.insert(_batches), rows)
-                for metric, tally in _sums(fresh):
-                    _add(connection, metric.version, day, shard, tally)
+                for metric, blocks in _sums(fresh):
+                    _add(connection, metric.version, day, shard, blocks)
         return [seen[upload.batch] == upload.digest for upload in uploads]
 
     def tally(self, metric: Metric, since: date | None = None, until: date | None = None) -> Tally:
@@ -197,36 +201,42 @@ def _of(metric: Metric, since: date | None = None, until: date | None = None) ->
 
 def _digests(connection: sa.Connection, batches: set[bytes]) -> dict[bytes, bytes]:
     """Return the digests of those batches that are known."""
-    query = sa.select(_batches.c.batch, _batches.c.digest).where(_batches.c.batch.in_(batches))
-    return {row.batch: row.digest for row in connection.execute(query)}
+    asked, known = list(batches), dict[bytes, bytes]()
+    for start in range(0, len(asked), _AT_ONCE):
+        some = asked[start : start + _AT_ONCE]
+        query = sa.select(_batches.c.batch, _batches.c.digest).where(_batches.c.batch.in_(some))
+        known.update((row.batch, row.digest) for row in connection.execute(query))
+    return known
 
 
-def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Tally]]:
-    """Yield each metric among the uploads with the tally of all its rows."""
+def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Blocks]]:
+    """Yield each metric among the uploads with the blocks that its rows touch."""
     rows: dict[str, tuple[Metric, list[bytes]]] = {}
     for upload in uploads:
         rows.setdefault(upload.metric.version, (upload.metric, []))[1].append(upload.rows)
     for metric, parts in rows.values():
-        yield metric, Tally.fold(metric.mechanism, b"".join(parts))
+        yield metric, to_blocks(metric.mechanism, fold(metric.mechanism, b"".join(parts)))
 
 
-def _add(connection: sa.Connection, version: str, day: date, shard: bytes, tally: Tally) -> None:
-    """Add a tally to the shard's counts of a day, touching only the blocks in which it is not zero."""
-    blocks = to_blocks(tally)
-    touched = np.flatnonzero(blocks.any(axis=1)).tolist()
+def _add(connection: sa.Connection, version: str, day: date, shard: bytes, blocks: Blocks) -> None:
+    """Add blocks to the shard's counts of a day."""
     key = (_tallies.c.version == version, _tallies.c.day == day, _tallies.c.shard == shard)
-    query = sa.select(_tallies.c.block, _tallies.c.counts).where(*key, _tallies.c.block.in_(touched))
-    before: dict[int, bytes] = {row.block: row.counts for row in connection.execute(query)}
-    for block, counts in before.items():
-        blocks[block] += from_bytes(counts)
-    changed = [{"number": block, "sums": to_bytes(blocks[block])} for block in before]
-    if changed:
-        update = sa.update(_tallies).where(*key, _tallies.c.block == sa.bindparam("number"))
-        connection.execute(update.values(counts=sa.bindparam("sums")), changed)
     common = {"version": version, "day": day, "shard": shard}
-    added = [common | {"block": block, "counts": to_bytes(blocks[block])} for block in touched if block not in before]
-    if added:
-        connection.execute(sa.insert(_tallies), added)
+    for start in range(0, len(blocks.numbers), _AT_ONCE):
+        numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
+        query = sa.select(_tallies.c.block, _tallies.c.counts).where(*key, _tallies.c.block.in_(numbers))
+        before: dict[int, bytes] = {row.block: row.counts for row in connection.execute(query)}
+        changed, added = [], []
+        for number, sums in zip(numbers, counts, strict=True):
+            if number in before:
+                changed.append({"number": number, "sums": to_bytes(sums + from_bytes(before[number]))})
+            else:
+                added.append(common | {"block": number, "counts": to_bytes(sums)})
+        if changed:
+            update = sa.update(_tallies).where(*key, _tallies.c.block == sa.bindparam("number"))
+            connection.execute(update.values(counts=sa.bindparam("sums")), changed)
+        if added:
+            connection.execute(sa.insert(_tallies), added)
 
 
 def _engine(url: str, create: bool, lock_wait: float) -> sa.Engine:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dither_server import store as module
+from dither_server.blocks import Blocks
 from dither_server.store import Store, StoreError
 from dither_server.tally import Tally
 from dither_shared import Metric, ParameterError, parse_metrics
@@ -76,7 +77,7 @@ def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
 ) -> None:
     sums = module._sums
 
-    def fail_late(uploads: list[module.Upload]) -> Iterator[tuple[Metric, Tally]]:
+    def fail_late(uploads: list[module.Upload]) -> Iterator[tuple[Metric, Blocks]]:
         yield next(sums(uploads))
         raise MemoryError
 

@@ -1,11 +1,26 @@
 """Folding rows into counts."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dither_server import tally as module
+from dither_server import fold as module
 from dither_server.tally import Tally
-from dither_shared import KeyedEntropy, RandomizedResponse, Rappor, Report, SymmetricUnary, WireError
+from dither_shared import (
+    BitFlip,
+    KeyedEntropy,
+    LocalHashing,
+    Mechanism,
+    RandomizedResponse,
+    Rappor,
+    Report,
+    Shape,
+    SymmetricUnary,
+    WireError,
+)
 
 
 def test_a_tally_of_nothing_is_zero_and_neutral() -> None:
@@ -36,7 +51,7 @@ def test_blocks_add_up_to_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     assert whole.total == 500
     assert whole.reports[4] == 0
     for rows_at_once in (1, 7, 499):
-        monkeypatch.setattr(module, "_BLOCK_BITS", 24 * rows_at_once)
+        monkeypatch.setattr(module, "_BLOCK_BYTES", 3 * rows_at_once)
         parts = Tally.fold(mechanism, rows)
         np.testing.assert_array_equal(parts.counts, whole.counts)
         np.testing.assert_array_equal(parts.reports, whole.reports)
@@ -51,3 +66,64 @@ def test_one_bad_row_among_good_ones_counts_nothing() -> None:
             with pytest.raises(WireError, match="reports: "):
                 look(mechanism, good + bad + good)
     assert Tally.check(mechanism, good * 3) == 3
+
+
+def naive(mechanism: Mechanism, rows: bytes) -> Tally:
+    """What the wire's own reader makes of each row, one by one."""
+    tally = Tally.zero(mechanism)
+    for start in range(0, len(rows), mechanism.row_bytes):
+        report = Report.decode(rows[start : start + mechanism.row_bytes], mechanism)
+        tally.reports[report.cohort] += 1
+        tally.counts[report.cohort, list(report.cells(mechanism))] += 1
+    return tally
+
+
+def random_rows(mechanism: Mechanism, seed: int, count: int, favourite: int) -> Iterator[bytes]:
+    """Rows of any payload; of every four, ``favourite`` are of cohort 0, so that cohorts are uneven."""
+    random = np.random.default_rng(seed)
+    cohorts = np.where(random.integers(0, 4, count) < favourite, 0, random.integers(0, mechanism.cohorts, count))
+    for cohort in cohorts.tolist():
+        if mechanism.shape is Shape.SYMBOL:
+            payload = int(random.integers(0, mechanism.cells)).to_bytes(mechanism.payload_bytes, "big")
+        else:
+            bits = random.integers(0, 2, mechanism.cells, dtype=np.uint8)
+            payload = np.packbits(bits, bitorder="little").tobytes()
+        yield Report(cohort, payload).encode(mechanism)
+
+
+ALL_KINDS = [
+    RandomizedResponse.calibrate(3, 1.0),
+    LocalHashing.calibrate(200, 2.0),
+    SymmetricUnary.calibrate(64, 1.0),
+    SymmetricUnary.calibrate(130, 1.0),
+    Rappor.calibrate(None, 1.0, bits=128, cohorts=64),
+    Rappor.calibrate(None, 1.0, bits=7, cohorts=300),
+    BitFlip.calibrate(20, 1.0),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    mechanism=st.sampled_from(ALL_KINDS),
+    seed=st.integers(0, 2**32 - 1),
+    count=st.one_of(st.integers(0, 10), st.integers(40, 60), st.integers(240, 900)),
+    favourite=st.integers(0, 4),
+    block=st.sampled_from([64, 1000, 1 << 25]),
+)
+def test_a_fold_is_what_reading_row_by_row_gives(
+    mechanism: Mechanism, seed: int, count: int, favourite: int, block: int
+) -> None:
+    rows = b"".join(random_rows(mechanism, seed, count, favourite))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK_BYTES", block)
+        folded = Tally.fold(mechanism, rows)
+    expected = naive(mechanism, rows)
+    np.testing.assert_array_equal(folded.reports, expected.reports)
+    np.testing.assert_array_equal(folded.counts, expected.counts)
+
+
+def test_a_large_block_is_exact_beyond_every_narrow_counter() -> None:
+    """70,000 equal rows: more than 16 bits count, and more than adders leave in their first planes."""
+    mechanism = SymmetricUnary.calibrate(12, 1.0)
+    folded = Tally.fold(mechanism, bytes([0b10000001, 0b1000]) * 70_001)
+    assert folded.counts[0].tolist() == [70_001, 0, 0, 0, 0, 0, 0, 70_001, 0, 0, 0, 70_001]

@@ -1,0 +1,197 @@
+"""Folding report rows into counts, fast and sparse: only cells that some row speaks of are named.
+
+Symbols are counted by ``bincount``. Bits are added up in columns by carry-save adders: three words of weight w become
+one of weight w and one of weight 2w, by five bitwise operations on 64 columns at once, until a few words of each
+weight are left to be unpacked (Harley and Seal; Warren, "Hacker's Delight", section 5-1). Rows of many cohorts are laid
+side by side, so that one adder serves all cohorts, and a handful of rows is quickest as a product with a matrix of
+ones.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import Mechanism, Shape, WireError
+
+__all__ = ["Counts", "Folded", "fold", "parsed"]
+
+Counts = NDArray[np.int64]
+_Words = NDArray[np.uint64]
+_Payloads = NDArray[np.uint8]
+
+_BLOCK_BYTES = 1 << 25
+"""How many bytes of bit rows are added up at a time: this bounds memory, whatever the size of a batch."""
+
+_FEW_ROWS = 256
+_FEW_BITS = 1 << 20
+"""Up to so many rows and bits in all, a matrix product is quicker than adders."""
+
+_LEFT_OVER = 48
+"""So few words of a weight are unpacked rather than added further."""
+
+_UNEVEN = 4
+"""A cohort with so many times the mean number of rows is added up alone, for the others would be padded to it."""
+
+
+class Folded(NamedTuple):
+    """What rows add up to: the ``cohorts`` present, ascending, with their ``reports``, and ``cells`` with ``counts``.
+
+    A cell's number is cohort * width + cell; they ascend, none is twice, and one that is not named has a count of 0.
+    """
+
+    cohorts: Counts
+    reports: Counts
+    cells: Counts
+    counts: Counts
+
+
+def parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, _Payloads]:
+    """Return the cohort and the payload of each row, having checked that a device could have sent it.
+
+    Raises WireError otherwise.
+    """
+    width = mechanism.row_bytes
+    if len(rows) % width:
+        raise WireError(f"reports: {len(rows)} bytes are not a whole number of rows of {width} bytes")
+    table = np.frombuffer(rows, dtype=np.uint8).reshape(-1, width)
+    cohorts, payloads = _big_endian(table[:, : mechanism.cohort_bytes]), table[:, mechanism.cohort_bytes :]
+    if (cohorts >= mechanism.cohorts).any():
+        raise WireError(f"reports: a cohort is not below {mechanism.cohorts}")
+    if mechanism.shape is Shape.SYMBOL:
+        if (_big_endian(payloads) >= mechanism.cells).any():
+            raise WireError(f"reports: a symbol is not below {mechanism.cells}")
+        return cohorts, payloads
+    unused = 8 * mechanism.payload_bytes - mechanism.cells
+    if unused and (payloads[:, -1] >> (8 - unused)).any():
+        raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
+    return cohorts, payloads
+
+
+def fold(mechanism: Mechanism, rows: bytes) -> Folded:
+    """Return what encoded report rows add up to; raise the WireError of ``parsed``."""
+    cohorts, payloads = parsed(mechanism, rows)
+    if not len(cohorts):
+        nothing = np.zeros(0, dtype=np.int64)
+        return Folded(nothing, nothing, nothing, nothing)
+    if mechanism.shape is Shape.SYMBOL:
+        present, reports = _counted(cohorts, mechanism.cohorts)
+        symbols = cohorts * mechanism.cells + _big_endian(payloads)
+        return Folded(present, reports, *_counted(symbols, mechanism.cohorts * mechanism.cells))
+    if mechanism.cohorts == 1:
+        present, reports = np.zeros(1, dtype=np.int64), np.array([len(payloads)])
+        counts = sum(_column_sums(_words(block)) for block in _blocks(payloads))
+    else:
+        present, reports, counts = _folded_cohorts(cohorts, payloads)
+    cells = present[:, None] * mechanism.cells + np.arange(mechanism.cells)
+    counts = np.reshape(counts, (len(present), -1))[:, : mechanism.cells]
+    return Folded(present, reports, cells.ravel(), counts.ravel())
+
+
+def _big_endian(columns: _Payloads) -> Counts:
+    """Return the unsigned integer of each row, 0 for rows of no bytes."""
+    value = np.zeros(len(columns), dtype=np.int64)
+    for column in columns.T:
+        value = value << 8 | column
+    return value
+
+
+def _counted(numbers: Counts, size: int) -> tuple[Counts, Counts]:
+    """Return the numbers below ``size`` that occur, and how often; memory grows with those given, not with ``size``."""
+    if size > max(4 * len(numbers), 1024):
+        present, counts = np.unique(numbers, return_counts=True)
+        return present, counts.astype(np.int64)
+    counts = np.bincount(numbers, minlength=size)
+    present = np.flatnonzero(counts)
+    return present, counts[present].astype(np.int64)
+
+
+def _blocks(payloads: _Payloads) -> Iterator[_Payloads]:
+    step = max(1, _BLOCK_BYTES // payloads.shape[1])
+    return (payloads[start : start + step] for start in range(0, len(payloads), step))
+
+
+def _words(payloads: _Payloads) -> _Words:
+    """Return rows of bytes as rows of 64-bit words, padded with zeros."""
+    rows, width = payloads.shape
+    if width % 8 or not payloads.flags.c_contiguous:
+        padded = np.zeros((rows, -(-width // 8) * 8), dtype=np.uint8)
+        padded[:, :width] = payloads
+        payloads = padded
+    return payloads.view(np.uint64)
+
+
+def _column_sums(words: _Words) -> Counts:
+    """Return how many rows have each bit set, the bits in the order of ``Shape.BITS``."""
+    total = np.zeros(64 * words.shape[1], dtype=np.int64)
+    planes = [words]  # planes[w] are words whose bits count 2**w each
+    for weight in range(64):
+        if len(planes) == weight:
+            break
+        rows, carries = planes[weight], []
+        while len(rows) >= _LEFT_OVER:
+            rows, carry = _add_thirds(rows)
+            carries.append(carry)
+        if carries:
+            planes.append(np.concatenate(carries))
+        bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")
+        total += bits.sum(axis=0, dtype=np.int64) << weight
+    return total
+
+
+def _add_thirds(rows: _Words) -> tuple[_Words, _Words]:
+    """Add a third of the rows to another and another; return the sums with what was left, and the carries."""
+    third = len(rows) // 3
+    one, two, three = rows[:third], rows[third : 2 * third], rows[2 * third : 3 * third]
+    either, carry = one ^ two, one & two
+    sums = np.empty((len(rows) - 2 * third, rows.shape[1]), dtype=np.uint64)
+    np.bitwise_xor(either, three, out=sums[:third])
+    sums[third:] = rows[3 * third :]
+    either &= three
+    carry |= either
+    return sums, carry
+
+
+def _folded_cohorts(cohorts: Counts, payloads: _Payloads) -> tuple[Counts, Counts, Counts]:
+    """Return the cohorts present, their reports, and a row of counts for each."""
+    narrow = cohorts.astype(np.min_scalar_type(int(cohorts.max())))  # small integers are sorted by radix
+    order = np.argsort(narrow, kind="stable")
+    ascending = cohorts[order]
+    starts = np.flatnonzero(np.diff(ascending, prepend=-1))
+    reports = np.diff(starts, append=len(ascending))
+    group = np.repeat(np.arange(len(starts)), reports)
+    counts = np.zeros((len(starts), -(-payloads.shape[1] // 8) * 64), dtype=np.int64)
+    step = max(1, _BLOCK_BYTES // payloads.shape[1])
+    for start in range(0, len(order), step):
+        block = group[start : start + step]
+        counts[block[0] : block[-1] + 1] += _group_sums(block - block[0], _words(payloads[order[start : start + step]]))
+    return ascending[starts], reports, counts
+
+
+def _group_sums(group: NDArray[np.int64], words: _Words) -> Counts:
+    """Return a row of column sums for each group; the groups are 0, 1, ... and ascend."""
+    rows = np.bincount(group)
+    if len(words) <= _FEW_ROWS and 64 * words.size <= _FEW_BITS:
+        return _product_sums(group, words, len(rows))
+    sums = np.zeros((len(rows), 64 * words.shape[1]), dtype=np.int64)
+    ends = np.cumsum(rows)
+    large = rows > _UNEVEN * (len(words) / len(rows))
+    for one in np.flatnonzero(large):
+        sums[one] = _column_sums(words[ends[one] - rows[one] : ends[one]])
+    rank = np.arange(len(group)) - (ends - rows)[group]
+    alike = np.flatnonzero(~large)
+    place = np.cumsum(~large) - 1
+    kept = ~large[group]
+    side_by_side = np.zeros((rows[alike].max(), len(alike), words.shape[1]), dtype=np.uint64)
+    side_by_side[rank[kept], place[group[kept]]] = words[kept]
+    sums[alike] = _column_sums(side_by_side.reshape(len(side_by_side), -1)).reshape(len(alike), -1)
+    return sums
+
+
+def _product_sums(group: NDArray[np.int64], words: _Words, groups: int) -> Counts:
+    """Return the same as a product; a single-precision float is exact far beyond ``_FEW_ROWS``."""
+    member = np.zeros((groups, len(group)), dtype=np.float32)
+    member[group, np.arange(len(group))] = 1
+    bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little").astype(np.float32)
+    return (member @ bits).astype(np.int64)
