@@ -9,8 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
-from dither_shared import KeyedEntropy, RandomizedResponse, Rappor, SymmetricUnary, SystemEntropy
+import numpy as np
+
+from dither_server.estimate import estimate
+from dither_server.tally import Tally
+from dither_shared import MECHANISMS, KeyedEntropy, RandomizedResponse, Rappor, SymmetricUnary, SystemEntropy
 
 ENTROPY = SystemEntropy()
 
@@ -65,13 +70,43 @@ def drawing() -> None:
         print(f"{label:46} {took:8.1f} us   1/{baseline / took:.0f} of the baseline")
 
 
+def drawing_at_scale() -> None:
+    """Print the dearest report of every kind over ε in {1/4, 1/2, 1, 2, 3, 4, 5}, by the size of the domain."""
+    families = ("randomized-response", "projective-geometry", "hadamard-response", "local-hashing")
+    for name in (*families, "optimized-unary", "subset-selection"):
+        times = []
+        for size in (16, 128, 1024, 16384):
+            mechanisms = [MECHANISMS[name].calibrate(size, epsilon) for epsilon in (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)]
+            calls = 2_000 if size < 16384 else 300
+            times.append(max(microseconds(partial(each.randomize, size - 1, ENTROPY), calls) for each in mechanisms))
+        print(f"{name:30} k = 16, 128, 1024, 16384:", *(f"{took:7.1f} us" for took in times))
+
+
+def estimating() -> None:
+    """Print what an estimate over 16,384 values costs from a tally, the tables of its field made before."""
+    rng = np.random.default_rng(1)
+    labels = tuple(map(str, range(16384)))
+    for name in ("randomized-response", "projective-geometry", "hadamard-response", "local-hashing", "optimized-unary"):
+        slowest = 0.0
+        for epsilon in (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0):
+            mechanism = MECHANISMS[name].calibrate(16384, epsilon)
+            counts = rng.integers(0, 100, (mechanism.cohorts, mechanism.cells))
+            tally = Tally(counts.sum(axis=1), counts)
+            slowest = max(slowest, microseconds(partial(estimate, mechanism, labels, tally), 1, 4))
+        print(f"estimate, k = 16,384, {name:22} {slowest / 1e3:8.1f} ms at most over epsilon")
+
+
 def importing() -> None:
     """Print what embedding the client adds to the start of a program."""
-    bare, embedded = startup_milliseconds("pass"), startup_milliseconds("import dither")
+    bare = startup_milliseconds("pass")
     print(f"python -c pass                                 {bare:8.1f} ms")
-    print(f"import dither                                  {embedded:8.1f} ms   {embedded - bare:.1f} ms more")
+    for code in ("import dither", "import dither; dither.Client"):
+        took = startup_milliseconds(code)
+        print(f"{code:46} {took:8.1f} ms   {took - bare:.1f} ms more")
 
 
 if __name__ == "__main__":
     drawing()
+    drawing_at_scale()
+    estimating()
     importing()

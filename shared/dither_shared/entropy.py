@@ -7,11 +7,15 @@ same few draws, each with exactly the law that its docstring states; mechanisms 
 
 import hashlib
 import os
+import struct
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 from .probability import ONE, WORD_BITS
 
 __all__ = ["Entropy", "KeyedEntropy", "SystemEntropy", "bits_below"]
+
+_WORDS = struct.Struct(">16I")
 
 
 class Entropy(ABC):
@@ -28,6 +32,14 @@ class Entropy(ABC):
             word = int.from_bytes(self.take(8), "big")
             if word < limit:
                 return word % bound
+
+    def each_below(self, bound: int) -> Iterator[int]:
+        """Yield independent uniform integers in [0, bound), for 1 <= bound <= 2^32, drawn some at a time."""
+        limit = (1 << 32) - (1 << 32) % bound
+        while True:
+            for word in _WORDS.unpack(self.take(_WORDS.size)):
+                if word < limit:
+                    yield word % bound
 
     def bernoulli(self, threshold: int) -> bool:
         """Return True with probability threshold/2^64."""
@@ -52,14 +64,17 @@ class Entropy(ABC):
         density = (size << digits) // width << (WORD_BITS - digits)
         lanes = self.bernoulli_bits(width, 0, 0, density)
         missing = size - lanes.bit_count()
-        while missing:
-            lane = 1 << self.below(width)
-            if missing > 0 and not lanes & lane:
-                missing -= 1
+        if not missing:
+            return lanes
+        turned = lanes if missing > 0 else ~lanes  # the lanes that must stay as they are
+        for chosen in self.each_below(width):
+            lane = 1 << chosen
+            if not turned & lane:
                 lanes ^= lane
-            elif missing < 0 and lanes & lane:
-                missing += 1
-                lanes ^= lane
+                turned |= lane
+                missing -= 1 if missing > 0 else -1
+                if not missing:
+                    break
         return lanes
 
 

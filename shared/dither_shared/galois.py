@@ -6,12 +6,17 @@ degree m over GF(p) whose lower coefficients, read as a base-p number, are the l
 x² = 2x+1 for 9.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, reduce
+from operator import mul, xor
 
 from .errors import ParameterError
 
 __all__ = ["Field", "field", "prime_power", "prime_powers"]
+
+_LONGEST = 32
+"""More entries than a vector has in any table that can be held."""
 
 
 def prime_power(order: int) -> tuple[int, int] | None:
@@ -51,6 +56,8 @@ class Field:
             raise ParameterError("field", f"{order} is not a prime power")
         self.order = order
         self.characteristic, self.degree = factors
+        # The first index of the points with 0, 1, 2, … entries behind their leading 1.
+        self._firsts: tuple[int, ...] = tuple((order**free - 1) // (order - 1) for free in range(_LONGEST))
         self._exp: list[int] = []
         self._log: list[int] = []
         if self.degree > 1:
@@ -83,11 +90,11 @@ class Field:
     def dot(self, one: Sequence[int], two: Sequence[int]) -> int:
         """Return the inner product of two vectors."""
         if self.degree == 1:
-            return sum(map(int.__mul__, one, two)) % self.order
-        total = 0
-        for pair in zip(one, two, strict=True):
-            total = self.add(total, self.multiply(*pair))
-        return total
+            total: int = sum(map(mul, one, two))
+            return total % self.order
+        exp, log = self._exp, self._log
+        products = [exp[log[left] + log[right]] for left, right in zip(one, two, strict=True) if left and right]
+        return reduce(xor if self.characteristic == 2 else self.add, products, 0)
 
     def digits(self, number: int, length: int) -> list[int]:
         """Return the vector whose entries are the base-q digits of a number, most significant first."""
@@ -104,25 +111,21 @@ class Field:
         Points are numbered by the base-q number that their entries make: with r entries behind the leading 1 and
         w the number that these make, the index is (q^r - 1)/(q - 1) + w.
         """
-        first, block = 0, 1
-        while index >= first + block:
-            first += block
-            block *= self.order
-        return self.digits(block + index - first, length)
+        free = bisect_right(self._firsts, index) - 1
+        number: int = self.order**free + index - self._firsts[free]
+        return self.digits(number, length)
 
     def point_index(self, vector: Sequence[int]) -> int:
         """Return the index of the projective point on which a vector, not 0, lies."""
         lead = next(place for place, entry in enumerate(vector) if entry)
-        scale = vector[lead]
+        tail, scale = vector[lead + 1 :], vector[lead]
         if scale != 1:
             inverse = self.inverse(scale)
-            vector = [self.multiply(inverse, entry) for entry in vector]
-        first, block, number = 0, 1, 0
-        for entry in vector[lead + 1 :]:
+            tail = [self.multiply(inverse, entry) for entry in tail]
+        number = 0
+        for entry in tail:
             number = number * self.order + entry
-            first += block
-            block *= self.order
-        return first + number
+        return self._firsts[len(tail)] + number
 
     def _tabulate(self) -> None:
         """Fill the tables of powers and logarithms of x, a generator of the multiplicative group."""

@@ -8,7 +8,10 @@ from .errors import ParameterError
 from .mechanism import Mechanism
 from .probability import as_probability
 
-__all__ = ["group", "odds_sentence", "posterior_bounds", "sequential"]
+__all__ = ["MEMOISATION", "group", "losses", "odds_sentence", "posterior_bounds", "sequential"]
+
+MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
+"""What must stand beside every ε that holds for ever."""
 
 
 def sequential(epsilons: Iterable[float]) -> float:
@@ -47,19 +50,32 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
     For a mechanism with permanent draws it says what any number of reports of one value may tell.
     """
-    if mechanism.size is not None:
-        truly, falsely = _in_a_hundred(float(mechanism.p)), _in_a_hundred(float(mechanism.q))
-        if mechanism.size == 2:
-            yes, no = labels or ("yes", "no")
-            return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
-        answer = f"your answer is {labels[0]}, we see it" if labels else "an answer is yours, we see it"
-        return f"if {answer} {truly} times in 100; if it is another, {falsely} times"
-    once = _in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
     forever = mechanism.forever_epsilon
+    in_the_end = "" if forever is None else _in_a_hundred(posterior_bounds(forever)[1])
+    if mechanism.size is not None:
+        sentence = _support_sentence(mechanism, labels)
+        doubt = "whoever held two answers for equally likely is at most"
+        return f"{sentence}; {doubt} {in_the_end} in 100 sure after any number of reports" if forever else sentence
+    once = _in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
     sentence = f"whoever held two answers for equally likely is at most {once} in 100 sure after one report"
-    if forever is None:
-        return sentence
-    return f"{sentence}, and {_in_a_hundred(posterior_bounds(forever)[1])} in 100 after any number of them"
+    return f"{sentence}, and {in_the_end} in 100 after any number of them" if forever else sentence
+
+
+def losses(mechanism: Mechanism) -> str:
+    """Return in a few words what reports of one value cost: once and, where there is a permanent part, in the end."""
+    if mechanism.forever_epsilon is None:
+        return f"ε = {mechanism.epsilon:.4g} for each report"
+    after = mechanism.epsilon_after(10)
+    return f"ε = {mechanism.epsilon:.4g} for one report, {after:.4g} after 10, {mechanism.forever_epsilon:.4g} for ever"
+
+
+def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> str:
+    truly, falsely = _in_a_hundred(float(mechanism.p)), _in_a_hundred(float(mechanism.q))
+    if mechanism.size == 2 and mechanism.cells == 2:
+        yes, no = labels or ("yes", "no")
+        return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
+    answer = f"your answer is {labels[0]}, we see it" if labels else "an answer is yours, we see it"
+    return f"if {answer} {truly} times in 100; if it is another, {falsely} times"
 
 
 def _checked(epsilon: float) -> Fraction:

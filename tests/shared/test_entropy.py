@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections import Counter
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import comb
@@ -88,6 +89,15 @@ def test_below_accepts_a_whole_number_of_rounds(bound: int) -> None:
         assert again.below(bound) == 7 % bound
 
 
+@pytest.mark.parametrize("bound", [1, 3, 128, 1000, 2**31 + 1])
+def test_integers_drawn_some_at_a_time_accept_a_whole_number_of_rounds(bound: int) -> None:
+    limit = 2**32 - 2**32 % bound
+    words = [limit - 1, *([limit] if limit < 2**32 else []), 5 % bound]
+    words += [0] * (16 - len(words))
+    drawn = Script(b"".join(word.to_bytes(4, "big") for word in words)).each_below(bound)
+    assert [next(drawn), next(drawn)] == [bound - 1, 5 % bound]
+
+
 def test_keyed_stream_is_the_documented_one_however_it_is_read() -> None:
     parts = (b"\x00\x00\x00\x03key", b"\x00\x00\x00\x01a", b"\x00\x00\x00\x02bc")
     blocks = [hashlib.shake_256(b"".join(parts) + i.to_bytes(4, "big")).digest(512) for i in range(3)]
@@ -145,6 +155,10 @@ def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(wi
         def below(self, bound: int) -> int:
             self.chance /= bound
             return self.choose(bound)
+
+        def each_below(self, bound: int) -> Iterator[int]:
+            while True:
+                yield self.below(bound)
 
         def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
             assert marked == high == 0

@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dither_shared import ParameterError, RandomizedResponse, Rappor
-from dither_shared.privacy import group, odds_sentence, posterior_bounds, sequential
+from dither_shared.privacy import MEMOISATION, group, losses, odds_sentence, posterior_bounds, sequential
 
 
 def test_composition_adds_up_and_never_rounds_down() -> None:
@@ -44,6 +44,16 @@ def test_sentences_for_people() -> None:
     sentence = odds_sentence(Rappor(permanent_f=Fraction(1, 2), instant_p=Fraction(1, 2), instant_q=Fraction(3, 4)))
     assert "at most 75 in 100 sure after one report" in sentence
     assert "99 in 100 after any number" in sentence
+    memoised = RandomizedResponse.calibrate(16, 1.0, 2.0)
+    assert odds_sentence(memoised, ("Firefox", "another")).startswith(choice)
+    assert odds_sentence(memoised).endswith("at most 88 in 100 sure after any number of reports")
+
+
+def test_losses_in_a_few_words() -> None:
+    assert losses(RandomizedResponse.calibrate(16, 1.0)) == "ε = 1 for each report"
+    memoised = RandomizedResponse.calibrate(16, 1.0, 8.0)
+    assert losses(memoised) == "ε = 1 for one report, 7.877 after 10, 8 for ever"
+    assert "not the moments" in MEMOISATION
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.inf, math.nan])
