@@ -11,9 +11,10 @@ from dither_shared.privacy import odds_sentence
 
 from .tables import render
 
-__all__ = ["MEMOISATION", "Advice", "Choice", "Question", "advise", "explain"]
+__all__ = ["ADDING_UP", "MEMOISATION", "Advice", "Choice", "Question", "advise", "explain"]
 
 MEMOISATION = "Memoisation hides which value a device has. It does not hide the moments at which the value changes."
+ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value."
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Choice:
     """A mechanism that could serve.
 
     - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has;
-    - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of so many reports of one value
-      (the last is None where every report tells anew);
+    - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of so many reports of one
+      value (the last is None where every report tells anew);
     - ``standard_error``, ``margin``: of the frequency of a value that hardly anyone has, and half of its interval at
       the confidence asked for, among the users there are; None if their number was not given;
     - ``users_needed``: for the margin to be at most the error asked for.
@@ -120,33 +121,33 @@ def explain(advice: Advice) -> str:
     """Return a table of the candidates and what there is to say of the one chosen, for a terminal."""
     question, chosen = advice.question, advice.chosen
     lasting = question.permanent_epsilon is not None
-    notes = [
-        _heading(question),
-        "",
-        render(_header(question, lasting), [_cells(question, choice, lasting) for choice in advice.choices]),
-        "",
-        f"* {chosen.mechanism}: the least total error whose report fits {question.budget} bytes.",
-        f"To a person: {odds_sentence(advice.mechanism)}.",
-        *_verdict(advice),
-    ]
-    if lasting:
-        notes.append(MEMOISATION)
-    else:
-        notes.append("Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value.")
-    return "\n".join(notes)
+    return "\n".join(
+        (
+            _heading(question),
+            f"± is half of the {100 * question.confidence:.4g} % interval of a value that hardly anyone has; "
+            f"± {_percent(question.error)} is a standard error of {_percent(question.error / question.quantile)}.",
+            "",
+            render(_header(question, lasting), [_cells(question, choice, lasting) for choice in advice.choices]),
+            "",
+            f"* {chosen.mechanism}: the least total error whose report fits {question.budget} bytes.",
+            f"  {_verdict(advice)}",
+            f"  To a person: {odds_sentence(advice.mechanism)}.",
+            MEMOISATION if lasting else ADDING_UP,
+        )
+    )
 
 
 def _heading(question: Question) -> str:
     forever = "" if question.permanent_epsilon is None else f", {question.permanent_epsilon:g} for ever"
     users = "" if question.users is None else f", {question.users:,} users"
-    wanted = f"± {100 * question.error:g} % at {question.confidence:.4g} confidence"
-    return f"{question.size:,} values, ε = {question.epsilon:g} a report{forever}{users}; wanted: {wanted}"
+    wanted = f"wanted: ± {_percent(question.error)}"
+    return f"{question.size:,} values, ε = {question.epsilon:g} a report{forever}{users}; {wanted}"
 
 
 def _header(question: Question, lasting: bool) -> Sequence[str]:
-    there = () if question.users is None else ("standard error %", f"± % at {question.confidence:.4g}")
+    there = () if question.users is None else ("std error", f"± {100 * question.confidence:.4g} %")
     forever = ("for ever",) if lasting else ()
-    needed = f"users for ± {100 * question.error:g} %"
+    needed = f"users for ± {_percent(question.error)}"
     return ("mechanism", "risk/optimum", "bytes", "fits", *there, needed, "ε of 1", "of 10", "of 100", *forever)
 
 
@@ -157,24 +158,31 @@ def _cells(question: Question, choice: Choice, lasting: bool) -> Sequence[str]:
         losses.append(choice.epsilon_forever)
     return (
         f"{choice.mechanism}{' *' if choice.chosen else ''}",
-        f"{choice.relative_risk:.3f}",
+        _short(choice.relative_risk, ".3f"),
         f"{choice.report_bytes:,}",
         "yes" if choice.fits else "no",
-        *(f"{100 * value:.3g}" for value in there if value is not None),
+        *(_percent(value) for value in there if value is not None),
         f"{choice.users_needed:,}",
-        *(f"{loss:.3g}" for loss in losses),
+        *(_short(loss, ".4g") for loss in losses),
     )
 
 
-def _verdict(advice: Advice) -> list[str]:
-    """Say of a value that hardly anyone has whether it can be measured as wanted."""
+def _verdict(advice: Advice) -> str:
+    """Say whether a value that hardly anyone has can be measured as wanted."""
     question, chosen = advice.question, advice.chosen
-    wanted = f"± {100 * question.error:g} % (half of the interval at {question.confidence:.4g} confidence)"
-    single = f"that is a standard error of {100 * question.error / question.quantile:.3g} %"
-    needed = f"{chosen.users_needed:,} users"
+    needed = f"± {_percent(question.error)} takes {chosen.users_needed:,}"
     if question.users is None or chosen.margin is None:
-        return [f"The share of a rare value comes out to {wanted} with {needed}; {single}."]
+        return f"{needed} users."
+    users = f"{question.users:,} users give"
     if advice.reached:
-        return [f"Yes: {question.users:,} users give ± {100 * chosen.margin:.3g} %; {wanted} takes {needed}, {single}."]
-    best = f"{question.users:,} users give only ± {100 * chosen.margin:.3g} %"
-    return [f"No: {best}; {wanted} takes {needed}, {single}."]
+        return f"Yes: {users} ± {_percent(chosen.margin)}; {needed}."
+    return f"No: {users} only ± {_percent(chosen.margin)}; {needed}."
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _short(value: float, form: str) -> str:
+    """Return a number that may be very large."""
+    return format(value, form if value < 1e4 else ".1e")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -25,7 +26,9 @@ __all__ = ["FORMATS", "Shares", "error_plot", "save", "shares_plot"]
 FORMATS = (".png", ".svg", ".pdf")
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKERS = "os^Dv<>"
+_MARKERS = "os^Dv<>PXhd"
+_FEW = 7
+"""More lines than this take a taller figure and smaller names; each then has its marker beside its name."""
 _GREY = "#666666"
 _BAR = "#C9C9C9"
 _FONT = 11.5
@@ -50,12 +53,10 @@ class Shares:
 
 def error_plot(rows: Sequence[Row]) -> Figure:
     """Return the mean squared error against ε, both on logarithmic axes: measured points, theory dashed."""
-    figure, axes = _canvas(4.2)
-    figure.subplots_adjust(left=0.14, right=0.78, top=0.86, bottom=0.14)
-    ends = []
-    families = groupby(sorted(rows, key=lambda row: (row.asked, row.epsilon)), key=lambda row: row.asked)
-    for number, (name, group) in enumerate(families):
-        ends.append((name, _error_line(axes, list(group), number), _COLOURS[number % len(_COLOURS)]))
+    lines = [list(group) for _, group in groupby(sorted(rows, key=_by_line), key=lambda row: row.asked)]
+    figure, axes = _canvas(4.2 if len(lines) <= _FEW else 1.2 + 0.38 * len(lines))
+    figure.subplots_adjust(left=0.14, right=0.76, top=0.86, bottom=0.14)
+    ends = [(line[0].asked, _error_line(axes, line, number), number) for number, line in enumerate(lines)]
     axes.set_xscale("log")
     axes.set_yscale("log")
     _plain_epsilons(axes, sorted({row.epsilon for row in rows}))
@@ -117,7 +118,7 @@ def _canvas(height: float) -> tuple[Figure, Axes]:
 
 def _error_line(axes: Axes, rows: list[Row], number: int) -> float:
     """Draw one family and return the height at which its line ends."""
-    colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+    colour, marker = _look(number)
     epsilons = [row.epsilon for row in rows]
     axes.plot(epsilons, [row.mse_theory for row in rows], "--", color=colour, linewidth=1.4, zorder=2)
     axes.errorbar(
@@ -151,16 +152,59 @@ def _plain_epsilons(axes: Axes, epsilons: list[float]) -> None:
     axes.tick_params(axis="x", which="minor", bottom=False)
 
 
-def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, str]]) -> None:
-    """Write each name beside the end of its line, moved apart where lines end together."""
+def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, int]]) -> None:
+    """Write each name beside the end of its line, moved apart where lines end together, but not out of the axes."""
     figure.canvas.draw()
-    gap, last = 2.6 * _FONT / 72 * figure.dpi, -np.inf
-    for name, end, colour in sorted(ends, key=lambda entry: entry[1]):
-        height = max(axes.transData.transform((1.0, end))[1], last + gap)
-        last = height
-        at = axes.transAxes.inverted().transform((0.0, height))[1]
-        text = name.replace("-", "\n", 1)
-        axes.text(1.03, at, text, color=colour, transform=axes.transAxes, va="center", fontsize=_FONT, linespacing=0.95)
+    font = _FONT if len(ends) <= _FEW else 0.85 * _FONT
+    gap = 2.3 * font / 72 * figure.dpi / axes.bbox.height
+    ordered = sorted(ends, key=lambda entry: -entry[1])
+    at = [axes.transAxes.inverted().transform(axes.transData.transform((1.0, end)))[1] for _, end, _ in ordered]
+    places = _apart(at, gap)
+    for (name, _, number), end, place in zip(ordered, at, places, strict=True):
+        colour, marker = _look(number)
+        axes.plot([1.005, 1.05], [end, place], "-", color=colour, linewidth=0.8, **_beside(axes))
+        axes.plot([1.05], [place], marker, color=colour, markersize=5, **_beside(axes))
+        axes.text(
+            1.085,
+            place,
+            _in_two(name),
+            color=colour,
+            transform=axes.transAxes,
+            va="center",
+            fontsize=font,
+            linespacing=0.95,
+        )
+
+
+def _beside(axes: Axes) -> dict[str, Any]:
+    """Return how to draw beside the axes rather than in them."""
+    return {"transform": axes.transAxes, "clip_on": False, "scalex": False, "scaley": False}
+
+
+def _apart(places: Sequence[float], gap: float) -> list[float]:
+    """Return descending places at least ``gap`` apart, moved down from 1 and then up from 0 as far as they must."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(min(place, 1.0 if not moved else moved[-1] - gap))
+    last = -np.inf
+    for index in reversed(range(len(moved))):
+        moved[index] = last = max(moved[index], last + gap, 0.0)
+    return moved
+
+
+def _by_line(row: Row) -> tuple[str, float]:
+    return row.asked, row.epsilon
+
+
+def _look(number: int) -> tuple[str, str]:
+    """Return the colour and the marker of a line; no two of the first 77 share both."""
+    return _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+
+
+def _in_two(name: str) -> str:
+    """Return a name in two lines, broken at the hyphen that makes the longer one shortest."""
+    breaks = [(name[:at], name[at + 1 :]) for at, letter in enumerate(name) if letter == "-"]
+    return "\n".join(min(breaks, key=lambda parts: max(map(len, parts)))) if breaks else name
 
 
 def _shortened(label: str, width: int = 24) -> str:

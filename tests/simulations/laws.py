@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import product
+from itertools import combinations, product
+from math import comb
 
 import numpy as np
 from scipy import stats
 
 from dither_server.tally import Tally
-from dither_shared import Mechanism, Shape
+from dither_shared import Mechanism, Shape, SubsetSelection
 from dither_simulations.populations import Population, items_of
 
 Cells = tuple[int, ...]
@@ -70,8 +71,19 @@ def _rows(mechanism: Mechanism, marked: tuple[int, ...]) -> Iterable[tuple[Cells
     chance = [float(mechanism.a if cell in marked else mechanism.b) for cell in range(cells)]
     if mechanism.shape is Shape.SYMBOL:
         return ((tuple(int(cell == symbol) for cell in range(cells)), chance[symbol]) for symbol in range(cells))
+    if isinstance(mechanism, SubsetSelection):
+        return _subsets(mechanism, marked[0])
     rows = product((0, 1), repeat=cells)
     return ((row, float(np.prod([c if bit else 1 - c for bit, c in zip(row, chance, strict=True)]))) for row in rows)
+
+
+def _subsets(mechanism: SubsetSelection, item: int) -> Iterable[tuple[Cells, float]]:
+    """The d-subsets: those with the item share p equally, and so do the others 1 - p."""
+    k, d, inside = mechanism.size, mechanism.subset, float(mechanism.inside)
+    for subset in combinations(range(k), d):
+        own = item in subset
+        alike = comb(k - 1, d - 1) if own else comb(k - 1, d)
+        yield tuple(int(cell in subset) for cell in range(k)), (inside if own else 1 - inside) / alike
 
 
 def _convolved(one: Mapping[Cells, float], other: Mapping[Cells, float]) -> dict[Cells, float]:

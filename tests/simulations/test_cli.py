@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from dither_shared import MECHANISMS
 from dither_simulations.cli import main
+from dither_simulations.naming import CLOSED
 
 PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
 
@@ -26,15 +28,29 @@ def test_the_table_has_a_line_for_every_mechanism_and_epsilon() -> None:
     result = run(*names, "--epsilon", "0.5,2", "-n", "1e9", "-k", "16", "--repeats", "3")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["mechanism", "ε", "MSE", "theory", "ratio", "max", "error", "coverage"]
-    assert [line.split()[:2] for line in lines[2:]] == [
-        [name, epsilon] for name in ("randomized-response", "symmetric-unary") for epsilon in ("0.5", "2")
+    assert lines[0].split() == ["mechanism", "law", "ε", "MSE", "theory", "ratio", "max", "error", "coverage"]
+    assert [line.split()[:3] for line in lines[2:]] == [
+        [name, "joint", epsilon] for name in ("randomized-response", "symmetric-unary") for epsilon in ("0.5", "2")
     ]
     assert result.stderr == ""  # no progress bar where there is no terminal
 
 
+def test_every_mechanism_is_simulated_unless_told_otherwise() -> None:
+    result = run("--epsilon", "2", "-n", "1000", "-k", "4", "--repeats", "1")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[0] for line in result.stdout.splitlines()[2:]] == list(MECHANISMS)
+
+
+def test_a_law_can_be_asked_for() -> None:
+    few = ("--mechanism", "auto", "--epsilon", "1", "-n", "100", "-k", "16", "--repeats", "1")
+    for law in ("joint", "marginal", "device"):
+        result = run(*few, "--law", law)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.splitlines()[2].split()[:3] == ["auto:", "subset-selection", law]
+
+
 def test_the_same_seed_prints_the_same_table() -> None:
-    small = ("--epsilon", "1", "-k", "8", "--repeats", "2")
+    small = ("--mechanism", "auto", "--epsilon", "1", "-k", "8", "--repeats", "2")
     assert run(*small, "--seed", "3").stdout == run(*small, "--seed", "3").stdout
     assert run(*small, "--seed", "3").stdout != run(*small, "--seed", "4").stdout
 
@@ -47,7 +63,7 @@ def test_devices_can_be_run_one_by_one() -> None:
 
 @pytest.mark.parametrize("distribution", ["uniform", "zipf", "geometric"])
 def test_results_are_written_as_csv_and_json_alike(tmp_path: Path, distribution: str) -> None:
-    arguments = ("--epsilon", "1,2", "-k", "8", "--repeats", "2", "--distribution", distribution)
+    arguments = ("--mechanism", "auto", "--epsilon", "1,2", "-k", "8", "--repeats", "2", "--distribution", distribution)
     for name in ("rows.csv", "rows.json"):
         assert run(*arguments, "--out", tmp_path / name).exit_code == 0
     from_json = json.loads((tmp_path / "rows.json").read_text())
@@ -61,7 +77,8 @@ def test_results_are_written_as_csv_and_json_alike(tmp_path: Path, distribution:
 @pytest.mark.parametrize(("suffix", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_a_picture_is_drawn(tmp_path: Path, suffix: str, magic: bytes) -> None:
     path = tmp_path / f"error.{suffix}"
-    assert run("--epsilon", "1,2", "-k", "8", "--repeats", "2", "--plot", path).exit_code == 0
+    closed = [argument for name in CLOSED for argument in ("--mechanism", name)]
+    assert run(*closed, "--epsilon", "1,2", "-k", "8", "--repeats", "2", "--plot", path).exit_code == 0
     assert path.read_bytes().startswith(magic)
 
 
@@ -103,6 +120,9 @@ def test_the_users_of_a_column_are_its_rows_unless_told_otherwise(people: Path, 
         (("-n", "many"), "--users"),
         (("-k", "1"), "--size"),
         (("--mechanism", "laplace"), "--mechanism"),
+        (("--law", "normal"), "--law"),
+        (("--law", "marginal", "--mechanism", "rappor"), "law: "),
+        (("--law", "joint", "--mechanism", "bit-flip", "-k", "20000", "--epsilon", "1"), "size: 20000"),
         (("--repeats", "0"), "--repeats"),
         (("--seed", "-1"), "--seed"),
         (("--distribution", "csv"), "--input"),

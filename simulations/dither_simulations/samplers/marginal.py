@@ -28,7 +28,6 @@ class Marginal(Mechanism):
     """
 
     name: ClassVar[str] = "marginal"
-    shape: ClassVar[Shape] = Shape.BITS
 
     size: int = field(init=False)
     whole: Mechanism
@@ -36,6 +35,7 @@ class Marginal(Mechanism):
     def __post_init__(self) -> None:
         whole = self.whole
         self._derive(
+            shape=Shape.BITS,
             size=whole.size,
             cohorts=whole.size,
             cells=1,

@@ -1,0 +1,103 @@
+"""The command ``dither-sim audit``; what the audit itself can find is tested where it lives."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_shared import MECHANISMS, Entropy, SymmetricUnary
+from dither_shared.mechanism import Item
+from dither_simulations.cli import main
+
+FEW = ("--draws", "2000", "--seed", "1")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["audit", *map(str, arguments)])
+
+
+def test_every_mechanism_is_audited_and_passes() -> None:
+    """A right mechanism fails with 1e-3 at most, by the bound's confidence; the seed is fixed."""
+    result = run(*FEW, "--json")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert [row["mechanism"] for row in rows] == list(MECHANISMS)
+    for row in rows:
+        assert 0 <= row["lower_bound"] <= row["declared"] <= 1.0
+        assert row["passed"]
+        assert (row["reports"], row["draws"], row["confidence"]) == (1, 2000, 0.999)
+
+
+def test_the_attack_finds_most_of_what_is_declared() -> None:
+    rows = json.loads(run("--draws", "20000", "--seed", "2", "--json", "--mechanism", "randomized-response").stdout)
+    assert rows[0]["lower_bound"] > 0.6
+
+
+def test_a_seed_repeats_an_audit_whatever_else_is_audited() -> None:
+    both = run(*FEW, "--mechanism", "rappor", "--mechanism", "auto", "--json").stdout.splitlines()
+    alone = run(*FEW, "--mechanism", "auto", "--json").stdout.splitlines()
+    assert both[2] == alone[1]
+    assert "subset-selection" in alone[1]
+
+
+def test_without_a_seed_the_systems_randomness_is_used() -> None:
+    result = run("--draws", "1000", "--mechanism", "hadamard-response")
+    assert "hadamard-response" in result.stdout
+    assert result.exit_code in {0, 1}  # a right randomizer fails one in a thousand
+
+
+def test_a_series_of_reports_is_held_against_what_a_series_may_tell() -> None:
+    several = (*FEW, "--reports", "4", "--permanent-epsilon", "2", "--json")
+    rows = json.loads(run(*several, "--mechanism", "optimized-unary", "--mechanism", "subset-selection").stdout)
+    assert rows[0]["declared"] < 2 < rows[1]["declared"] == pytest.approx(4.0)
+
+
+def test_a_randomizer_that_tells_too_much_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = SymmetricUnary.randomize
+
+    def leaky(
+        self: SymmetricUnary, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None
+    ) -> bytes:
+        report = bytearray(honest(self, item, entropy, cohort, permanent))
+        assert isinstance(item, int)
+        report[item // 8] |= 1 << item % 8  # the true bit is never cleared
+        return bytes(report)
+
+    monkeypatch.setattr(SymmetricUnary, "randomize", leaky)
+    result = run(*FEW, "--mechanism", "symmetric-unary", "--mechanism", "optimized-unary")
+    assert result.exit_code == 1
+    lines = {line.split()[0]: line for line in result.stdout.splitlines() if line}
+    assert lines["symmetric-unary"].endswith("FAIL")
+    assert lines["optimized-unary"].endswith("pass")
+    assert "VIOLATED by symmetric-unary" in result.stdout
+
+
+def test_findings_are_written(tmp_path: Path) -> None:
+    assert run(*FEW, "--mechanism", "bit-flip", "--out", tmp_path / "audit.csv").exit_code == 0
+    with (tmp_path / "audit.csv").open(newline="") as stream:
+        (row,) = csv.DictReader(stream)
+    assert row["mechanism"] == "bit-flip"
+    assert row["passed"] == "True"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--mechanism", "laplace"), "--mechanism"),
+        (("--epsilon", "0"), "--epsilon"),
+        (("--epsilon", "30"), "epsilon: 30"),
+        (("-k", "1"), "--size"),
+        (("--permanent-epsilon", "0.5"), "permanent_epsilon"),
+        (("--draws", "0"), "--draws"),
+        (("--reports", "0"), "--reports"),
+        (("--draws", "100", "--reports", "99"), "draws: 100"),
+        (("--seed", "-1"), "--seed"),
+        (("--out", "nowhere/audit.csv"), "--out"),
+    ],
+)
+def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert named in result.stderr.splitlines()[-1]
