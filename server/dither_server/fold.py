@@ -63,6 +63,10 @@ def parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, _Payloads]:
         if (_big_endian(payloads) >= mechanism.cells).any():
             raise WireError(f"reports: a symbol is not below {mechanism.cells}")
         return cohorts, payloads
+    if mechanism.shape is Shape.LIST:
+        for block in _blocks(payloads):
+            _listed(mechanism, block)
+        return cohorts, payloads
     unused = 8 * mechanism.payload_bytes - mechanism.cells
     if unused and (payloads[:, -1] >> (8 - unused)).any():
         raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
@@ -79,6 +83,9 @@ def fold(mechanism: Mechanism, rows: bytes) -> Folded:
         present, reports = _counted(cohorts, mechanism.cohorts)
         symbols = cohorts * mechanism.cells + _big_endian(payloads)
         return Folded(present, reports, *_counted(symbols, mechanism.cohorts * mechanism.cells))
+    if mechanism.shape is Shape.LIST:  # of one cohort, as yet
+        listed = np.concatenate([_listed(mechanism, block) for block in _blocks(payloads)])
+        return Folded(*_counted(cohorts, mechanism.cohorts), *_counted(listed.ravel(), mechanism.cells))
     if mechanism.cohorts == 1:
         present, reports = np.zeros(1, dtype=np.int64), np.array([len(payloads)])
         counts = sum(_column_sums(_words(block)) for block in _blocks(payloads))
@@ -95,6 +102,19 @@ def _big_endian(columns: _Payloads) -> Counts:
     for column in columns.T:
         value = value << 8 | column
     return value
+
+
+def _listed(mechanism: Mechanism, payloads: _Payloads) -> Counts:
+    """Return the cells that each row lists, shape (rows, listed); raise WireError unless a device could list them."""
+    width, used = mechanism.cell_bits, mechanism.listed * mechanism.cell_bits
+    bits = np.unpackbits(payloads, axis=1, bitorder="little")
+    numbers = bits[:, :used].reshape(len(payloads), mechanism.listed, width)
+    cells = numbers @ (np.int64(1) << np.arange(width))
+    if (cells >= mechanism.cells).any() or bits[:, used:].any():
+        raise WireError(f"reports: a list names a cell that is not below {mechanism.cells}")
+    if (np.diff(cells, axis=1) <= 0).any():
+        raise WireError("reports: a list does not ascend")
+    return np.asarray(cells, dtype=np.int64)
 
 
 def _counted(numbers: Counts, size: int) -> tuple[Counts, Counts]:

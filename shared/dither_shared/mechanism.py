@@ -39,6 +39,9 @@ class Shape(Enum):
     """The number of one cell, big-endian in as few bytes as hold every cell."""
     BITS = "bits"
     """One bit a cell: cell j is bit j % 8 of byte j // 8, and the bits beyond the last cell are zero."""
+    LIST = "list"
+    """The numbers of ``listed`` cells, ascending, in ``cell_bits`` bits each from the lowest on, little-endian: where
+    few of many cells are reported, this is shorter than a bit for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +50,7 @@ class Mechanism(ABC):
 
     What is derived (all but ``size``, for a subclass sets it once when it is made):
 
+    - ``shape``: how a payload is written, ``listed``: how many cells it lists, if it does;
     - ``cohorts``, ``cells``: the shape of its tally;
     - ``a``, ``b``: P[a cell is reported], if the value marks it and if it does not;
     - ``p``, ``q``: P[a report supports v], if v is the user's value and if another is (Wang et al. 2017, "pure
@@ -59,13 +63,14 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
-    shape: ClassVar[Shape]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
     open_domain: ClassVar[bool] = False
     """Whether it takes any string (its UTF-8 bytes) rather than an index of a listed domain."""
 
     size: int | None
+    shape: Shape = field(init=False, repr=False)
+    listed: int = field(init=False, repr=False, default=0)
     cohorts: int = field(init=False, default=1)
     cells: int = field(init=False, repr=False)
     a: Fraction = field(init=False, repr=False)
@@ -148,9 +153,14 @@ class Mechanism(ABC):
     @property
     def payload_bytes(self) -> int:
         """The width of a row's payload."""
-        if self.shape is Shape.BITS:
-            return (self.cells + 7) // 8
-        return ((self.cells - 1).bit_length() + 7) // 8
+        if self.shape is Shape.LIST:
+            return (self.listed * self.cell_bits + 7) // 8
+        return ((self.cells if self.shape is Shape.BITS else self.cell_bits) + 7) // 8
+
+    @property
+    def cell_bits(self) -> int:
+        """How many bits hold the number of a cell."""
+        return (self.cells - 1).bit_length()
 
     @property
     def row_bytes(self) -> int:
@@ -166,6 +176,15 @@ class Mechanism(ABC):
 
     def _bits(self, row: int) -> bytes:
         return row.to_bytes(self.payload_bytes, "little")
+
+    def _list(self, row: int) -> bytes:
+        numbers, place = 0, 0
+        while row:
+            lowest = row & -row
+            numbers |= lowest.bit_length() - 1 << place
+            row ^= lowest
+            place += self.cell_bits
+        return numbers.to_bytes(self.payload_bytes, "little")
 
     def _derive(self, **derived: object) -> None:
         """Set derived fields, once, on an object that is frozen from then on."""

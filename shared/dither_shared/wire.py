@@ -1,7 +1,7 @@
 """The wire format: report rows and the JSON object that carries a batch of them.
 
-A report row is the cohort (big-endian, absent if the mechanism has one cohort) and the payload (a symbol or bits, see
-``Shape``); all rows of a metric have one width. A batch travels as one flat JSON object of four strings
+A report row is the cohort (big-endian, absent if the mechanism has one cohort) and the payload (a symbol, bits or a
+list, see ``Shape``); all rows of a metric have one width. A batch travels as one flat JSON object of four strings
 
     {"batch": "<32 hex>", "metric": "theme", "version": "<16 hex>", "reports": "<base64 of n rows>"}
 
@@ -13,6 +13,7 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 from .errors import WireError
@@ -55,9 +56,22 @@ class Report:
                 raise WireError(f"reports: symbol {symbol} is not below {mechanism.cells}")
             return (symbol,)
         bits = int.from_bytes(self.payload, "little")
+        if mechanism.shape is Shape.LIST:
+            return _listed(bits, mechanism)
         if bits >> mechanism.cells:
             raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
         return tuple(cell for cell in range(mechanism.cells) if bits >> cell & 1)
+
+
+def _listed(numbers: int, mechanism: Mechanism) -> tuple[int, ...]:
+    """Return the cells whose numbers are packed in a list; raise WireError unless a device could have packed them."""
+    width, count = mechanism.cell_bits, mechanism.listed
+    cells = tuple(numbers >> width * place & (1 << width) - 1 for place in range(count))
+    if numbers >> width * count or cells[-1] >= mechanism.cells:
+        raise WireError(f"reports: a list names a cell that is not below {mechanism.cells}")
+    if any(one >= two for one, two in pairwise(cells)):
+        raise WireError("reports: a list does not ascend")
+    return cells
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Small mechanisms of every family in the registry, and inputs that bring out their worst case."""
 
-from dither_shared import MECHANISMS, Mechanism
+from dither_shared import MECHANISMS, Mechanism, Shape
 from dither_shared.mechanism import Item
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
@@ -15,6 +15,9 @@ def small(name: str, epsilon: float) -> list[Mechanism]:
             shapes = [{"bits": 2}, {"bits": 4}]
         return [family.configure(None, {"epsilon": epsilon, "cohorts": 2, **shape}) for shape in shapes]
     cases = [family.calibrate(size, epsilon) for size in (2, 3, 5)]
+    lists = family.calibrate(12, epsilon)  # a few of so many cells are listed by their numbers
+    if lists.shape is Shape.LIST:
+        cases.append(lists)
     if "bits" in family.keys:
         cases += [family.configure(4, {"epsilon": epsilon, "bits": bits}) for bits in (1, 2, 3)]
     if "permanent_epsilon" in family.keys:

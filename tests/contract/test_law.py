@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,7 +13,9 @@ from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, Wi
 from dither_shared.mechanism import Item
 
 CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
-SMALL = pytest.mark.parametrize("mechanism", [case for name in MECHANISMS for case in small(name, 1.0)], ids=name_of)
+SMALL = pytest.mark.parametrize(
+    "mechanism", [case for name in MECHANISMS for epsilon in (1.0, 2.0) for case in small(name, epsilon)], ids=name_of
+)
 
 
 def reported(mechanism: Mechanism, payload: bytes) -> set[int]:
@@ -122,10 +123,15 @@ def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
     bad = [row + b"\0", row[:-1]]
     if mechanism.cohorts > 1:
         bad.append(mechanism.cohorts.to_bytes(mechanism.cohort_bytes, "big") + row[mechanism.cohort_bytes :])
-    beyond = mechanism.cells if mechanism.shape is Shape.SYMBOL else 1 << mechanism.cells
-    if beyond < 256**mechanism.payload_bytes:
-        order: Literal["big", "little"] = "big" if mechanism.shape is Shape.SYMBOL else "little"
-        bad.append(row[: mechanism.cohort_bytes] + beyond.to_bytes(mechanism.payload_bytes, order))
+    unused = 8 * mechanism.payload_bytes - {Shape.BITS: mechanism.cells, Shape.SYMBOL: mechanism.cell_bits}.get(
+        mechanism.shape, mechanism.listed * mechanism.cell_bits
+    )
+    if unused:
+        head, payload = row[: mechanism.cohort_bytes], bytearray(row[mechanism.cohort_bytes :])
+        payload[0 if mechanism.shape is Shape.SYMBOL else -1] |= 0x80
+        bad.append(head + payload)
+    if mechanism.shape is Shape.LIST:
+        bad.append(row[: mechanism.cohort_bytes] + b"\xff" * mechanism.payload_bytes)
     assert len(bad) > 2
     for wrong in bad:
         with pytest.raises(WireError, match="reports: "):

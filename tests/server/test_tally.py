@@ -18,6 +18,7 @@ from dither_shared import (
     Rappor,
     Report,
     Shape,
+    SubsetSelection,
     SymmetricUnary,
     WireError,
 )
@@ -127,3 +128,27 @@ def test_a_large_block_is_exact_beyond_every_narrow_counter() -> None:
     mechanism = SymmetricUnary.calibrate(12, 1.0)
     folded = Tally.fold(mechanism, bytes([0b10000001, 0b1000]) * 70_001)
     assert folded.counts[0].tolist() == [70_001, 0, 0, 0, 0, 0, 0, 70_001, 0, 0, 0, 70_001]
+
+
+def test_lists_are_folded_as_the_wire_reads_them_and_refused_unless_a_device_could_make_them() -> None:
+    mechanism = SubsetSelection.calibrate(100, 3.0)
+    assert mechanism.shape is Shape.LIST
+    assert mechanism.row_bytes < 13
+    entropy = KeyedEntropy(b"lists")
+    rows = b"".join(mechanism.randomize(turn % 100, entropy) for turn in range(300))
+    folded, by_hand = Tally.fold(mechanism, rows), naive(mechanism, rows)
+    np.testing.assert_array_equal(folded.counts, by_hand.counts)
+    assert folded.counts.sum() == 300 * mechanism.listed
+
+    def packed(*cells: int) -> bytes:
+        numbers = sum(cell << mechanism.cell_bits * place for place, cell in enumerate(cells))
+        return numbers.to_bytes(mechanism.row_bytes, "little")
+
+    ascending = tuple(range(mechanism.listed))
+    unused = bytearray(packed(*ascending))
+    unused[-1] |= 0x80
+    assert Report.decode(packed(*ascending), mechanism).cells(mechanism) == ascending
+    for wrong in (packed(*ascending[:-1], 100), packed(*ascending[::-1]), packed(*ascending[:-1], 0), bytes(unused)):
+        for look in (lambda row: Report.decode(row, mechanism), lambda row: Tally.fold(mechanism, rows + row)):
+            with pytest.raises(WireError, match="reports: a list"):
+                look(wrong)

@@ -23,8 +23,9 @@ def test_the_choice_is_at_the_frontier(size: int, epsilon: float) -> None:
 
 
 def test_ties_go_to_the_shorter_report_and_then_to_the_simpler_mechanism() -> None:
+    """With d = 1 the optimum is randomized response: a list of one number is as short, and a word more to explain."""
     names = [candidate.mechanism.name for candidate in candidates(128, 5.0)]
-    assert names[:3] == ["randomized-response", "projective-geometry", "subset-selection"]
+    assert names[:3] == ["randomized-response", "subset-selection", "projective-geometry"]
 
 
 def test_a_smaller_budget_costs_accuracy_and_no_privacy() -> None:

@@ -35,7 +35,6 @@ class BitFlip(Mechanism):
     """
 
     name: ClassVar[str] = "bit-flip"
-    shape: ClassVar[Shape] = Shape.BITS
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "bits"})
 
     size: int
@@ -51,6 +50,7 @@ class BitFlip(Mechanism):
             raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
         ratio = (keep / (1 - keep)) ** min(bits, 2)
         self._derive(
+            shape=Shape.BITS,
             keep=keep,
             cohorts=size,
             cells=bits,

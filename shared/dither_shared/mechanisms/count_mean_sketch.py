@@ -82,7 +82,6 @@ class CountMeanSketch(Sketch):
     """
 
     name: ClassVar[str] = "count-mean-sketch"
-    shape: ClassVar[Shape] = Shape.BITS
 
     keep: Fraction
     _chain: BitChain = field(init=False, repr=False)
@@ -94,6 +93,7 @@ class CountMeanSketch(Sketch):
             raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
         chain = BitChain(BitChannel(keep, 1 - keep))
         self._derive(
+            shape=Shape.BITS,
             keep=keep,
             cells=self.bits,
             a=keep,
@@ -133,7 +133,6 @@ class HadamardCountMeanSketch(Sketch):
     """
 
     name: ClassVar[str] = "hadamard-count-mean-sketch"
-    shape: ClassVar[Shape] = Shape.SYMBOL
 
     inside: Fraction
     _threshold: int = field(init=False, repr=False)
@@ -145,6 +144,7 @@ class HadamardCountMeanSketch(Sketch):
         inside = checked_inside(self.inside, 1, 2)
         share = Fraction(1, self.bits)
         self._derive(
+            shape=Shape.SYMBOL,
             inside=inside,
             cells=2 * self.bits,
             a=inside * share,

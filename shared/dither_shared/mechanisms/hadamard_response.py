@@ -27,7 +27,6 @@ class HadamardResponse(Mechanism):
     """
 
     name: ClassVar[str] = "hadamard-response"
-    shape: ClassVar[Shape] = Shape.SYMBOL
 
     size: int
     inside: Fraction
@@ -37,6 +36,7 @@ class HadamardResponse(Mechanism):
         cells = 1 << checked_size(self.size).bit_length()
         inside = checked_inside(self.inside, 1, 2)
         self._derive(
+            shape=Shape.SYMBOL,
             inside=inside,
             cells=cells,
             a=2 * inside / cells,

@@ -37,7 +37,6 @@ class LocalHashing(Mechanism):
     """
 
     name: ClassVar[str] = "local-hashing"
-    shape: ClassVar[Shape] = Shape.SYMBOL
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon"})
 
     size: int
@@ -57,6 +56,7 @@ class LocalHashing(Mechanism):
         truth = toward(Fraction(1, g), as_probability(self.truth, "truth"))
         chain = symbol_chain(g, truth, self.permanent_truth)
         self._derive(
+            shape=Shape.SYMBOL,
             truth=truth,
             permanent_truth=None if chain.permanent is None else chain.permanent.truth,
             cohorts=g**length,

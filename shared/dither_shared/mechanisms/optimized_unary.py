@@ -35,7 +35,6 @@ class OptimizedUnary(Mechanism):
     """
 
     name: ClassVar[str] = "optimized-unary"
-    shape: ClassVar[Shape] = Shape.BITS
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon"})
 
     size: int
@@ -56,6 +55,7 @@ class OptimizedUnary(Mechanism):
             chain = BitChain(BitChannel(kept, 1 - kept), BitChannel(_HALF, permanent))
         whole = chain.whole
         self._derive(
+            shape=Shape.BITS,
             raised=raised,
             permanent_raised=permanent,
             cells=size,

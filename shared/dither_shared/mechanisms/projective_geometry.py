@@ -33,7 +33,6 @@ class ProjectiveGeometry(Mechanism):
     """
 
     name: ClassVar[str] = "projective-geometry"
-    shape: ClassVar[Shape] = Shape.SYMBOL
 
     size: int
     order: int
@@ -51,6 +50,7 @@ class ProjectiveGeometry(Mechanism):
             raise ParameterError("order", f"{order} makes {points} points for {size} values; {MAX_CELLS} at most")
         inside = checked_inside(self.inside, owned, points)
         self._derive(
+            shape=Shape.SYMBOL,
             inside=inside,
             cells=points,
             a=inside / owned,

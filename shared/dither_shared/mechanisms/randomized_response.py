@@ -40,7 +40,6 @@ class RandomizedResponse(Mechanism):
     """
 
     name: ClassVar[str] = "randomized-response"
-    shape: ClassVar[Shape] = Shape.SYMBOL
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon", "truth"})
 
     size: int
@@ -53,6 +52,7 @@ class RandomizedResponse(Mechanism):
         truth = toward(Fraction(1, size), as_probability(self.truth, "truth"))
         chain = symbol_chain(size, truth, self.permanent_truth)
         self._derive(
+            shape=Shape.SYMBOL,
             truth=truth,
             permanent_truth=None if chain.permanent is None else chain.permanent.truth,
             cells=size,

@@ -57,7 +57,6 @@ class Rappor(Mechanism):
     """
 
     name: ClassVar[str] = "rappor"
-    shape: ClassVar[Shape] = Shape.BITS
     open_domain: ClassVar[bool] = True
     keys: ClassVar[frozenset[str]] = frozenset(
         {"bits", "hashes", "cohorts", "f", "p", "q", "epsilon", "permanent_epsilon"}
@@ -80,6 +79,7 @@ class Rappor(Mechanism):
         chain = BitChain(BitChannel(high, low), BitChannel(1 - flip, flip))
         apart = min(self.hashes, self.bits - self.hashes)
         self._derive(
+            shape=Shape.BITS,
             permanent_f=2 * flip,
             instant_p=low,
             instant_q=high,

@@ -28,7 +28,6 @@ class SubsetSelection(Mechanism):
     """
 
     name: ClassVar[str] = "subset-selection"
-    shape: ClassVar[Shape] = Shape.BITS
 
     size: int
     subset: int
@@ -40,7 +39,10 @@ class SubsetSelection(Mechanism):
         d = checked_count(self.subset, "subset", 1, k - 1)
         inside = checked_inside(self.inside, d, k)
         other = (inside * (d - 1) + (1 - inside) * d) / (k - 1)
+        as_list = (d * (k - 1).bit_length() + 7) // 8 < (k + 7) // 8
         self._derive(
+            shape=Shape.LIST if as_list else Shape.BITS,
+            listed=d if as_list else 0,
             inside=inside,
             cells=k,
             a=inside,
@@ -66,12 +68,13 @@ class SubsetSelection(Mechanism):
         return (index_of(item, self.size),)
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return a d-subset, as k bits."""
+        """Return a d-subset, as k bits or as a list of d numbers, whichever is shorter."""
         index = index_of(item, self.size)
         chosen = entropy.bernoulli(self._threshold)
         others = entropy.subset(self.size - 1, self.subset - chosen)
         below = others & ((1 << index) - 1)
-        return self._bits(below | chosen << index | (others ^ below) << 1)
+        row = below | chosen << index | (others ^ below) << 1
+        return self._bits(row) if self.shape is Shape.BITS else self._list(row)
 
 
 def _risk(size: int, subset: int, odds: float) -> float:

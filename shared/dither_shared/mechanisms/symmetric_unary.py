@@ -28,7 +28,6 @@ class SymmetricUnary(Mechanism):
     """
 
     name: ClassVar[str] = "symmetric-unary"
-    shape: ClassVar[Shape] = Shape.BITS
 
     size: int
     keep: Fraction
@@ -41,6 +40,7 @@ class SymmetricUnary(Mechanism):
             raise ParameterError("keep", f"{float(keep):g} must lie between 1/2 (nothing told) and 1 (all told)")
         chain = BitChain(BitChannel(keep, 1 - keep))
         self._derive(
+            shape=Shape.BITS,
             keep=keep,
             cells=size,
             a=keep,
