@@ -1,13 +1,13 @@
 """A collector: metrics, database, committer and ingest, put together and taken apart in order."""
 
-from datetime import date
+from datetime import date, timedelta
 from types import TracebackType
 from typing import Self
 
 from dither_shared import Metric
 
 from .answers import Answer, answer
-from .committer import Committer
+from .committer import Committer, Limits
 from .config import Config
 from .ingest import Ingest
 from .store import Store
@@ -26,7 +26,8 @@ class Collector:
             self.store.register(self.metrics.values())
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
-        self.committer = Committer(self.store, config.today, config.queue_limit, config.group_limit)
+        limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
+        self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon))
         self.ingest = Ingest(
             self.metrics, self.committer, config.body_limit, config.rows_limit, answer_wait=config.answer_wait
         )

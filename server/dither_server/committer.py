@@ -10,18 +10,26 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from datetime import date
-from typing import Protocol
+from datetime import date, timedelta
+from typing import NamedTuple, Protocol
 
 from dither_shared import DitherError
 
 from .store import StoreError, Upload
 
-__all__ = ["ClosedError", "Committer", "QueueFullError"]
+__all__ = ["ClosedError", "Committer", "Limits", "QueueFullError"]
 
 _log = logging.getLogger(__name__)
 
 _Waiting = tuple[Upload, Future[bool]]
+
+
+class Limits(NamedTuple):
+    """Batches that may wait, batches of one transaction, and the bytes of rows that may wait."""
+
+    queue: int = 1024
+    group: int = 512
+    bytes: int = 1 << 26
 
 
 class QueueFullError(DitherError):
@@ -35,19 +43,28 @@ class ClosedError(DitherError):
 class _Commits(Protocol):
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]: ...
 
+    def forget(self, before: date) -> bool: ...
+
 
 class Committer:
     """Takes uploads from many threads and commits them, in groups, from one.
 
     The thread is started by the first upload, so that a server may fork after it has built its app.
+
+    ``limits`` bound what waits; batch ids are forgotten ``horizon`` days after the day they were received, some after
+    each commit, so that no commit waits long for it.
     """
 
-    def __init__(self, store: _Commits, today: Callable[[], date], queue_limit: int, group_limit: int) -> None:
+    def __init__(
+        self, store: _Commits, today: Callable[[], date], limits: Limits, horizon: timedelta = timedelta(days=45)
+    ) -> None:
         self._store = store
         self._today = today
-        self._queue_limit = queue_limit
-        self._group_limit = group_limit
+        self._limits = limits
+        self._horizon = horizon
+        self._forgotten: date | None = None
         self._waiting: deque[_Waiting] = deque()
+        self._bytes = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -61,9 +78,10 @@ class Committer:
         with self._changed:
             if self._closed:
                 raise ClosedError("the collector is shutting down")
-            if len(self._waiting) >= self._queue_limit:
-                raise QueueFullError(f"{self._queue_limit} batches are waiting already")
+            if len(self._waiting) >= self._limits.queue or self._bytes >= self._limits.bytes:
+                raise QueueFullError(f"{len(self._waiting)} batches are waiting already")
             self._waiting.append((upload, answer))
+            self._bytes += len(upload.rows)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="dither-committer", daemon=True)
                 self._thread.start()
@@ -83,13 +101,16 @@ class Committer:
         shard = uuid.uuid4().bytes  # chosen here, so that two processes forked from one do not share it
         while group := self._next_group():
             self._commit(group, shard)
+            self._forget()
 
     def _next_group(self) -> list[_Waiting]:
         """Return what is waiting, as soon as anything is; nothing once closed and empty."""
         with self._changed:
             while not self._waiting and not self._closed:
                 self._changed.wait()
-            return [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group_limit))]
+            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._limits.group))]
+            self._bytes -= sum(len(upload.rows) for upload, _ in group)
+            return group
 
     def _commit(self, group: list[_Waiting], shard: bytes) -> None:
         """Commit a group and answer every request in it, whatever happens."""
@@ -108,6 +129,20 @@ class Committer:
         else:
             for (_, answer), done in zip(group, counted, strict=True):
                 answer.set_result(done)
+
+    def _forget(self) -> None:
+        """Once a day drop the ids that are beyond the horizon, some after each commit until none is left."""
+        today = self._today()
+        if self._forgotten == today:
+            return
+        try:
+            if not self._store.forget(today - self._horizon):
+                self._forgotten = today
+        except StoreError as error:
+            _log.warning("old batch ids were not dropped: %s", error)
+        except Exception:
+            _log.exception("old batch ids could not be dropped")
+            self._forgotten = today  # a fault of ours does not pass by trying again
 
 
 def _refuse(group: list[_Waiting], error: StoreError) -> None:

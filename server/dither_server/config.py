@@ -11,6 +11,9 @@ from dither_shared import Metric, ParameterError, load_metrics
 
 __all__ = ["DB_VARIABLE", "METRICS_VARIABLE", "Config", "utc_today"]
 
+RETRY_DAYS = 30
+"""For how long a device may send a batch again: the client's outbox keeps none for longer."""
+
 METRICS_VARIABLE = "DITHER_METRICS"
 DB_VARIABLE = "DITHER_DB"
 
@@ -27,7 +30,9 @@ class Config:
     - ``metrics``: the path of a ``metrics.toml``, or its metrics by name;
     - ``db``: a database URL such as ``sqlite:///dither.db``;
     - ``body_limit``: bytes of a request's body; ``rows_limit``: report rows of a batch;
-    - ``queue_limit``: batches that may wait for the committer; ``group_limit``: batches of one transaction;
+    - ``queue_limit``: batches that may wait for the committer; ``queue_bytes``: bytes of their rows;
+      ``group_limit``: batches of one transaction;
+    - ``horizon``: days after which batch ids are forgotten, and a batch sent again would count again;
     - ``lock_wait``: seconds to wait for another process's write lock;
     - ``answer_wait``: seconds that a request waits for its commit before it is told to come again;
     - ``today``: the clock, which tells days and nothing finer.
@@ -38,7 +43,9 @@ class Config:
     body_limit: int = 1 << 20
     rows_limit: int = 100_000
     queue_limit: int = 1024
+    queue_bytes: int = 1 << 26
     group_limit: int = 512
+    horizon: int = 45
     lock_wait: float = 5.0
     answer_wait: float = 30.0
     today: Callable[[], date] = utc_today
@@ -48,6 +55,8 @@ class Config:
             value = getattr(self, field.name)
             if isinstance(value, int | float) and value <= 0:
                 raise ParameterError(field.name, f"{value!r} is not positive")
+        if self.horizon <= RETRY_DAYS:
+            raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
 
     @classmethod
     def from_environment(cls) -> Self:

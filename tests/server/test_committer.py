@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Iterator, Sequence
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 
-from dither_server.committer import ClosedError, Committer, QueueFullError
+from dither_server.committer import ClosedError, Committer, Limits, QueueFullError
 from dither_server.store import Store, StoreError, Upload
 from dither_server.tally import Tally
 from server.collecting import THEME, TODAY, same, upload
@@ -23,9 +23,11 @@ class Gate:
         self.open = threading.Semaphore(0)
         self.poison: bytes = b""
         self.failure: Exception | None = None
+        self.forgotten: list[date] = []
+        self.day = TODAY
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
-        assert (day, len(shard)) == (TODAY, 16)
+        assert (day, len(shard)) == (self.day, 16)
         self.groups.append(list(uploads))
         self.entered.release()
         assert self.open.acquire(timeout=PATIENCE)
@@ -34,6 +36,10 @@ class Gate:
         if self.poison in {one.batch for one in uploads}:
             raise ArithmeticError
         return [True] * len(uploads)
+
+    def forget(self, before: date) -> bool:
+        self.forgotten.append(before)
+        return len(self.forgotten) < 2
 
     def let(self, commits: int) -> None:
         self.open.release(commits)
@@ -49,7 +55,7 @@ def gate() -> Gate:
 
 @pytest.fixture
 def committer(gate: Gate) -> Iterator[Committer]:
-    committer = Committer(gate, lambda: TODAY, queue_limit=3, group_limit=2)
+    committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2))
     yield committer
     gate.let(100)
     committer.close()
@@ -118,11 +124,11 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
 
 
 def test_closing_what_never_started_is_immediate() -> None:
-    Committer(Gate(), lambda: TODAY, 1, 1).close()
+    Committer(Gate(), lambda: TODAY, Limits(1, 1)).close()
 
 
 def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
-    committer = Committer(store, lambda: TODAY, queue_limit=1000, group_limit=7)
+    committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7))
     uploads = [upload() for _ in range(5)]
     answers = [[committer.submit(one) for one in uploads] for _ in range(20)]
     conflict = committer.submit(upload(rows=b"\x00", name=uploads[0].batch))
@@ -134,10 +140,38 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
 
 def test_two_committers_on_one_store_write_two_shards(store: Store) -> None:
     for _ in range(2):
-        committer = Committer(store, lambda: TODAY, 10, 10)
+        committer = Committer(store, lambda: TODAY, Limits(10, 10))
         assert committer.submit(upload()).result(PATIENCE)
         committer.close()
     with store._transaction() as connection:
         shards = connection.exec_driver_sql("SELECT DISTINCT shard FROM tallies").all()
     assert len(shards) == 2
     assert store.tally(THEME).total == 6
+
+
+def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
+    committer = Committer(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10))
+    answers = [committer.submit(upload(rows=b"\x00" * 9))]
+    gate.wait()
+    answers += [committer.submit(upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
+    with pytest.raises(QueueFullError):
+        committer.submit(upload(rows=b"\x00"))
+    gate.let(2)
+    assert all(answer.result(PATIENCE) for answer in answers)
+    gate.let(1)
+    assert committer.submit(upload(rows=b"\x00" * 9)).result(PATIENCE)
+    committer.close()
+
+
+def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: Gate) -> None:
+    days = [TODAY]
+    committer = Committer(gate, lambda: days[-1], Limits(), horizon=timedelta(days=40))
+    gate.let(4)
+    for _ in range(3):
+        assert committer.submit(upload()).result(PATIENCE)
+    days.append(TODAY + timedelta(days=1))
+    gate.day = days[-1]
+    assert committer.submit(upload()).result(PATIENCE)
+    committer.close()
+    first = TODAY - timedelta(days=40)
+    assert gate.forgotten == [first, first, first + timedelta(days=1)]

@@ -7,13 +7,16 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
 
-from dither_server import store as module
 from dither_server.blocks import Blocks
 from dither_server.store import Store, StoreError
+from dither_server.store import counting as module
+from dither_server.store.schema import HEAD, SCHEMA
 from dither_server.tally import Tally
 from dither_shared import Metric, ParameterError, parse_metrics
-from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, rows_of, same, upload
+from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, full_disk, rows_of, same, upload
 
 SHARD = b"s" * 16
 
@@ -122,15 +125,11 @@ def test_when_another_process_takes_the_id_first_it_is_seen_and_not_counted_twic
 
 def test_a_full_disk_refuses_and_then_recovers(store: Store) -> None:
     store.commit([upload()], TODAY, SHARD)
-    with store._transaction() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count=1")  # SQLite takes the present size instead
     wide = parse_metrics('[metrics.wide]\ntype = "string"\nepsilon = 2.0\n')["wide"]
     store.register([wide])
     big = upload(wide, rows_of(wide, 200))
-    with pytest.raises(StoreError, match="full"):
+    with full_disk(store), pytest.raises(StoreError, match="full"):
         store.commit([big], TODAY, SHARD)
-    with store._transaction() as connection:
-        connection.exec_driver_sql("PRAGMA max_page_count=1000000")
     assert store.tally(wide).total == 0
     assert store.commit([big], TODAY, SHARD) == [True]
     assert store.tally(wide).total == 200
@@ -237,3 +236,29 @@ def test_many_ids_at_once(store: Store) -> None:
     assert all(store.commit(uploads, date(2026, 1, 1), SHARD))
     assert all(store.commit(uploads, date(2026, 1, 1), SHARD))
     assert store.tally(METRICS["theme"]).total == 3000
+
+
+def test_ids_are_forgotten_by_day_a_few_at_a_time_and_counts_stay(store: Store, tmp_path: Path) -> None:
+    old, new = [upload() for _ in range(5)], upload()
+    store.commit(old, TODAY - timedelta(days=41), SHARD)
+    store.commit([new], TODAY - timedelta(days=40), SHARD)
+    before = TODAY - timedelta(days=40)
+    assert store.forget(before, limit=3)
+    assert raw(tmp_path, "SELECT count(*) FROM batches") == [(3,)]
+    assert not store.forget(before, limit=3)
+    assert not store.forget(before)
+    assert raw(tmp_path, "SELECT batch FROM batches") == [(new.batch,)]
+    assert store.tally(THEME).total == 18
+
+
+def test_the_migrations_make_what_the_schema_says(store: Store) -> None:
+    with store._transaction() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar() == HEAD
+
+
+def test_a_schema_of_another_program_is_told_to_a_reader(store: Store, tmp_path: Path) -> None:
+    with store._transaction(write=True) as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
+    with pytest.raises(ParameterError, match="has schema 0000, this program 0001"):
+        Store(f"sqlite:///{tmp_path}/dither.db", create=False)

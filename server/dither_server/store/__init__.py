@@ -1,0 +1,12 @@
+"""The database: registered metric versions, batch ids, tallies per day, and tokens. The only package that knows SQL.
+
+Nothing here tells one person from another: no address, no user, no time finer than a UTC day. Of a batch there remain
+its random id, a digest that recognises a retry, and the day; of its reports there remain sums.
+"""
+
+from .counting import Upload
+from .errors import StoreError
+from .store import Store
+from .tokens import StoredToken
+
+__all__ = ["Store", "StoreError", "StoredToken", "Upload"]

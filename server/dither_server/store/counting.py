@@ -1,0 +1,98 @@
+"""Counting uploads exactly once: the statements of one commit, and of forgetting old batch ids."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+
+import sqlalchemy as sa
+
+from dither_shared import Metric
+
+from ..blocks import Blocks, from_bytes, to_blocks, to_bytes
+from ..fold import fold
+from .schema import BATCHES, TALLIES
+
+__all__ = ["Upload", "count", "forget"]
+
+_AT_ONCE = 5_000
+"""Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A batch that is ready to be counted: valid rows of a registered metric."""
+
+    batch: bytes
+    metric: Metric
+    rows: bytes
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What recognises the same batch sent again. Its id is the key, so equal rows of two batches do not show."""
+        content = self.metric.version.encode("ascii") + self.rows  # a version belongs to one metric
+        return hashlib.blake2b(content, digest_size=16, key=self.batch).digest()
+
+
+def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
+    """Count each upload that is not counted yet; return for each whether it is now. See ``Store.commit``."""
+    seen = _digests(connection, {upload.batch for upload in uploads})
+    fresh: list[Upload] = []
+    for upload in uploads:
+        if upload.batch not in seen:
+            seen[upload.batch] = upload.digest
+            fresh.append(upload)
+    if fresh:
+        fresh.sort(key=lambda upload: upload.batch)  # in one order, or two writers could wait for each other
+        rows = [{"batch": upload.batch, "digest": upload.digest, "day": day} for upload in fresh]
+        connection.execute(sa.insert(BATCHES), rows)
+        for metric, blocks in _sums(fresh):
+            _add(connection, metric.version, day, shard, blocks)
+    return [seen[upload.batch] == upload.digest for upload in uploads]
+
+
+def forget(connection: sa.Connection, before: date, limit: int) -> int:
+    """Drop at most ``limit`` ids of batches received before a day; return how many were dropped."""
+    old = sa.select(BATCHES.c.batch).where(BATCHES.c.day < before).limit(limit)
+    return connection.execute(sa.delete(BATCHES).where(BATCHES.c.batch.in_(old.scalar_subquery()))).rowcount
+
+
+def _digests(connection: sa.Connection, batches: set[bytes]) -> dict[bytes, bytes]:
+    """Return the digests of those batches that are known."""
+    asked, known = list(batches), dict[bytes, bytes]()
+    for start in range(0, len(asked), _AT_ONCE):
+        some = asked[start : start + _AT_ONCE]
+        query = sa.select(BATCHES.c.batch, BATCHES.c.digest).where(BATCHES.c.batch.in_(some))
+        known.update((row.batch, row.digest) for row in connection.execute(query))
+    return known
+
+
+def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Blocks]]:
+    """Yield each metric among the uploads with the blocks that its rows touch."""
+    rows: dict[str, tuple[Metric, list[bytes]]] = {}
+    for upload in uploads:
+        rows.setdefault(upload.metric.version, (upload.metric, []))[1].append(upload.rows)
+    for metric, parts in rows.values():
+        yield metric, to_blocks(metric.mechanism, fold(metric.mechanism, b"".join(parts)))
+
+
+def _add(connection: sa.Connection, version: str, day: date, shard: bytes, blocks: Blocks) -> None:
+    """Add blocks to the shard's counts of a day."""
+    key = (TALLIES.c.version == version, TALLIES.c.day == day, TALLIES.c.shard == shard)
+    common = {"version": version, "day": day, "shard": shard}
+    for start in range(0, len(blocks.numbers), _AT_ONCE):
+        numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
+        query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*key, TALLIES.c.block.in_(numbers))
+        before: dict[int, bytes] = {row.block: row.counts for row in connection.execute(query)}
+        changed, added = [], []
+        for number, sums in zip(numbers, counts, strict=True):
+            if number in before:
+                changed.append({"number": number, "sums": to_bytes(sums + from_bytes(before[number]))})
+            else:
+                added.append(common | {"block": number, "counts": to_bytes(sums)})
+        if changed:
+            update = sa.update(TALLIES).where(*key, TALLIES.c.block == sa.bindparam("number"))
+            connection.execute(update.values(counts=sa.bindparam("sums")), changed)
+        if added:
+            connection.execute(sa.insert(TALLIES), added)

@@ -1,0 +1,77 @@
+"""Connections that are durable: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError
+
+from dither_shared import ParameterError
+
+__all__ = ["WRITE", "open_engine", "sqlite_path"]
+
+WRITE = "dither_write"
+"""The execution option of a connection that will write."""
+
+
+def open_engine(url: str, create: bool, lock_wait: float) -> sa.Engine:
+    """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet."""
+    try:
+        parsed = sa.make_url(url)
+        if parsed.drivername in {"postgresql", "postgres"}:
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        if parsed.get_backend_name() != "sqlite":
+            engine = sa.create_engine(parsed, pool_pre_ping=True)
+            _speak_postgresql(engine)
+            return engine
+        _check_file(parsed.database, create)
+        engine = sa.create_engine(parsed, connect_args={"timeout": lock_wait})
+    except ArgumentError:
+        raise ParameterError("db", "not a database URL; for example sqlite:///dither.db") from None
+    except ImportError as error:
+        raise ParameterError("db", f"the database's driver is not installed ({error})") from None
+    _speak_sqlite(engine)
+    return engine
+
+
+def sqlite_path(engine: sa.Engine) -> Path | None:
+    """Return the file behind an engine, or None if it is no SQLite."""
+    if engine.dialect.name != "sqlite" or engine.url.database is None:
+        return None
+    return Path(engine.url.database)
+
+
+def _check_file(path: str | None, create: bool) -> None:
+    if not path or path == ":memory:":
+        raise ParameterError("db", "a database in memory forgets; name a file, for example sqlite:///dither.db")
+    if not create and not Path(path).is_file():
+        raise ParameterError("db", f"{path} does not exist; a collector has not run on it yet")
+    if create and not Path(path).absolute().parent.is_dir():
+        raise ParameterError("db", f"{path} cannot be made; its folder does not exist")
+
+
+def _speak_sqlite(engine: sa.Engine) -> None:
+    """Make SQLite durable, and let transactions begin where we say, not where its Python driver guesses."""
+
+    @sa.event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @sa.event.listens_for(engine, "begin")
+    def _begun(connection: sa.Connection) -> None:
+        # A writer takes its lock at once: upgrading a read lock later can fail however long one waits.
+        writes = connection.get_execution_options().get(WRITE)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _speak_postgresql(engine: sa.Engine) -> None:
+    @sa.event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: object) -> None:
+        # A commit is acknowledged to devices: one that a power cut may undo is none, whatever the server's default.
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW synchronous_commit")
+            if cursor.fetchone()[0] == "off":
+                cursor.execute("SET synchronous_commit = on")
+        connection.commit()

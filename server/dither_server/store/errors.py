@@ -1,0 +1,23 @@
+"""What can go wrong with a database."""
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from dither_shared import DitherError
+
+__all__ = ["RacedError", "StoreError", "told"]
+
+
+class StoreError(DitherError):
+    """The database cannot be read or written now; nothing of what was asked has happened."""
+
+
+class RacedError(StoreError):
+    """Another process wrote the same key between our look and our write."""
+
+
+def told(error: SQLAlchemyError) -> str:
+    """Return what the database said, without the statement and its values."""
+    original = getattr(error, "orig", None)
+    diagnosis = getattr(original, "diag", None)  # PostgreSQL's message repeats values in its details
+    message = getattr(diagnosis, "message_primary", None) or original or type(error).__name__
+    return f"database: {str(message).splitlines()[0]}"

@@ -1,0 +1,1 @@
+"""How a database becomes what ``schema`` describes, step by step: ``upgrade``."""

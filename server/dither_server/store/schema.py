@@ -1,0 +1,49 @@
+"""The tables. A change here needs a migration beside it; a test compares the two."""
+
+import sqlalchemy as sa
+
+__all__ = ["BATCHES", "HEAD", "METRICS", "SCHEMA", "TALLIES", "TOKENS"]
+
+HEAD = "0001"
+"""The newest of ``migrations/versions``, which makes these tables."""
+
+SCHEMA = sa.MetaData()
+
+METRICS = sa.Table(
+    "metrics",
+    SCHEMA,
+    sa.Column("version", sa.String(16), primary_key=True),
+    sa.Column("name", sa.String(64), nullable=False, index=True),
+    sa.Column("definition", sa.Text, nullable=False),
+)
+
+# Ids are random: without a rowid SQLite writes one tree instead of two. The index finds the days to forget.
+BATCHES = sa.Table(
+    "batches",
+    SCHEMA,
+    sa.Column("batch", sa.LargeBinary(16), primary_key=True),
+    sa.Column("digest", sa.LargeBinary(16), nullable=False),
+    sa.Column("day", sa.Date, nullable=False, index=True),
+    sqlite_with_rowid=False,
+)
+
+# Each process has a shard of its own, so that writers never meet on a row; a reader sums the shards.
+TALLIES = sa.Table(
+    "tallies",
+    SCHEMA,
+    sa.Column("version", sa.String(16), sa.ForeignKey(METRICS.c.version), primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("shard", sa.LargeBinary(16), primary_key=True),
+    sa.Column("block", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("counts", sa.LargeBinary, nullable=False),
+)
+
+# Of a token there is only its digest: who reads the database cannot report or read with what stands here.
+TOKENS = sa.Table(
+    "tokens",
+    SCHEMA,
+    sa.Column("digest", sa.LargeBinary(32), primary_key=True),
+    sa.Column("role", sa.String(8), nullable=False),
+    sa.Column("note", sa.String(64), nullable=False),
+    sa.Column("day", sa.Date, nullable=False),
+)

@@ -1,0 +1,162 @@
+"""The store: what the rest of the collector asks of a database."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import date
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from dither_shared import DitherError, Metric
+
+from ..blocks import from_blocks, from_bytes, no_blocks
+from ..definitions import from_json, to_json
+from ..tally import Tally
+from .counting import Upload, count, forget
+from .engine import WRITE, open_engine, sqlite_path
+from .errors import RacedError, StoreError, told
+from .lock import FileLock
+from .migrate import migrate, require_current
+from .schema import METRICS, TALLIES
+from .tokens import StoredToken, add_token, drop_tokens, read_tokens
+
+__all__ = ["Store"]
+
+_TRIES = 5
+"""How often a commit is tried while others take batch ids first; each such race is another's success."""
+
+
+class Store:
+    """One database. Safe to use from many threads and processes, with one thread of each writing."""
+
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0) -> None:
+        """Open the database at ``url``; with ``create`` make what is missing, and upgrade what is old.
+
+        Raises ParameterError for a URL that cannot be used, StoreError for a database that cannot.
+        """
+        self._engine = open_engine(url, create, lock_wait)
+        path = sqlite_path(self._engine)
+        self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"))
+        self._lock_wait = lock_wait
+        try:
+            with self._transaction(write=create) as connection:
+                if create:
+                    migrate(connection)
+                else:
+                    require_current(connection)
+        except DitherError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def ping(self) -> None:
+        """Raise StoreError if the database cannot be read."""
+        with self._transaction() as connection:
+            connection.execute(sa.select(METRICS.c.version).limit(1))
+
+    def register(self, metrics: Iterable[Metric]) -> None:
+        """Write down the definitions of these versions; what numbers depend on cannot change under a version."""
+        with self._transaction(write=True) as connection:
+            known = set(connection.scalars(sa.select(METRICS.c.version)))
+            for metric in metrics:
+                row = {"version": metric.version, "name": metric.name, "definition": to_json(metric)}
+                if metric.version in known:
+                    connection.execute(sa.update(METRICS).where(METRICS.c.version == metric.version).values(row))
+                else:
+                    connection.execute(sa.insert(METRICS).values(row))
+
+    def versions(self, name: str) -> list[str]:
+        """Return every registered version of a metric."""
+        query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(METRICS.c.version)
+        with self._transaction() as connection:
+            return list(connection.scalars(query))
+
+    def metric(self, name: str, version: str) -> Metric | None:
+        """Return a metric as it was registered in ``version``, or None if it was not.
+
+        Raises ParameterError if this program cannot read its definition.
+        """
+        query = sa.select(METRICS.c.definition).where(METRICS.c.name == name, METRICS.c.version == version)
+        with self._transaction() as connection:
+            definition = connection.scalar(query)
+        return None if definition is None else from_json(definition, version)
+
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
+        """Count each upload once, all in one transaction, and return for each whether it is now counted.
+
+        False means that its batch id belongs to a batch of another content. A batch that was counted before, or
+        stands twice in ``uploads``, is counted once and is True each time. Raises StoreError if nothing was counted.
+        """
+        for left in reversed(range(_TRIES)):
+            try:
+                with self._transaction(write=True) as connection:
+                    return count(connection, uploads, day, shard)
+            except RacedError:  # another process was first; its batch ids are visible now
+                if not left:
+                    raise
+        raise AssertionError
+
+    def forget(self, before: date, limit: int = 2_000) -> bool:
+        """Drop ids of batches received before a day, and return whether there may be more.
+
+        A batch whose id is forgotten would be counted again: ``before`` must be farther back than any device retries.
+        """
+        with self._transaction(write=True) as connection:
+            return forget(connection, before, limit) == limit
+
+    def tally(self, metric: Metric, since: date | None = None, until: date | None = None) -> Tally:
+        """Return the tally of a metric version over the days from ``since`` to ``until``, both included."""
+        query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*_of(metric, since, until))
+        blocks = no_blocks(metric.mechanism)
+        with self._transaction() as connection:
+            for block, counts in connection.execute(query):
+                blocks[block] += from_bytes(counts)
+        return from_blocks(metric.mechanism, blocks)
+
+    def days(self, metric: Metric) -> tuple[date, date] | None:
+        """Return the first and the last day with reports of a metric version, or None if there are none."""
+        query = sa.select(sa.func.min(TALLIES.c.day), sa.func.max(TALLIES.c.day)).where(*_of(metric))
+        with self._transaction() as connection:
+            first, last = connection.execute(query).one()
+        return None if first is None else (first, last)
+
+    def tokens(self) -> list[StoredToken]:
+        """Return every token, oldest first."""
+        with self._transaction() as connection:
+            return read_tokens(connection)
+
+    def add_token(self, token: StoredToken) -> None:
+        """Write a token down."""
+        with self._transaction(write=True) as connection:
+            add_token(connection, token)
+
+    def drop_token(self, digest: bytes) -> bool:
+        """Drop the token of a digest; return whether there was one."""
+        with self._transaction(write=True) as connection:
+            return drop_tokens(connection, digest) > 0
+
+    @contextmanager
+    def _transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
+        alone = self._lock.held(self._lock_wait) if write and self._lock is not None else nullcontext()
+        try:
+            with alone, self._engine.connect() as connection:
+                connection.execution_options(**{WRITE: write})
+                with connection.begin():
+                    yield connection
+        except IntegrityError as error:
+            raise RacedError(told(error)) from error
+        except SQLAlchemyError as error:
+            raise StoreError(told(error)) from error
+
+
+def _of(metric: Metric, since: date | None = None, until: date | None = None) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions on tallies of a metric version and a span of days."""
+    conditions = [TALLIES.c.version == metric.version]
+    if since is not None:
+        conditions.append(TALLIES.c.day >= since)
+    if until is not None:
+        conditions.append(TALLIES.c.day <= until)
+    return conditions

@@ -1,0 +1,69 @@
+"""The lock between processes on one SQLite file."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import StoreError
+from dither_server.store.lock import FileLock
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="flock is of POSIX")
+
+PATIENCE = 20.0
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    lock, inside, most = FileLock(tmp_path / "lock"), 0, 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(50):
+            with lock.held(PATIENCE):
+                inside += 1
+                most = max(most, inside)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (inside, most) == (0, 1)
+
+
+def test_waiting_ends_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    lock = FileLock(tmp_path / "lock")
+    with lock.held(PATIENCE), pytest.raises(StoreError, match="locked"), lock.held(0.01):
+        pass
+    for thread in threading.enumerate():
+        if thread.name == "dither-lock":  # it takes the lock when it is free, and lets go of it
+            thread.join(PATIENCE)
+    with lock.held(0.0):
+        pass
+
+
+def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
+    hold = (
+        "import sys, pathlib; from dither_server.store.lock import FileLock\n"
+        "with FileLock(pathlib.Path(sys.argv[1])).held(1.0): print('held', flush=True); sys.stdin.read()"
+    )
+    path = tmp_path / "lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(StoreError, match="locked"), FileLock(path).held(0.01):
+            pass
+        process.kill()
+        process.wait()
+    with FileLock(path).held(PATIENCE):
+        pass
+
+
+def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="lock file"), FileLock(tmp_path / "no" / "lock").held(1.0):
+        pass
