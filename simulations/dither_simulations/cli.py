@@ -108,19 +108,13 @@ def error(
     kind = distribution or ("csv" if source else "zipf")
     if (kind == "csv") != (source is not None):
         raise ParameterError("--input", "goes with --distribution csv, and that with --input")
-    if source is not None:
-        population = _from_file(source, column, users, size)
-    else:
+    if source is None:
         population = _made_up(kind, users or 100_000, size or 64, zipf_s, ratio)
-    plan = Plan(
-        names=tuple(dict.fromkeys(names or NAMES[1:])),
-        epsilons=epsilons,
-        population=population,
-        distribution=kind,
-        repeats=repeats,
-        seed=seed,
-        law="device" if device else law,
-    )
+    else:
+        population = _from_file(source, column, users, size)
+    asked = tuple(dict.fromkeys(names or NAMES[1:]))
+    law = "device" if device else law
+    plan = Plan(asked, epsilons, population, kind, repeats=repeats, seed=seed, law=law)
     rows = sweep(plan, _with_progress)
     click.echo(error_table(rows))
     if out is not None:

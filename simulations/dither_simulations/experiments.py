@@ -120,10 +120,17 @@ def predicted_mse(mechanism: Mechanism, population: Population) -> float:
     if isinstance(mechanism, Rappor):
         ideal = estimate(mechanism, population.labels, expected_tally(mechanism, population))
         return float(np.mean(ideal.standard_error**2))
-    noise = float(np.mean([mechanism.variance(share) for share in population.shares])) / population.users
+    noise = _mean_variance(mechanism, population.shares) / population.users
     if isinstance(mechanism, Sketch):
         return noise + float(np.mean(_bias(mechanism, population) ** 2))
     return noise
+
+
+def _mean_variance(mechanism: Mechanism, shares: Floats) -> float:
+    """Return the mean of ``mechanism.variance``, which is V(0) + f (V(1) - V(0)) + c f (1-f) with some c."""
+    none, half, whole = (mechanism.variance(share) for share in (0.0, 0.5, 1.0))
+    linear = none + float(shares.mean()) * (whole - none)
+    return linear + (4 * half - 2 * none - 2 * whole) * float((shares * (1 - shares)).mean())
 
 
 def _bias(mechanism: Sketch, population: Population) -> Floats:

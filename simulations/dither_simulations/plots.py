@@ -55,7 +55,7 @@ def error_plot(rows: Sequence[Row]) -> Figure:
     """Return the mean squared error against ε, both on logarithmic axes: measured points, theory dashed."""
     lines = [list(group) for _, group in groupby(sorted(rows, key=_by_line), key=lambda row: row.asked)]
     figure, axes = _canvas(4.2 if len(lines) <= _FEW else 1.2 + 0.38 * len(lines))
-    figure.subplots_adjust(left=0.14, right=0.76, top=0.86, bottom=0.14)
+    figure.subplots_adjust(left=0.14, right=0.745, top=0.86, bottom=0.14)
     ends = [(line[0].asked, _error_line(axes, line, number), number) for number, line in enumerate(lines)]
     axes.set_xscale("log")
     axes.set_yscale("log")

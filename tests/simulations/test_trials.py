@@ -97,6 +97,13 @@ def test_the_error_of_a_sketch_is_noise_and_the_bias_of_its_hash_functions() -> 
     assert theory > 10 * mechanism.variance() / population.users  # users do not remove the bias
 
 
+@pytest.mark.parametrize("name", CLOSED)
+def test_theory_is_the_mean_of_the_variances(name: str) -> None:
+    mechanism = named(name, 16, 1.0)
+    each = [mechanism.variance(share) for share in POPULATION.shares]
+    assert predicted_mse(mechanism, POPULATION) == pytest.approx(np.mean(each) / POPULATION.users, rel=1e-12)
+
+
 def test_auto_is_told_by_the_name_of_what_it_chose() -> None:
     rows = sweep(replace(PLAN, names=("auto",), epsilons=(0.5, 5.0)))
     assert [(row.asked, row.mechanism) for row in rows] == [
