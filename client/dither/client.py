@@ -8,9 +8,7 @@ to be durable, no exit is delayed, nothing grows without bound. What goes wrong 
 for each kind. What ``record`` returned from is written to the outbox: it survives a kill -9, though not a power cut.
 """
 
-import os
-import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -18,22 +16,20 @@ from dither_shared.entropy import Entropy, SystemEntropy
 from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric, load_metrics
 
-from .consent import Consent, checked_mode, decide
+from . import forks
+from .explain import consent_text
 from .folder import FolderState, default_folder
 from .journal import Journal
-from .ledger import NO_DIGEST
-from .records import Done
-from .reports import build
+from .permission import Permission
+from .recorder import Recorder
 from .sender import Sender
 from .state import MemoryState, State
-from .status import Status, metric_status
+from .status import Status, overview
 from .transport import HttpTransport, Transport
 from .trouble import Trouble
 from .worker import Worker
 
 __all__ = ["Client"]
-
-_clients: "weakref.WeakSet[Client]" = weakref.WeakSet()
 
 
 class Client:
@@ -43,9 +39,10 @@ class Client:
     name for the app. ``state`` is a folder, a ``MemoryState``, or None for the user's own folder for ``app``.
 
     Keyword arguments: ``transport`` replaces HTTP; ``entropy`` the system's generator; ``today`` the UTC date;
-    ``environ`` the environment in which consent is looked for. ``background=False`` uploads nothing but on ``flush``.
-    ``strict`` is for tests: mistakes of the app's developer (a metric that is not defined, definitions or an endpoint
-    that cannot be) raise ParameterError; otherwise the client stays silent.
+    ``environ`` the surroundings in which consent is looked for, ``policy`` the administrator's file.
+    ``background=False`` uploads nothing but on ``flush``. ``strict`` is for tests: mistakes of the app's developer (a
+    metric that is not defined, an object that is no answer, definitions or an endpoint that cannot be) raise
+    ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
     def __init__(
@@ -61,23 +58,20 @@ class Client:
         strict: bool = False,
         background: bool = True,
         environ: Mapping[str, str] | None = None,
+        policy: Path | None = None,
     ) -> None:
+        self._app, self._strict, self._background = app, strict, background
         self._trouble = Trouble()
-        self._strict, self._background = strict, background
-        self._environ = os.environ if environ is None else environ
         self._entropy = entropy or SystemEntropy()
-        self._metrics: Mapping[str, Metric] = {}
-        self._ignored = self._outside = 0
-        self._silent = False  # because it is closed, or has no metrics that it could read
-        self._state = _state(state, app)
         self._today = today or _utc_today
-        self._journal = Journal(self._state, self._entropy, lambda: self._today().toordinal())
-        self._worker = Worker(self._nothing, self._upload_failed)
+        self._silent = False  # because it is closed, or something is wrong with how it was made
+        self._metrics: Mapping[str, Metric] = {}
+        self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
-            transport = transport or HttpTransport(endpoint)
             self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
-            sender = Sender(self._journal, transport, lambda: self._consent().mode == "on")
-            self._worker = Worker(sender.step, self._upload_failed)
+            transport = transport or HttpTransport(endpoint)
+            self._settle(_state(state, app), self._step, environ, policy)
+            self._sender = Sender(self._journal, transport, lambda: self._permission.consent().mode == "on")
             self._resume()
         except ParameterError as error:
             if strict:
@@ -87,7 +81,7 @@ class Client:
         except Exception as error:
             self._silent = True
             self._trouble.failed("start", error)
-        _clients.add(self)
+        forks.watch(self)
 
     def __repr__(self) -> str:
         return f"Client({', '.join(sorted(self._metrics))})"
@@ -96,11 +90,14 @@ class Client:
         """Answer ``metric`` with ``value``, if the user consents and it was not answered in this period yet.
 
         The first answer of a period counts; later ones are ignored and counted. An answer outside the metric's domain
-        is reported under the catch-all label. Returns at once. Raises only ParameterError, for a metric that is not
-        defined, and only if ``strict``.
+        is reported under the catch-all label. Returns at once. Raises only ParameterError, for a mistake of the app's
+        developer, and only if ``strict``.
         """
+        if self._silent:
+            return
         try:
-            self._record(metric, value)
+            if self._recorder.record(metric, value) and self._background:
+                self._worker.wake()
         except ParameterError as error:
             if self._strict:
                 raise
@@ -111,38 +108,83 @@ class Client:
     def preview(self) -> list[bytes]:
         """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been."""
         try:
-            local = self._consent().mode == "local"
+            local = self._permission.consent().mode == "local"
             self._refresh()
             return [entry.body for entry in self._journal.outbox.waiting(local)]
         except Exception as error:
             self._trouble.failed("preview", error)
             return []
 
-    def status(self) -> Status:
-        """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
+    def sent(self) -> list[bytes]:
+        """Return the exact bodies of the last uploads that the collector accepted, oldest first."""
         try:
             self._refresh()
-            return self._status()
+            return [entry.body for entry in self._journal.outbox.history()]
+        except Exception as error:
+            self._trouble.failed("sent", error)
+            return []
+
+    def status(self) -> Status:
+        """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
+        consent = self._permission.consent()
+        try:
+            self._refresh()
+            return overview(
+                self._metrics.values(), self._permission, self._journal, self._recorder, self._trouble, self._today()
+            )
         except Exception as error:
             self._trouble.failed("status", error)
-            return Status.disabled(self._consent(), dict(self._trouble.counts))
+            return Status(mode=consent.mode, decided_by=consent.decided_by, trouble=dict(self._trouble.counts))
 
-    def consent(self, mode: str) -> None:
-        """Store the user's choice: "off", "local" or "on". The environment may still overrule it.
+    def pending(self) -> list[str]:
+        """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
 
-        With "off", reports that wait are dropped; with "on", those that were made for the user's eyes only. Raises only
-        ParameterError, for another mode, and only if ``strict``.
+        Nothing is collected for them until the user has seen them, for example by ``consent_text(pending())``, and
+        ``consent`` is called.
         """
         try:
-            self._state.choose(checked_mode(mode))
-            if self._state.exists():
-                self._discard()
-        except ParameterError as error:
-            if self._strict:
-                raise
-            self._trouble.note("unknown mode", str(error))
+            return self._permission.pending(self._metrics.values())
         except Exception as error:
-            self._trouble.failed("consent", error)
+            self._trouble.failed("pending", error)
+            return []
+
+    def consent_text(self, metrics: Iterable[str] | None = None) -> str:
+        """Return what to show before ``consent`` is called: each question, why, who reads it, its price, its bytes.
+
+        ``metrics`` are names, for example those that are ``pending``; all that are not over, if left out.
+        """
+        try:
+            today = self._today()
+            chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
+            return consent_text(self._app, chosen, self._entropy, today.toordinal())
+        except Exception as error:
+            self._failed("consent_text", error)
+            return ""
+
+    def consent(self, mode: str, metrics: Iterable[str] | None = None) -> None:
+        """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
+
+        The environment and a policy may still overrule it. With "off", reports that wait are dropped; with "on", those
+        that were made for the user's eyes only. Raises only ParameterError, for a mistake, and only if ``strict``.
+        """
+        try:
+            self._permission.choose(mode, self._chosen(metrics))
+            self._journal.discard(self._permission.consent().mode)
+        except Exception as error:
+            self._failed("consent", error)
+
+    def forget(self) -> None:
+        """Turn telemetry off and delete the secret, the ledger and the outbox; this client then stays silent.
+
+        Reports that were sent carry no identity, so nobody can find them again, and they cannot be recalled.
+        """
+        try:
+            self.close()
+            self._permission.choose("off", ())
+            self._journal.state.forget()
+            self._journal.clear()
+        except Exception as error:
+            self._failed("forget", error)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether nothing waits to be sent any more.
@@ -150,13 +192,12 @@ class Client:
         A moment for which the collector asked (Retry-After) is heeded nevertheless.
         """
         try:
-            if self._silent or self._consent().mode != "on":
-                return self._journal.outbox.next() is None
-            self._refresh()
-            if self._journal.outbox.next() is None:
-                return True
-            self._worker.flush(timeout)
-            return self._journal.outbox.next() is None
+            outbox = self._journal.outbox
+            if not self._silent and self._permission.consent().mode == "on":
+                self._refresh()
+                if outbox.next() is not None:
+                    self._worker.flush(timeout)
+            return outbox.next() is None
         except Exception as error:
             self._trouble.failed("flush", error)
             return False
@@ -169,97 +210,66 @@ class Client:
         except Exception as error:
             self._trouble.failed("close", error)
 
-    def _record(self, name: str, value: object) -> None:
-        if self._silent:
-            return
-        metric = self._metrics.get(name)
-        if metric is None:
-            raise ParameterError(f"metrics.{name}", "not defined")
-        mode = self._consent().mode
-        if mode == "off":
-            return
-        # Looked at before the locks are taken, too: most calls end here.
-        if not self._journal.ledger.open_to(metric, self._today().toordinal()):
-            self._ignored += 1
-            return
-        if self._report(metric, value, local=mode == "local") and mode == "on" and self._background:
-            self._worker.wake()
+    def after_fork(self) -> None:
+        """Start again in a child process; called there by itself."""
+        self._journal.after_fork()
+        self._worker.after_fork()
 
-    def _report(self, metric: Metric, value: object, *, local: bool) -> bool:
-        """Debit, then draw, then queue: in this order, so that whatever fails leaves the ledger on the safe side."""
-        item = metric.item(value)
-        journal = self._journal
-        with journal.transaction() as today:
-            if not journal.ledger.open_to(metric, today):
-                self._ignored += 1
-                return False
-            keys = journal.keys()
-            digest = NO_DIGEST if metric.mechanism.forever_ratio is None else keys.digest(metric, item)
-            journal.write(journal.ledger.debit(metric, today, digest))
-            journal.write(build(metric, item, keys, self._entropy, today, local))
-            journal.trim(today)
-        self._outside += _is_outside(metric, value)
-        return True
+    def _settle(
+        self,
+        state: State,
+        step: Callable[[], float | None],
+        environ: Mapping[str, str] | None,
+        policy: Path | None,
+    ) -> None:
+        """Put the parts together, around a state."""
+        self._permission = Permission(state, self._app, self._today, self._trouble, environ=environ, policy=policy)
+        self._journal = Journal(state, self._entropy, lambda: self._today().toordinal())
+        self._worker = Worker(step, lambda error: self._trouble.failed("upload", error))
+        self._recorder = Recorder(
+            self._metrics,
+            self._journal,
+            self._permission,
+            self._entropy,
+            self._today,
+            self._trouble,
+            strict=self._strict,
+        )
 
-    def _consent(self) -> Consent:
-        try:
-            choice = self._state.choice()
-        except OSError as error:
-            self._trouble.failed("consent", error)
-            choice = ""
-        return decide(self._environ, choice)
+    def _chosen(self, names: Iterable[str] | None) -> list[Metric]:
+        if names is None:
+            return list(self._metrics.values())
+        known = {name: self._metrics.get(name) for name in names}
+        for name, metric in known.items():
+            if metric is None:
+                raise ParameterError(f"metrics.{name}", "not defined")
+        return [metric for metric in known.values() if metric is not None]
 
-    def _discard(self) -> None:
-        """Drop what the mode that now holds will never send."""
-        mode = self._consent().mode
-        with self._journal.transaction():
-            outbox = self._journal.outbox
-            entries = outbox.waiting(local=True) if mode != "local" else []
-            entries += outbox.waiting() if mode == "off" else []
-            for entry in entries:
-                self._journal.write(Done(entry.batch, "dropped"))
+    def _step(self) -> float | None:
+        return self._sender.step()
+
+    def _failed(self, place: str, error: Exception) -> None:
+        """Raise a mistake of the app's developer if ``strict``; count and log everything else."""
+        if not isinstance(error, ParameterError):
+            self._trouble.failed(place, error)
+        elif self._strict:
+            raise error
+        else:
+            self._trouble.note(f"{place} was called with a mistake", str(error))
 
     def _refresh(self) -> None:
         """Read what other processes wrote; what cannot be read is no reason to show nothing."""
         try:
-            if self._state.exists():
-                with self._journal.transaction():
-                    pass
+            self._journal.refresh()
         except Exception as error:
             self._trouble.failed("reading the state", error)
 
     def _resume(self) -> None:
         """Go on with what an earlier run left unsent."""
-        if self._background and self._consent().mode == "on" and self._state.exists():
+        if self._background and self._permission.consent().mode == "on" and self._journal.state.exists():
             self._refresh()
             if self._journal.outbox.next() is not None:
                 self._worker.wake()
-
-    def _status(self) -> Status:
-        consent, today = self._consent(), self._today().toordinal()
-        ledger, outbox = self._journal.ledger, self._journal.outbox
-        return Status(
-            mode=consent.mode,
-            decided_by=consent.decided_by,
-            metrics=tuple(metric_status(metric, ledger, today) for metric in self._metrics.values()),
-            queued=len(outbox.waiting()),
-            shown=len(outbox.waiting(local=True)),
-            sent=outbox.sent,
-            dropped=outbox.dropped,
-            ignored=self._ignored,
-            outside=self._outside,
-            trouble=dict(self._trouble.counts),
-        )
-
-    def _upload_failed(self, error: Exception) -> None:
-        self._trouble.failed("upload", error)
-
-    def _nothing(self) -> None:
-        """Stand in for uploading in a client that is disabled."""
-
-    def _after_fork(self) -> None:
-        self._journal.after_fork()
-        self._worker.after_fork()
 
 
 def _state(state: str | Path | MemoryState | None, app: str) -> State:
@@ -270,20 +280,3 @@ def _state(state: str | Path | MemoryState | None, app: str) -> State:
 
 def _utc_today() -> date:
     return datetime.now(UTC).date()
-
-
-def _is_outside(metric: Metric, value: object) -> bool:
-    """Return whether an answer was not one of the domain's, and so went to the catch-all label."""
-    if not isinstance(value, str | int | float):
-        return True
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return metric.domain is not None and text not in metric.domain
-
-
-def _after_fork_in_child() -> None:
-    for client in list(_clients):
-        client._after_fork()  # noqa: SLF001 - one module, one hook for all its clients
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows, where there is no fork
-    os.register_at_fork(after_in_child=_after_fork_in_child)

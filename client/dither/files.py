@@ -7,10 +7,10 @@ from pathlib import Path
 
 from .records import Record, from_lines
 
-__all__ = ["only_record", "open_private", "read", "replace"]
+__all__ = ["open_private", "read", "records_of", "replace"]
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_MOST_OF_A_SMALL_FILE = 4096
+_MOST_OF_A_SMALL_FILE = 1 << 20
 
 
 def open_private(path: str, flags: int) -> int:
@@ -41,14 +41,14 @@ def replace(path: str, data: bytes) -> None:
     _sync_folder(str(draft.parent))
 
 
-def only_record(path: str) -> Record | None:
-    """Return the one record of a small file, or None if there is not exactly one, undamaged."""
+def records_of(path: str) -> list[Record]:
+    """Return the records of a small file, or none at all if any is damaged."""
     descriptor = open_private(path, os.O_RDONLY)
     try:
         records, damaged, torn = from_lines(read(descriptor, 0, _MOST_OF_A_SMALL_FILE))
     finally:
         os.close(descriptor)
-    return records[0] if len(records) == 1 and not damaged and not torn else None
+    return [] if damaged or torn else records
 
 
 def _write(path: str, data: bytes) -> None:

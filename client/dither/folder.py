@@ -1,6 +1,6 @@
 """The state in a folder: one for each app, for its owner only.
 
-    consent     the user's choice                        replaced atomically, with fsync
+    consent     the user's choice, and what was accepted  replaced atomically, with fsync
     secret      the device's secret, drawn once           likewise, and never again
     journal     debits and reports (records.py)          appended to; rewritten atomically when a client starts
     lock        held while the journal is read or written
@@ -28,9 +28,10 @@ from pathlib import Path
 from dither_shared.entropy import Entropy
 
 from . import filelock
-from .files import only_record, open_private, read, replace
+from .consent import Choice
+from .files import open_private, read, records_of, replace
 from .keys import SECRET_BYTES
-from .records import Choice, Header, Record, Secret, from_lines, to_line
+from .records import Accepted, Chosen, Header, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
 
 __all__ = ["FolderState", "default_folder"]
@@ -60,7 +61,7 @@ class FolderState:
         self._paths = {name: str(folder / name) for name in ("consent", "secret", "journal", "lock", "sending")}
         self._made = False
         self._seen: tuple[int, int, int] | None = None
-        self._choice: str | None = None
+        self._choice: Choice | None = None
         self._key: bytes | None = None
         self._journal = -1  # descriptors, while they are open
         self._locks: list[int] = []
@@ -68,23 +69,23 @@ class FolderState:
     def __repr__(self) -> str:
         return f"FolderState({str(self._folder)!r})"
 
-    def choice(self) -> str | None:
-        """Return the user's stored choice, "" if it cannot be read, None if none was made."""
+    def choice(self) -> Choice | None:
+        """Return the user's stored choice, one of the mode "" if it cannot be read, None if none was made."""
         try:
             found = os.lstat(self._paths["consent"])
         except FileNotFoundError:
             return None
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen != self._seen:  # another process may have changed it: off must hold at once
-            record = only_record(self._paths["consent"])
-            self._choice = record.mode if isinstance(record, Choice) else ""
+            self._choice = _choice_of(records_of(self._paths["consent"]))
             self._seen = seen
         return self._choice
 
-    def choose(self, mode: str) -> None:
+    def choose(self, choice: Choice) -> None:
         """Store the user's choice."""
         self._make_folder()
-        self._replace("consent", to_line(Choice(mode)))
+        records: list[Record] = [Chosen(choice.mode), *(choice.accepted or {}).values()]
+        self._replace("consent", b"".join(map(to_line, records)))
 
     def exists(self) -> bool:
         """Return whether there is a journal, or was one."""
@@ -117,6 +118,7 @@ class FolderState:
         records, damaged, torn = from_lines(read(self._journal, position, size - position))
         if anew:
             _check_header(records, damaged)
+            self._key = None  # after a "forget" the secret, too, is another one
         return News(records, end, anew, damaged, torn)
 
     def append(self, record: Record) -> int:
@@ -139,13 +141,12 @@ class FolderState:
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``."""
         if self._key is None:
-            record = only_record(self._paths["secret"]) if os.path.lexists(self._paths["secret"]) else None
-            if record is None and may_create and not os.path.lexists(self._paths["secret"]):
-                record = Secret(entropy.take(SECRET_BYTES).hex())
-                self._replace("secret", to_line(record))
-            if not isinstance(record, Secret) or len(record.key) != 2 * SECRET_BYTES:
-                raise StateError("the secret is lost or damaged; it is not drawn anew")
-            self._key = bytes.fromhex(record.key)
+            exists = os.path.lexists(self._paths["secret"])
+            records = records_of(self._paths["secret"]) if exists else []
+            if not exists and may_create:
+                records = [Secret(entropy.take(SECRET_BYTES).hex())]
+                self._replace("secret", to_line(records[0]))
+            self._key = _key_of(records)
         return self._key
 
     def sync(self) -> None:
@@ -161,6 +162,17 @@ class FolderState:
         """Enter as the one who uploads; False if another process is at it."""
         with self._locked("sending", 1) as granted:
             yield granted
+
+    def forget(self) -> None:
+        """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
+        if not self._folder.exists():
+            return
+        with self._locked("lock", _TRIES) as granted:
+            if not granted:
+                raise BusyError("the journal is held by another process")
+            for path in (Path(self._paths["journal"]), Path(self._paths["secret"]), *self._folder.glob("*.new")):
+                path.unlink(missing_ok=True)
+            self._key = None
 
     def after_fork(self) -> None:
         """Close the child's copies of descriptors that another thread of the parent had open."""
@@ -219,6 +231,20 @@ class FolderState:
 
     def _replace(self, name: str, data: bytes) -> None:
         replace(self._paths[name], data)
+
+
+def _choice_of(records: list[Record]) -> Choice:
+    chosen, others = next(iter(records), None), records[1:]
+    accepted = {record.terms: record for record in others if isinstance(record, Accepted)}
+    if not isinstance(chosen, Chosen) or len(accepted) != len(others):
+        return Choice("", {})
+    return Choice(chosen.mode, accepted)
+
+
+def _key_of(records: list[Record]) -> bytes:
+    if len(records) == 1 and isinstance(records[0], Secret) and len(records[0].key) == 2 * SECRET_BYTES:
+        return bytes.fromhex(records[0].key)
+    raise StateError("the secret is lost or damaged; it is not drawn anew")
 
 
 def _new_header() -> bytes:

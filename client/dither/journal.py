@@ -92,6 +92,27 @@ class Journal:
         finally:
             self.outbox.apply(done)
 
+    def refresh(self) -> None:
+        """Read what others wrote; nothing is made if there is nothing."""
+        if self.state.exists():
+            with self.transaction():
+                pass
+
+    def discard(self, mode: str) -> None:
+        """Drop what will never be sent, now that ``mode`` holds."""
+        if self.state.exists():
+            with self.transaction():
+                entries = self.outbox.waiting(local=True) if mode != "local" else []
+                entries += self.outbox.waiting() if mode == "off" else []
+                for entry in entries:
+                    self.write(Done(entry.batch, "dropped"))
+
+    def clear(self) -> None:
+        """Forget what was read, after the state was deleted."""
+        self.ledger = Ledger()
+        self.outbox.clear()
+        self._cursor, self._keys = START, None
+
     def after_fork(self) -> None:
         """Start again in a child process: with free locks, and with nothing that the parent will send."""
         self._lock = threading.Lock()
@@ -102,6 +123,7 @@ class Journal:
         news = self.state.news(self._cursor)
         if news.anew:
             self.outbox.clear()
+            self._keys = None
         for record in news.records:
             self._apply(record)
         self._cursor = news.cursor

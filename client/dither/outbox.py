@@ -1,5 +1,9 @@
-"""The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted."""
+"""The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted.
 
+Of those that were sent the last thirty are kept, so that a user can see what has left the device.
+"""
+
+from collections import deque
 from collections.abc import Iterable
 
 from .records import Done, Queued, Record, Totals
@@ -9,6 +13,7 @@ __all__ = ["Outbox"]
 MAX_REPORTS = 10_000
 MAX_BYTES = 5_000_000
 MAX_DAYS = 30
+_MOST_SHOWN = 30
 
 
 class Outbox:
@@ -22,6 +27,7 @@ class Outbox:
         self._max_bytes = max_bytes
         self._max_days = max_days
         self._queue: dict[str, Queued] = {}
+        self._history: deque[Queued] = deque(maxlen=_MOST_SHOWN)
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -30,6 +36,7 @@ class Outbox:
         """Forget everything, to read the journal anew."""
         self.sent = self.dropped = self.bytes = 0
         self._queue.clear()
+        self._history.clear()
 
     def apply(self, record: Queued | Done | Totals) -> None:
         """Take note of a record of the journal."""
@@ -49,12 +56,17 @@ class Outbox:
         self.bytes -= len(entry.body)
         if done.fate == "sent":
             self.sent += 1
+            self._history.append(entry)
         else:
             self.dropped += 1
 
     def waiting(self, local: bool = False) -> list[Queued]:
         """Return the reports that are to be sent, oldest first; or those made for the user's eyes only."""
         return [entry for entry in self._queue.values() if bool(entry.local) is local]
+
+    def history(self) -> list[Queued]:
+        """Return the last reports that were sent, oldest first."""
+        return list(self._history)
 
     def next(self) -> Queued | None:
         """Return the oldest report that is to be sent."""
@@ -74,5 +86,8 @@ class Outbox:
 
     def records(self) -> Iterable[Record]:
         """Yield the fewest records from which this outbox follows."""
-        yield Totals(self.sent, self.dropped)
+        yield Totals(self.sent - len(self._history), self.dropped)
+        for entry in self._history:
+            yield entry
+            yield Done(entry.batch, "sent")
         yield from self._queue.values()

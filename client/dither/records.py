@@ -11,7 +11,7 @@ from binascii import crc32
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-__all__ = ["Choice", "Debit", "Done", "Fate", "Header", "Hold", "Queued", "Record", "Secret", "Totals"]
+__all__ = ["Accepted", "Chosen", "Debit", "Done", "Fate", "Header", "Hold", "Queued", "Record", "Secret", "Totals"]
 __all__ += ["from_line", "from_lines", "to_line"]
 
 Fate = Literal["sent", "dropped"]
@@ -81,13 +81,21 @@ class Secret(NamedTuple):
         return "Secret(…)"
 
 
-class Choice(NamedTuple):
-    """The user's consent; the only record of the file ``consent``."""
+class Chosen(NamedTuple):
+    """The user's choice; the first record of the file ``consent``."""
 
     mode: str
 
 
-Record = Header | Debit | Queued | Done | Totals | Hold | Secret | Choice
+class Accepted(NamedTuple):
+    """A metric that the user was shown and accepted, with a digest of what was shown; follows in ``consent``."""
+
+    name: str
+    terms: str
+    day: int
+
+
+Record = Header | Debit | Queued | Done | Totals | Hold | Secret | Chosen | Accepted
 
 _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
     "journal": (Header, (int, str)),
@@ -97,7 +105,8 @@ _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
     "totals": (Totals, (int, int)),
     "hold": (Hold, (int, int)),
     "secret": (Secret, (str,)),
-    "consent": (Choice, (str,)),
+    "consent": (Chosen, (str,)),
+    "accepted": (Accepted, (str, str, int)),
 }
 _KINDS: dict[type[Record], str] = {record: kind for kind, (record, _) in _FIELDS.items()}
 

@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 from dither_shared.entropy import Entropy
 from dither_shared.errors import DitherError
 
+from .consent import Choice
 from .keys import SECRET_BYTES
-from .records import Queued, Record
+from .records import Done, Queued, Record
 
 __all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "State", "StateError"]
 
@@ -50,10 +51,10 @@ class News(NamedTuple):
 class State(Protocol):
     """What the client needs of a state. All methods may raise OSError or StateError."""
 
-    def choice(self) -> str | None:
-        """Return the user's stored choice, "" if it cannot be read, None if none was made. Writes nothing."""
+    def choice(self) -> Choice | None:
+        """Return the user's choice, one of the mode "" if it cannot be read, None if none was made. Writes nothing."""
 
-    def choose(self, mode: str) -> None:
+    def choose(self, choice: Choice) -> None:
         """Store the user's choice."""
 
     def exists(self) -> bool:
@@ -83,6 +84,9 @@ class State(Protocol):
     def sending(self) -> AbstractContextManager[bool]:
         """Enter as the one who uploads; False if another process is at it."""
 
+    def forget(self) -> None:
+        """Delete the secret and the journal, and all that was written for them. The choice stays."""
+
     def after_fork(self) -> None:
         """Part with the parent process, in the child."""
 
@@ -91,24 +95,25 @@ class MemoryState:
     """A state that lasts as long as the object; for tests and simulations.
 
     A second client on the same object finds what the first left, as after a restart. It takes one client at a time.
+    ``choice`` is a mode that stands from the start, for all metrics.
     """
 
     def __init__(self, choice: str | None = None) -> None:
-        self._choice = choice
+        self._choice = None if choice is None else Choice(choice)
         self._secret: bytes | None = None
         self._records: list[Record] = []
         self._rewritten = 0
 
     def __repr__(self) -> str:
-        return f"MemoryState({self._choice!r})"
+        return f"MemoryState({self._choice.mode!r})" if self._choice else "MemoryState()"
 
-    def choice(self) -> str | None:
+    def choice(self) -> Choice | None:
         """Return the user's stored choice, or None."""
         return self._choice
 
-    def choose(self, mode: str) -> None:
+    def choose(self, choice: Choice) -> None:
         """Store the user's choice."""
-        self._choice = mode
+        self._choice = choice
 
     def exists(self) -> bool:
         """Return whether anything was recorded."""
@@ -153,6 +158,12 @@ class MemoryState:
         """Enter: always granted."""
         yield True
 
+    def forget(self) -> None:
+        """Delete everything but the choice."""
+        self._secret = None
+        self.rewrite([])
+
     def after_fork(self) -> None:
         """Leave the queue to the parent, which will send it."""
-        self.rewrite([record for record in self._records if not isinstance(record, Queued)])
+        done = {record.batch for record in self._records if isinstance(record, Done)}
+        self.rewrite([one for one in self._records if not isinstance(one, Queued) or one.batch in done])

@@ -1,14 +1,20 @@
 """Status: what a user may want to know of the client on this device."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import date
 
 from dither_shared.metric import Metric
-from dither_shared.privacy import odds_sentence
 
-from .consent import Consent, Mode
+from .consent import Mode
+from .explain import MANY, after, cost, odds
+from .journal import Journal
 from .ledger import Ledger
+from .permission import Permission
+from .recorder import Recorder
+from .trouble import Trouble
 
-__all__ = ["MetricStatus", "Status", "metric_status"]
+__all__ = ["MetricStatus", "Status", "overview"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,11 +24,25 @@ class MetricStatus:
     name: str
     version: str
     description: str
+    why: str
+    owner: str
+    tier: str | None
+    expires: date | None
+    state: str
+    """"collected", "off", "expired", or "not accepted": it is new or has changed since the user was asked."""
+    since: date | None
+    """The day on which the user accepted it; None if the user has not, or somebody else decides."""
     period: str
     epsilon: float
     """The privacy loss of one report."""
+    epsilon_after: dict[int, float]
+    """The privacy loss of 10 and of 100 reports of one value together."""
     forever_epsilon: float | None
     """The privacy loss of all reports of one value together, or None if it grows with each."""
+    cap: float | None
+    """The most that it may ever cost this device."""
+    cost: str
+    """What it costs, in words."""
     spent: float
     """What this version has cost so far; an upper bound if part of the ledger could not be read."""
     reports: int
@@ -49,36 +69,68 @@ class Status:
     """Reports that the collector refused, or that gave way to newer ones."""
     ignored: int = 0
     """Answers that came after the first of their period."""
+    withheld: int = 0
+    """Answers to metrics that the user has not accepted, or whose last day is over."""
     outside: int = 0
     """Answers outside their metric's domain, reported under its catch-all label."""
     trouble: dict[str, int] = field(default_factory=dict)
     """What went wrong, in words, and how often."""
 
-    @classmethod
-    def disabled(cls, consent: Consent, trouble: dict[str, int]) -> "Status":
-        """Return the status of a client that has no metrics, or none that it could read."""
-        return cls(mode=consent.mode, decided_by=consent.decided_by, trouble=trouble)
+
+def overview(
+    metrics: Iterable[Metric],
+    permission: Permission,
+    journal: Journal,
+    recorder: Recorder,
+    trouble: Trouble,
+    today: date,
+) -> Status:
+    """Return the status of a client, from its parts."""
+    consent, ledger, outbox = permission.consent(), journal.ledger, journal.outbox
+    return Status(
+        mode=consent.mode,
+        decided_by=consent.decided_by,
+        metrics=tuple(
+            _metric_status(
+                metric,
+                ledger,
+                today.toordinal(),
+                permission.standing(consent, metric),
+                permission.since(consent, metric),
+            )
+            for metric in metrics
+        ),
+        queued=len(outbox.waiting()),
+        shown=len(outbox.waiting(local=True)),
+        sent=outbox.sent,
+        dropped=outbox.dropped,
+        ignored=recorder.ignored,
+        withheld=recorder.withheld,
+        outside=recorder.outside,
+        trouble=dict(trouble.counts),
+    )
 
 
-def metric_status(metric: Metric, ledger: Ledger, today: int) -> MetricStatus:
-    """Return the status of one metric."""
+def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since: date | None) -> MetricStatus:
     mechanism = metric.mechanism
     return MetricStatus(
         name=metric.name,
         version=metric.version,
         description=metric.description,
+        why=metric.why,
+        owner=metric.owner,
+        tier=metric.tier,
+        expires=metric.expires,
+        state=state,
+        since=since,
         period=metric.period,
         epsilon=mechanism.epsilon,
+        epsilon_after={reports: after(metric, reports) for reports in MANY},
         forever_epsilon=mechanism.forever_epsilon,
+        cap=metric.cap,
+        cost=cost(metric),
         spent=ledger.spent(metric),
         reports=ledger.reports(metric),
         reported=not ledger.open_to(metric, today),
-        odds=odds_sentence(mechanism, _two_labels(metric)),
+        odds=odds(metric),
     )
-
-
-def _two_labels(metric: Metric) -> tuple[str, str] | None:
-    """Return the answers by name, where "yes" and "no" would not be what the metric asks for."""
-    if metric.kind != "choice" or metric.domain is None or len(metric.domain) != 2:
-        return None
-    return metric.domain.labels[0], metric.domain.labels[1]

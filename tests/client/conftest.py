@@ -13,13 +13,6 @@ import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
 
 
-@pytest.fixture(autouse=True)
-def _nobody_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the developer's own wishes out of the tests."""
-    monkeypatch.delenv("DO_NOT_TRACK", raising=False)
-    monkeypatch.delenv("DITHER", raising=False)
-
-
 @pytest.fixture
 def calendar() -> Calendar:
     return Calendar()
@@ -38,7 +31,7 @@ def make(calendar: Calendar) -> Iterator[Make]:
     def new(state: Path | dither.MemoryState | None = None, *, mode: str | None = "on", **other: Any) -> dither.Client:
         state = dither.MemoryState() if state is None else state
         usual: dict[str, Any] = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "tests", "state": state}
-        usual |= {"transport": Script(), "today": calendar, "background": False, "strict": True}
+        usual |= {"transport": Script(), "today": calendar, "background": False, "strict": True, "environ": {}}
         client = dither.Client(**(usual | other))
         if mode is not None:
             client.consent(mode)

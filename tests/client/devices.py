@@ -72,7 +72,7 @@ Make = Callable[..., dither.Client]
 
 def record_once(folder: str) -> None:
     """Record one answer in a process of its own, on the day on which every test's calendar begins."""
-    client = dither.Client(METRICS, ENDPOINT, "tests", folder, today=Calendar(), background=False)
+    client = dither.Client(METRICS, ENDPOINT, "tests", folder, today=Calendar(), background=False, environ={})
     client.record("mobile", True)
     client.close()
 

@@ -1,11 +1,18 @@
-"""``python -m dither``: what a user sees and decides."""
+"""``python -m dither``: what a user sees and decides, and what a developer checks."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from client.devices import Make
-from dither.__main__ import main
+from dither import __main__ as program
+from dither_shared import RandomizedResponse
+from dither_shared.mechanism import Item
+
+
+def main(arguments: list[str]) -> int:
+    return program.main(arguments, environ={})
 
 
 @pytest.fixture
@@ -52,3 +59,114 @@ def test_a_mistake_in_the_definitions_is_named(
     (tmp_path / "metrics.toml").write_text('[metrics.theme]\ntype = "choice"\nvalues = ["a", "b"]\nepsilon = 0\n')
     assert main(["status", *arguments]) == 2
     assert "metrics.theme.epsilon" in capsys.readouterr().err
+
+
+def test_consent_shows_what_it_is_to(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["on", *arguments]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("tests would like to collect answers to 2 questions") < shown.index("telemetry is on")
+    assert main(["off", *arguments]) == 0
+    assert "would like" not in capsys.readouterr().out
+
+
+def test_the_status_for_programs(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["on", *arguments])
+    capsys.readouterr()
+    assert main(["status", "--json", *arguments]) == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["mode"], status["decided_by"], status["sent"]) == ("on", "the user's choice", 0)
+    theme, browser = status["metrics"]
+    assert (theme["name"], theme["state"], theme["forever_epsilon"], theme["expires"]) == (
+        "theme",
+        "collected",
+        None,
+        None,
+    )
+    assert theme["since"] is not None
+    assert browser["epsilon_after"].keys() == {"10", "100"}
+
+
+def test_the_ledger(arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    make(folder, metrics=arguments[1]).record("theme", "dark")
+    assert main(["ledger", *arguments]) == 0
+    header, theme, browser = capsys.readouterr().out.splitlines()
+    assert header.split() == ["metric", "version", "reports", "epsilon", "spent", "cap"]
+    assert [theme.split()[index] for index in (0, 2, 3)] == ["theme", "1", "1"]
+    assert [browser.split()[index] for index in (0, 2, 3)] == ["browser", "0", "0"]
+    assert main(["ledger", "--json", *arguments]) == 0
+    assert [row["reports"] for row in json.loads(capsys.readouterr().out)] == [1, 0]
+
+
+def test_sent_prints_the_bytes(
+    arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = make(folder, metrics=arguments[1])
+    client.record("theme", "dark")
+    assert client.flush(5)
+    assert main(["sent", *arguments]) == 0
+    assert capsys.readouterr().out.encode().splitlines() == client.sent() != []
+
+
+def test_forget_says_what_it_cannot_do(
+    arguments: list[str], folder: Path, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make(folder, metrics=arguments[1]).record("theme", "dark")
+    assert main(["forget", *arguments]) == 0
+    said = capsys.readouterr().out
+    assert "carry no identity" in said
+    assert "cannot be recalled" in said
+    assert not (folder / "secret").exists()
+    (folder / "lock").unlink()
+    (folder / "lock").symlink_to(folder / "elsewhere")
+    assert main(["forget", *arguments]) == 1
+    assert "forget failed" in capsys.readouterr().err
+
+
+def test_lint_and_catalogue(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", *arguments[:2]]) == 1
+    assert f"{arguments[1]}: metrics.theme.why: missing" in capsys.readouterr().out
+    Path(arguments[1]).write_text(
+        '[metrics.theme]\ndescription = "d"\nwhy = "w"\nowner = "o"\ntier = "technical"\nexpires = 9999-12-31\n'
+        'type = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\ncap = 9\n'
+    )
+    assert main(["lint", *arguments[:2]]) == 1
+    assert "two years" in capsys.readouterr().out
+    assert main(["catalogue", *arguments[:2]]) == 0
+    assert "## theme" in capsys.readouterr().out
+
+
+def test_the_audit_of_definitions(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", *arguments[:2], "--draws", "2000"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in table] == ["metric", "theme", "browser"]
+    assert all(row.endswith("ok") for row in table[1:])
+
+
+def test_an_audit_that_finds_more_than_is_declared_fails(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leak(self: RandomizedResponse, item: Item, *_: object) -> bytes:
+        return self._symbol(item)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(RandomizedResponse, "randomize", leak)
+    assert main(["audit", *arguments[:2], "--draws", "2000"]) == 1
+    assert capsys.readouterr().out.count("VIOLATION") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        (["--mechanism", "symmetric-unary", "--epsilon", "1", "--size", "8"], 0),
+        (["--mechanism", "optimized-unary", "--epsilon", "1", "--size", "8", "--permanent-epsilon", "2"], 0),
+        (["--mechanism", "rappor", "--epsilon", "1", "--permanent-epsilon", "2", "--reports", "4"], 0),
+        (["--mechanism", "magic"], 2),
+        (["--mechanism", "symmetric-unary", "--size", "8"], 2),
+        (["--mechanism", "symmetric-unary", "--epsilon", "1", "--size", "8", "--permanent-epsilon", "2"], 2),
+        (["--metrics", "m.toml", "--mechanism", "rappor"], 2),
+        (["--mechanism", "rappor", "--epsilon", "1", "--reports", "2000"], 2),
+        ([], 2),
+    ],
+)
+def test_the_audit_of_one_mechanism(given: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", *given, "--draws", "1000"]) == status
+    assert bool(capsys.readouterr().err) is (status == 2)

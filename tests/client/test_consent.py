@@ -6,7 +6,7 @@ import pytest
 
 import dither
 from client.devices import Make, Script
-from dither.consent import decide
+from dither.consent import Choice, decide
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from dither.consent import decide
     ],
 )
 def test_the_first_that_speaks_decides(environ: dict[str, str], choice: str | None, mode: str, by: str) -> None:
-    consent = decide(environ, choice)
+    consent = decide(environ, None if choice is None else Choice(choice))
     assert consent.mode == mode
     assert by in consent.decided_by
 
@@ -51,14 +51,11 @@ def test_off_draws_nothing_and_writes_nothing(make: Make, folder: Path) -> None:
     assert sent.bodies == []
 
 
-def test_the_environment_overrules_the_user_and_writes_nothing(
-    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_environment_overrules_the_user_and_writes_nothing(make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    monkeypatch.setenv("DO_NOT_TRACK", "1")
     sent = Script()
-    client = make(folder, mode=None, transport=sent, background=True)
+    client = make(folder, mode=None, transport=sent, background=True, environ={"DO_NOT_TRACK": "1"})
     client.record("theme", "dark")
     client.flush(1)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -78,13 +75,10 @@ def test_local_shows_reports_and_never_sends_them(make: Make) -> None:
     assert client.status().dropped == 1
 
 
-def test_local_reports_are_not_sent_even_if_the_environment_turns_the_client_on(
-    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_reports_are_not_sent_even_if_the_environment_turns_the_client_on(make: Make, folder: Path) -> None:
     make(folder, mode="local").record("mobile", True)
-    monkeypatch.setenv("DITHER", "on")
     sent = Script()
-    client = make(folder, mode=None, transport=sent)
+    client = make(folder, mode=None, transport=sent, environ={"DITHER": "on"})
     client.record("theme", "dark")
     assert client.flush(5)
     assert len(sent.bodies) == 1

@@ -25,7 +25,12 @@ def test_wrong_values_are_reported_as_the_catch_all_and_counted(make: Make) -> N
     client.record("editor", Hostile("x"))
     client.record("nothing", 1)
     client.record(["not", "a", "name"], 1)  # type: ignore[arg-type]
-    assert sum(client.status().trouble.values()) == 3
+    assert client.status().trouble == {
+        "wrong type for metrics.theme": 1,
+        "record failed: RuntimeError": 1,
+        "unknown metric": 1,
+        "record failed: TypeError": 1,
+    }
 
 
 def test_trouble_is_logged_once_and_without_values(make: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -53,6 +58,28 @@ def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path
     assert client.flush(1)
     assert client.preview() == []
     assert list(client.status().trouble) == ["telemetry is disabled"]
+
+
+def test_strict_names_an_object_that_is_no_answer_by_its_type_alone(make: Make) -> None:
+    client = make()
+    with pytest.raises(dither.ParameterError, match=r"metrics\.theme: an object of type list is no answer") as caught:
+        client.record("theme", ["Very-Secret"])
+    assert "Very-Secret" not in str(caught.value)
+    assert client.preview() == []
+
+
+@pytest.mark.parametrize("mistake", [{"metrics": 7}, {"state": 3}, {"endpoint": None}])
+def test_arguments_that_cannot_be_disable_the_client(make: Make, mistake: dict[str, object]) -> None:
+    client = make(mode=None, strict=False, transport=None, **mistake)
+    client.record("mobile", True)
+    assert (client.preview(), client.sent(), client.pending(), client.flush(1)) == ([], [], [], True)
+    assert client.status().trouble
+    assert client.status().mode == "off"
+
+
+def test_an_app_without_a_name_disables_the_client() -> None:
+    client = dither.Client({}, "https://example.org", None, environ={})  # type: ignore[arg-type]
+    assert client.status().trouble == {"start failed: TypeError": 1}
 
 
 def test_strict_names_a_metric_that_is_not_defined(make: Make) -> None:

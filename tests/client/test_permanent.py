@@ -105,6 +105,6 @@ def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
     client.record("browser", "Very-Secret-Browser")
     keys = Keys(b"s3cr3t" * 6)
     stream = keys.permanent(BROWSER, 0, b"Very-Secret-Browser")
-    shown = f"{client!r} {client.status()!r} {keys!r} {stream!r} {client._state!r} {client._journal!r}"
+    shown = f"{client!r} {client.status()!r} {keys!r} {stream!r} {client._journal.state!r} {client._journal!r}"
     assert "Very-Secret" not in shown
     assert "s3cr3t" not in shown

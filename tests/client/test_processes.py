@@ -84,7 +84,9 @@ _RECORDS_AND_DIES = """
 import dither, os, signal, datetime
 metrics = dither.load_metrics(sys.argv[1])
 day = datetime.date(2026, 11, 18).toordinal()
-client = dither.Client(metrics, "http://127.0.0.1:9", "app", sys.argv[2], today=lambda: datetime.date.fromordinal(day))
+client = dither.Client(
+    metrics, "http://127.0.0.1:9", "app", sys.argv[2], today=lambda: datetime.date.fromordinal(day), environ={}
+)
 client.consent("on")
 for _ in range(int(sys.argv[3])):
     client.record("theme", "dark")

@@ -98,7 +98,7 @@ def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     sent = Script()
     one, other = make(folder), make(folder)
     one.record("mobile", True)
-    with one._state.sending() as ours:
+    with one._journal.state.sending() as ours:
         assert ours
         assert Sender(other._journal, sent, lambda: True).step() == 1
     assert sent.bodies == []

@@ -41,7 +41,7 @@ def test_all_requests_look_alike(make: Make, collector: Collector) -> None:
 def test_the_length_of_a_body_does_not_depend_on_the_value(make: Make, name: str) -> None:
     lengths = set()
     for value in ("", "light", "x" * 5000, "ü€𐍈", True, 3, None, '\n"{}'):
-        client = make()
+        client = make(strict=False)
         client.record(name, value)
         lengths |= {len(body) for body in client.preview()}
     assert len(lengths) == 1

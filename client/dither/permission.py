@@ -1,0 +1,101 @@
+"""Permission: what consent means for each metric of this app, now."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from pathlib import Path
+
+from dither_shared.metric import Metric
+
+from .consent import UNASKED, Choice, Consent, automaton, checked_mode, decide, terms
+from .policy import Policy, policy_path
+from .records import Accepted
+from .state import State
+from .trouble import Trouble
+
+__all__ = ["Permission"]
+
+
+class Permission:
+    """Who may be asked what, given a state, the surroundings and the day.
+
+    ``environ`` replaces the surroundings: what it does not hold does not count, neither the machine's policy nor that
+    pytest is running. ``policy`` names another policy file.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        app: str,
+        today: Callable[[], date],
+        trouble: Trouble,
+        *,
+        environ: Mapping[str, str] | None = None,
+        policy: Path | None = None,
+    ) -> None:
+        self._state = state
+        self._today = today
+        self._trouble = trouble
+        self._sealed_off = environ is not None
+        self._environ = os.environ if environ is None else environ
+        self._policy = Policy(policy if policy or self._sealed_off else policy_path(), app)
+        self._automatic = automaton(self._environ)
+        self._terms: dict[int, tuple[Metric, str]] = {}
+
+    def consent(self) -> Consent:
+        """Return the consent that holds at this moment; what cannot be read is taken for off."""
+        try:
+            choice = self._state.choice()
+        except OSError as error:
+            self._trouble.failed("consent", error)
+            choice = Choice("", {})
+        return decide(self._environ, choice, policy=self._policy.mode(), automatic=self._automatic or self._tested())
+
+    def covers(self, consent: Consent, metric: Metric) -> bool:
+        """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""
+        accepted = consent.accepted is None or self._of(metric) in consent.accepted
+        return accepted and not metric.expired(self._today())
+
+    def standing(self, consent: Consent, metric: Metric) -> str:
+        """Return in a word whether answers to ``metric`` are collected, and if not, why."""
+        if metric.expired(self._today()):
+            return "expired"
+        if consent.mode == "off":
+            return "off"
+        return "collected" if self.covers(consent, metric) else "not accepted"
+
+    def pending(self, metrics: Iterable[Metric]) -> list[str]:
+        """Return the names of those that the user is to be asked about; none if the user, or somebody else, said no."""
+        consent = self.consent()
+        if consent.mode == "off" and consent.decided_by != UNASKED:
+            return []
+        return [metric.name for metric in metrics if self.standing(consent, metric) in {"off", "not accepted"}]
+
+    def since(self, consent: Consent, metric: Metric) -> date | None:
+        """Return on which day the user accepted ``metric``, as it is; None if somebody else decides."""
+        accepted = (consent.accepted or {}).get(self._of(metric))
+        return None if accepted is None else date.fromordinal(accepted.day)
+
+    def choose(self, mode: str, metrics: Iterable[Metric]) -> None:
+        """Store the user's choice, for ``metrics`` and those that were accepted before; with off, for none.
+
+        Raises ParameterError for another mode, OSError or StateError if it cannot be stored.
+        """
+        checked_mode(mode)
+        accepted: dict[str, Accepted] = {}
+        if mode != "off":
+            before, today = self._state.choice(), self._today().toordinal()
+            accepted.update(before.accepted or {} if before and before.mode != "off" else {})
+            for metric in metrics:
+                accepted.setdefault(self._of(metric), Accepted(metric.name, self._of(metric), today))
+        self._state.choose(Choice(mode, accepted))
+
+    def _of(self, metric: Metric) -> str:
+        known = self._terms.get(id(metric))
+        if known is None:
+            known = self._terms[id(metric)] = (metric, terms(metric))  # holding it, so that its id stays its own
+        return known[1]
+
+    def _tested(self) -> str:
+        return "" if self._sealed_off or "pytest" not in sys.modules else "pytest is running"
