@@ -7,12 +7,12 @@ from datetime import date
 from typing import TypedDict
 
 from dither_shared import Metric, ParameterError
-from dither_shared.privacy import odds_sentence
+from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
 from .estimate import Verdict, estimate
 from .tally import Tally
 
-__all__ = ["Answer", "Row", "answer", "as_csv", "inert", "odds_of"]
+__all__ = ["Answer", "Privacy", "Row", "answer", "as_csv", "inert", "odds_of", "told_privacy"]
 
 
 class Row(TypedDict):
@@ -27,13 +27,21 @@ class Row(TypedDict):
     verdict: Verdict
 
 
-class Answer(TypedDict):
+class Privacy(TypedDict):
+    """What reports of one value cost: the first, ten, and all there will ever be (None if each costs anew)."""
+
+    epsilon: float
+    epsilon_after_10: float
+    epsilon_forever: float | None
+    privacy: str
+
+
+class Answer(Privacy):
     """One metric version's estimates; the days are ISO dates, None if there are no reports."""
 
     metric: str
     version: str
     mechanism: str
-    epsilon: float
     reports: int
     since: str | None
     until: str | None
@@ -68,7 +76,7 @@ def answer(
         metric=metric.name,
         version=metric.version,
         mechanism=metric.mechanism.name,
-        epsilon=metric.mechanism.epsilon,
+        **told_privacy(metric),
         reports=result.reports,
         since=since,
         until=until,
@@ -87,6 +95,18 @@ def answer(
                 labels, numbers, result.verdicts, strict=True
             )
         ],
+    )
+
+
+def told_privacy(metric: Metric) -> Privacy:
+    """Return what reports of a metric cost, in numbers and in words."""
+    mechanism = metric.mechanism
+    words = losses(mechanism)
+    return Privacy(
+        epsilon=mechanism.epsilon,
+        epsilon_after_10=mechanism.epsilon_after(10),
+        epsilon_forever=mechanism.forever_epsilon,
+        privacy=words if mechanism.forever_epsilon is None else f"{words}. {MEMOISATION}",
     )
 
 

@@ -6,7 +6,7 @@ from flask import Blueprint, Response, current_app, jsonify, render_template, re
 
 from dither_shared import Metric, ParameterError
 
-from .answers import as_csv, odds_of
+from .answers import as_csv, odds_of, told_privacy
 from .collector import Collector, told
 from .ingest import PATH
 from .problems import Kind, Problem
@@ -39,8 +39,7 @@ def _described(metric: Metric) -> dict[str, object]:
         "description": metric.description,
         "type": metric.kind,
         "mechanism": metric.mechanism.name,
-        "epsilon": metric.mechanism.epsilon,
-        "epsilon_forever": metric.mechanism.forever_epsilon,
+        **told_privacy(metric),
         "odds": odds_of(metric),
         "period": metric.period,
         "values": list(metric.labels),

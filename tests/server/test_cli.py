@@ -45,8 +45,9 @@ def told(result: Result) -> str:
 def test_estimates_are_a_table(folder: Path) -> None:
     result = invoke(folder, "estimate", "theme")
     assert result.exit_code == 0, result.output
-    head, blank, *lines = result.stdout.splitlines()
-    assert head == "theme: randomized-response, epsilon 1, 2,000 reports, 2026-11-20 to 2026-11-20, 95% intervals"
+    head, privacy, blank, *lines = result.stdout.splitlines()
+    assert head == "theme: randomized-response, 2,000 reports, 2026-11-20 to 2026-11-20, 95% intervals"
+    assert privacy == "ε = 1 for each report"
     assert blank == ""
     assert lines[0].split() == ["value", "share", "%", "±", "interval", "consistent", "verdict"]
     assert [line.split()[0] for line in lines[1:]] == ["dark", "light", "=1+1", "other"]
@@ -107,7 +108,7 @@ def test_a_corrupt_database_is_told(folder: Path) -> None:
 def test_labels_cannot_steer_the_terminal() -> None:
     row = {"frequency": None, "standard_error": None, "low": 0.0, "high": 1.0, "consistent": None, "verdict": "ok"}
     answer = {
-        "metric": "m", "mechanism": "r", "epsilon": 1.0, "reports": 0, "since": None, "until": None,
+        "metric": "m", "mechanism": "r", "privacy": "", "reports": 0, "since": None, "until": None,
         "confidence": 0.95, "version": "", "values": [row | {"value": "\x1b[2J\n"}],
     }  # fmt: skip
     table = as_table(answer)  # type: ignore[arg-type]

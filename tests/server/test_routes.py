@@ -34,10 +34,12 @@ def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
     told = strictly(client.get("/v1/metrics/theme/estimate?confidence=0.9").text)
     expected = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows), 0.9)
     assert list(told) == [
-        "metric", "version", "mechanism", "epsilon", "reports", "since", "until", "confidence", "values",
+        "metric", "version", "mechanism", "epsilon", "epsilon_after_10", "epsilon_forever", "privacy",
+        "reports", "since", "until", "confidence", "values",
     ]  # fmt: skip
     assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
     assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
+    assert (told["epsilon_after_10"], told["epsilon_forever"]) == (THEME.mechanism.epsilon_after(10), None)
     assert (told["since"], told["until"]) == ("2026-11-20", "2026-11-20")
     assert [row["value"] for row in told["values"]] == ["dark", "light", "=1+1", "other"]
     for name in ("frequency", "standard_error", "low", "high", "consistent"):

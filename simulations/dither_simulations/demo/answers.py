@@ -8,7 +8,7 @@ import numpy as np
 
 from dither_server.estimate import estimate
 from dither_shared import Metric
-from dither_shared.privacy import odds_sentence
+from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
 from ..devices import device_entropy, device_tally
 from ..plots import Shares
@@ -72,7 +72,7 @@ def show(answer: Answer) -> str:
     title = metric.name if len(rows) == held else f"{metric.name}, the {len(rows)} most frequent of {held}"
     return "\n".join(
         (
-            f"{metric.description} ({metric.mechanism.name}, {_epsilons(metric)}, {answer.reports:,} reports)",
+            f"{metric.description} ({metric.mechanism.name}, {losses(metric.mechanism)}, {answer.reports:,} reports)",
             f"To a person: {_odds(metric, shares.labels[0])}.",
             "",
             render((title, "true %", "estimate %", "95% interval"), rows),
@@ -87,9 +87,6 @@ def _answer(metric: Metric, truth: Population, reports: int, *columns: np.ndarra
 
 def _odds(metric: Metric, example: str) -> str:
     """Return the odds sentence, with the commonest answer of a choice for its example."""
-    return odds_sentence(metric.mechanism, (example, "another") if metric.kind == "choice" else None)
+    sentence = odds_sentence(metric.mechanism, (example, "another") if metric.kind == "choice" else None)
+    return sentence if metric.mechanism.forever_epsilon is None else f"{sentence}. {MEMOISATION.removesuffix('.')}"
 
-
-def _epsilons(metric: Metric) -> str:
-    once, forever = metric.mechanism.epsilon, metric.mechanism.forever_epsilon
-    return f"ε = {once:.3g}" if forever is None else f"ε = {once:.3g} a report, {forever:.3g} for ever"
