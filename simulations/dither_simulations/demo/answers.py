@@ -89,4 +89,3 @@ def _odds(metric: Metric, example: str) -> str:
     """Return the odds sentence, with the commonest answer of a choice for its example."""
     sentence = odds_sentence(metric.mechanism, (example, "another") if metric.kind == "choice" else None)
     return sentence if metric.mechanism.forever_epsilon is None else f"{sentence}. {MEMOISATION.removesuffix('.')}"
-
