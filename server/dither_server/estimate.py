@@ -159,12 +159,8 @@ def _regression(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, con
 
 
 def _verdicts(low: Floats, width: Floats) -> tuple[Verdict, ...]:
-    def verdict(end: float, spread: float) -> Verdict:
-        if spread >= _WIDEST:
-            return "too-few"
-        return "noise" if end <= 0 else "ok"
-
-    return tuple(verdict(float(end), float(spread)) for end, spread in zip(low, width, strict=True))
+    told: list[Verdict] = np.where(width >= _WIDEST, "too-few", np.where(low <= 0, "noise", "ok")).tolist()
+    return tuple(told)
 
 
 def _of_nothing(labels: tuple[str, ...], confidence: float) -> Estimate:

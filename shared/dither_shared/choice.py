@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 from .errors import ParameterError
 from .mechanism import Mechanism
-from .mechanisms import (
-    HadamardResponse,
-    LocalHashing,
-    OptimizedUnary,
-    ProjectiveGeometry,
-    RandomizedResponse,
-    SubsetSelection,
-    SymmetricUnary,
-)
+from .mechanisms import MECHANISMS, SubsetSelection
 from .mechanisms.checks import checked_count, checked_epsilons, checked_size
 
 __all__ = ["DEFAULT_BUDGET", "Candidate", "candidates", "choose"]
@@ -27,15 +19,7 @@ DEFAULT_BUDGET = 64
 _TIE = 1e-9
 """Risks this close, relatively, are one: they differ by the rounding of floats."""
 
-_FAMILIES: tuple[type[Mechanism], ...] = (
-    RandomizedResponse,
-    SubsetSelection,
-    ProjectiveGeometry,
-    HadamardResponse,
-    LocalHashing,
-    OptimizedUnary,
-    SymmetricUnary,
-)
+_FAMILIES = tuple(family for family in MECHANISMS.values() if not family.open_domain)
 
 
 @dataclass(frozen=True)

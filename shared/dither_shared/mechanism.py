@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
 from .entropy import Entropy
@@ -98,7 +99,7 @@ class Mechanism(ABC):
         Raises ParameterError, whose place is the parameter's key.
         """
         cls._require_epsilon(parameters)
-        return cls.calibrate(size, parameters["epsilon"])
+        return cls.calibrate(size, **parameters)
 
     @classmethod
     def _require_epsilon(cls, parameters: Mapping[str, float]) -> None:
@@ -123,10 +124,13 @@ class Mechanism(ABC):
         q(1-q)/(p-q)² + f·(1-p-q)/(p-q): Wang et al. 2017, equation 2 and its term in f. Where a share c < 1 of the
         reports covers the value, this is divided by c, and which users these are adds (1/c - 1)·f(1-f).
         """
+        constant, slope, thinning = self._variance_terms
+        return thinning * (constant + frequency * slope) + (thinning - 1) * frequency * (1 - frequency)
+
+    @cached_property
+    def _variance_terms(self) -> tuple[float, float, float]:
         gap = self.p - self.q
-        noise = float(self.q * (1 - self.q) / gap**2) + frequency * float((1 - self.p - self.q) / gap)
-        thinning = float(1 / self.coverage)
-        return thinning * noise + (thinning - 1) * frequency * (1 - frequency)
+        return float(self.q * (1 - self.q) / gap**2), float((1 - self.p - self.q) / gap), float(1 / self.coverage)
 
     @property
     def risk(self) -> float:

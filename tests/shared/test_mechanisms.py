@@ -197,6 +197,8 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
         (lambda: LocalHashing(size=10**6, symbols=997, truth=HALF), "symbols: 997 for 1000000 values makes a table"),
         (lambda: ProjectiveGeometry(size=4, order=6, inside=HALF), "order: 6 is not a prime power"),
         (lambda: ProjectiveGeometry(size=2, order=2, inside=Fraction(1, 9)), "inside: 0.111111 must lie"),
+        (lambda: ProjectiveGeometry.calibrate(1 << 20, 1.0), "order: no field makes at most"),
+        (lambda: LocalHashing(size=1 << 20, symbols=1 << 20, truth=HALF), "symbols: 1048576 for 1048576 values"),
         (lambda: SubsetSelection(size=4, subset=4, inside=HALF), "subset: 4 is out of range"),
         (lambda: BitFlip.configure(4, {"epsilon": 1.0, "bits": 5}), "bits: 5 is out of range"),
         (lambda: BitFlip(size=4, bits=5, keep=THREE_QUARTERS), "bits: 5 is out of range; it must lie between 1 and 4"),

@@ -1,6 +1,6 @@
 """Support counts: for each value the reports that support it, out of those that could have."""
 
-from functools import singledispatch
+from functools import lru_cache, singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -94,7 +94,7 @@ def _(mechanism: CountMeanSketch, tally: Tally, labels: tuple[str, ...]) -> Supp
 @support.register
 def _(mechanism: HadamardCountMeanSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
     signed = (tally.counts[:, 0::2] - tally.counts[:, 1::2]).astype(np.float64)
-    rows = np.array([plane(2).transform(row, mechanism.bits.bit_length() - 1) for row in signed])
+    rows = np.stack([plane(2).transform(row, mechanism.bits.bit_length() - 1) for row in signed])
     sums = rows[np.arange(mechanism.cohorts), _columns(mechanism, labels)].sum(axis=1)
     return _of_all(tally, (tally.total + sums) / 2)
 
@@ -104,6 +104,7 @@ def _of_all(tally: Tally, supporting: NDArray[np.float64] | Counts) -> Support:
     return Support(counts, np.full(len(counts), tally.total))
 
 
+@lru_cache(maxsize=8)
 def _columns(mechanism: CountMeanSketch | HadamardCountMeanSketch, labels: tuple[str, ...]) -> NDArray[np.intp]:
     """Return the column of each label under each hash function; shape (labels, cohorts)."""
     return np.array(

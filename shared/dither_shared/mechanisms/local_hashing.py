@@ -1,6 +1,5 @@
 """Local hashing with linear seeds: the value is hashed to a few symbols by a public seed, and the symbol perturbed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
@@ -78,15 +77,11 @@ class LocalHashing(Mechanism):
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
         odds = exp(once)
         orders = [g for g in prime_powers(max(size, 7)) if g ** (vector_length(g, size) + 1) <= MAX_COUNTERS]
+        if not orders:
+            raise ParameterError("symbols", f"no field makes at most {MAX_COUNTERS} counters for {size} values")
         g = min(orders, key=lambda g: _risk(size, g, odds))
         truth, permanent_truth = truths(g, once, forever)
         return cls(size=size, symbols=g, truth=truth, permanent_truth=permanent_truth)
-
-    @classmethod
-    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
-        """Return the one asked for by ``epsilon`` and, if given, ``permanent_epsilon``."""
-        cls._require_epsilon(parameters)
-        return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"))
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value under one seed."""

@@ -1,6 +1,5 @@
 """Optimised unary encoding: one bit an answer, the true one kept with 1/2, the others raised as rarely as ε allows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -75,12 +74,6 @@ class OptimizedUnary(Mechanism):
         raised = 1 / (1 + exp_below(once))
         permanent = None if forever is None else 1 / (1 + exp_below(forever))
         return cls(size=checked_size(size), raised=raised, permanent_raised=permanent)
-
-    @classmethod
-    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
-        """Return the one asked for by ``epsilon`` and, if given, ``permanent_epsilon``."""
-        cls._require_epsilon(parameters)
-        return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"))
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
