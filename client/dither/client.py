@@ -8,6 +8,7 @@ to be durable, no exit is delayed, nothing grows without bound. What goes wrong 
 for each kind. What ``record`` returned from is written to the outbox: it survives a kill -9, though not a power cut.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -40,6 +41,7 @@ class Client:
 
     Keyword arguments: ``transport`` replaces HTTP; ``entropy`` the system's generator; ``today`` the UTC date;
     ``environ`` the surroundings in which consent is looked for, ``policy`` the administrator's file.
+    ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device.
     ``background=False`` uploads nothing but on ``flush``. ``strict`` is for tests: mistakes of the app's developer (a
     metric that is not defined, an object that is no answer, definitions or an endpoint that cannot be) raise
     ParameterError; otherwise they are logged once, and the client stays silent.
@@ -59,7 +61,9 @@ class Client:
         background: bool = True,
         environ: Mapping[str, str] | None = None,
         policy: Path | None = None,
+        lifetime_cap: float = math.inf,
     ) -> None:
+        self._lifetime_cap = lifetime_cap
         self._app, self._strict, self._background = app, strict, background
         self._trouble = Trouble()
         self._entropy = entropy or SystemEntropy()
@@ -224,7 +228,9 @@ class Client:
     ) -> None:
         """Put the parts together, around a state."""
         self._permission = Permission(state, self._app, self._today, self._trouble, environ=environ, policy=policy)
-        self._journal = Journal(state, self._entropy, lambda: self._today().toordinal())
+        self._journal = Journal(
+            state, self._entropy, lambda: self._today().toordinal(), lifetime_cap=self._lifetime_cap
+        )
         self._worker = Worker(step, lambda error: self._trouble.failed("upload", error))
         self._recorder = Recorder(
             self._metrics,

@@ -1,5 +1,6 @@
 """Explain: what a user is told of each metric, in words; before consenting, and whenever they look."""
 
+import math
 from collections.abc import Iterable
 
 from dither_shared.entropy import Entropy
@@ -7,6 +8,7 @@ from dither_shared.metric import Metric
 from dither_shared.privacy import odds_sentence
 
 from .keys import SECRET_BYTES, Keys
+from .ledger import cap_of
 from .reports import build
 
 __all__ = ["HIDES", "MANY", "after", "catalogue", "consent_text", "cost", "odds"]
@@ -45,7 +47,7 @@ def cost(metric: Metric) -> str:
     """Return in words what one report costs, and many, and all that there will ever be."""
     mechanism, forever = metric.mechanism, metric.mechanism.forever_epsilon
     one = f"epsilon {mechanism.epsilon:.3g}"
-    cap = "" if metric.cap is None else f"; never more than {metric.cap:.3g} in all"
+    cap = "" if cap_of(metric) == math.inf else f"; never more than {cap_of(metric):.3g} in all"
     if metric.period == "once":
         return f"{one}, once{cap}"
     few, many = (f"{after(metric, reports):.3g} for {reports}" for reports in MANY)

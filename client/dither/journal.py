@@ -7,16 +7,18 @@ What cannot be read is quarantined: it is left out, counted, and holds every met
 have been a debit. The rest goes on.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dither_shared.entropy import Entropy
+from dither_shared.wire import Batch
 
 from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
-from .records import Debit, Done, Fate, Hold, Queued, Record, Totals
+from .records import Debit, Disabled, Done, Fate, Hold, Queued, Record, Totals
 from .state import START, BusyError, News, State
 
 __all__ = ["Journal"]
@@ -32,9 +34,17 @@ _SLACK_RECORDS = 100
 class Journal:
     """Ledger and outbox of one state. ``today`` is the UTC day as an ordinal."""
 
-    def __init__(self, state: State, entropy: Entropy, today: Callable[[], int], outbox: Outbox | None = None) -> None:
+    def __init__(
+        self,
+        state: State,
+        entropy: Entropy,
+        today: Callable[[], int],
+        outbox: Outbox | None = None,
+        lifetime_cap: float = math.inf,
+    ) -> None:
         self.state = state
-        self.ledger = Ledger()
+        self.ledger = Ledger(lifetime_cap)
+        self._lifetime_cap = lifetime_cap
         self.outbox = Outbox() if outbox is None else outbox
         self._entropy = entropy
         self._today = today
@@ -56,7 +66,7 @@ class Journal:
         finally:
             self._lock.release()
 
-    def write(self, record: Debit | Queued | Done) -> None:
+    def write(self, record: Debit | Disabled | Queued | Done) -> None:
         """Append a record and let it count; for the holder of a transaction."""
         self._cursor = self._cursor._replace(position=self.state.append(record))
         self._apply(record)
@@ -92,6 +102,14 @@ class Journal:
         finally:
             self.outbox.apply(done)
 
+    def disable(self, version: str) -> None:
+        """Note that the collector takes no more reports of a metric version, and drop those that wait."""
+        with self.transaction() as today:
+            self.write(Disabled(version, today))
+            for entry in self.outbox.waiting():
+                if Batch.decode(entry.body).version == version:
+                    self.write(Done(entry.batch, "dropped"))
+
     def refresh(self) -> None:
         """Read what others wrote; nothing is made if there is nothing."""
         if self.state.exists():
@@ -109,7 +127,7 @@ class Journal:
 
     def clear(self) -> None:
         """Forget what was read, after the state was deleted."""
-        self.ledger = Ledger()
+        self.ledger = Ledger(self._lifetime_cap)
         self.outbox.clear()
         self._cursor, self._keys = START, None
 
@@ -145,7 +163,7 @@ class Journal:
         return [*self.ledger.records(), *self.outbox.records()]
 
     def _apply(self, record: Record) -> None:
-        if isinstance(record, Debit | Hold):
+        if isinstance(record, Debit | Disabled | Hold):
             self.ledger.apply(record)
         elif isinstance(record, Queued | Done | Totals):
             self.outbox.apply(record)

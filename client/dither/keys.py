@@ -1,24 +1,32 @@
 """Keys: what the device's secret fixes for ever, so that permanent draws need no memory.
 
-From one secret of 32 bytes follow three families of draws, each under a context of its own (``KeyedEntropy`` encodes
+From one secret of 32 bytes follow four families of draws, each under a context of its own (``KeyedEntropy`` encodes
 a context injectively, so no two of them can meet):
 
     cohort of a metric version      ("cohort", version)
     permanent draw of a value       (version, cohort in 4 bytes, value)
-    digest of a charged value       ("charged", version, value)
+    tag of a charged value          ("charged", version, value)
+    mask of a seal                  ("sealed", version, tag)
 
-The version contains the metric's name, so two metrics of one definition draw unrelated noise. Nothing here is stored:
-what is not stored can be neither lost nor redrawn.
+The version contains the metric's name, so two metrics of one definition draw unrelated noise.
+
+**Seals.** When a value changes too often for its budget, the last permanent answer is replayed, and so the ledger must
+hold something of it. It holds a tag, by which the same value is known again, and a seal, as wide for every value: the
+index of a listed answer or, for any string, the row that was drawn permanently (never the string), masked with a
+stream that the tag selects. Without the secret a tag and a seal are random bits. With it, they tell which of a list of
+guesses the value was, as the tag alone and every permanent draw would, and nothing more.
 """
 
 from dither_shared.entropy import Entropy, KeyedEntropy
+from dither_shared.errors import DitherError
 from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
 __all__ = ["SECRET_BYTES", "Keys"]
 
 SECRET_BYTES = 32
-_DIGEST_BYTES = 16
+_TAG_BYTES = 16
+_INDEX_BYTES = 8
 
 
 class Keys:
@@ -39,15 +47,85 @@ class Keys:
             cohort = self._cohorts[metric.version] = stream.below(metric.mechanism.cohorts)
         return cohort
 
-    def permanent(self, metric: Metric, cohort: int, item: Item) -> Entropy:
+    def permanent(self, metric: Metric, item: Item) -> Entropy:
         """Return the stream of the permanent draw of ``item``: at its start, every time it is asked for."""
-        version = metric.version.encode("ascii")
-        return KeyedEntropy(self._secret, version, cohort.to_bytes(4, "big"), _as_bytes(item))
+        version, cohort = metric.version.encode("ascii"), self.cohort(metric).to_bytes(4, "big")
+        return KeyedEntropy(self._secret, version, cohort, _as_bytes(item))
 
-    def digest(self, metric: Metric, item: Item) -> str:
+    def tag(self, metric: Metric, item: Item) -> str:
         """Return by what the ledger knows that ``item`` has been charged; it tells nothing without the secret."""
         stream = KeyedEntropy(self._secret, b"charged", metric.version.encode("ascii"), _as_bytes(item))
-        return stream.take(_DIGEST_BYTES).hex()
+        return stream.take(_TAG_BYTES).hex()
+
+    def seal(self, metric: Metric, item: Item, tag: str) -> str:
+        """Return what ``replay`` needs to answer as ``item`` does, masked."""
+        if isinstance(item, int):
+            return self._masked(metric, item.to_bytes(_INDEX_BYTES, "big"), tag)
+        witness = _Witness(self.permanent(metric, item))
+        metric.mechanism.randomize(item, _Silence(), self.cohort(metric), witness)
+        return self._masked(metric, witness.row.to_bytes(metric.mechanism.payload_bytes, "big"), tag)
+
+    def replay(self, metric: Metric, digest: str) -> tuple[Item, Entropy]:
+        """Return an item and a permanent stream that together repeat the answer of a digest: a tag and its seal.
+
+        Raises DitherError for a digest that this device did not make.
+        """
+        tag, seal = digest[: 2 * _TAG_BYTES], digest[2 * _TAG_BYTES :]
+        plain = int(self._masked(metric, bytes.fromhex(seal), tag), 16)
+        if metric.mechanism.size is None:
+            if not plain >> metric.mechanism.cells:
+                return b"", _Kept(plain)
+        elif self.tag(metric, plain) == tag:
+            return plain, self.permanent(metric, plain)
+        raise DitherError("a seal is not of this device")
+
+    def _masked(self, metric: Metric, plain: bytes, tag: str) -> str:
+        stream = KeyedEntropy(self._secret, b"sealed", metric.version.encode("ascii"), tag.encode("ascii"))
+        return bytes(one ^ other for one, other in zip(plain, stream.take(len(plain)), strict=True)).hex()
+
+
+class _Kept(Entropy):
+    """A permanent draw of a row that was made before: whatever the value, the same bits."""
+
+    def __init__(self, row: int) -> None:
+        self._row = row
+
+    def __repr__(self) -> str:
+        return "_Kept(…)"
+
+    def take(self, count: int) -> bytes:
+        raise NotImplementedError("a permanent row is drawn as a whole")
+
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        return self._row
+
+
+class _Witness(Entropy):
+    """A stream that remembers the row that was drawn from it."""
+
+    def __init__(self, stream: Entropy) -> None:
+        self._stream = stream
+        self.row = 0
+
+    def __repr__(self) -> str:
+        return "_Witness(…)"
+
+    def take(self, count: int) -> bytes:
+        return self._stream.take(count)
+
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        self.row = self._stream.bernoulli_bits(width, marked, high, low)
+        return self.row
+
+
+class _Silence(Entropy):
+    """Noise that nobody will see."""
+
+    def take(self, count: int) -> bytes:
+        return bytes(count)
+
+    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+        return 0
 
 
 def _as_bytes(item: Item) -> bytes:

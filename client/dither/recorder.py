@@ -9,9 +9,11 @@ from datetime import date
 
 from dither_shared.entropy import Entropy
 from dither_shared.errors import ParameterError
+from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
 from .journal import Journal
+from .keys import Keys
 from .ledger import NO_DIGEST
 from .permission import Permission
 from .reports import build
@@ -73,12 +75,18 @@ class Recorder:
                 self.ignored += 1
                 return False
             keys = journal.keys()
-            digest = NO_DIGEST if metric.mechanism.forever_ratio is None else keys.digest(metric, item)
-            journal.write(journal.ledger.debit(metric, today, digest))
-            journal.write(build(metric, item, keys, self._entropy, today, local))
+            digest = NO_DIGEST if metric.mechanism.forever_ratio is None else self._digest(metric, item, keys)
+            debit = journal.ledger.debit(metric, today, digest)
+            replayed = None if debit.digest == digest else debit.digest
+            journal.write(debit)
+            journal.write(build(metric, item, keys, self._entropy, today, local, replayed))
             journal.trim(today)
         self.outside += _is_outside(metric, value)
         return True
+
+    def _digest(self, metric: Metric, item: Item, keys: Keys) -> str:
+        tag = keys.tag(metric, item)
+        return self._journal.ledger.known(metric, tag) or tag + keys.seal(metric, item, tag)
 
     def _no_answer(self, metric: Metric, value: object) -> None:
         """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""

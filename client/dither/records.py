@@ -11,8 +11,8 @@ from binascii import crc32
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-__all__ = ["Accepted", "Chosen", "Debit", "Done", "Fate", "Header", "Hold", "Queued", "Record", "Secret", "Totals"]
-__all__ += ["from_line", "from_lines", "to_line"]
+__all__ = ["Accepted", "Chosen", "Debit", "Disabled", "Done", "Fate", "Header", "Hold", "Queued", "Record"]
+__all__ += ["Secret", "Totals", "from_line", "from_lines", "to_line"]
 
 Fate = Literal["sent", "dropped"]
 
@@ -28,8 +28,9 @@ class Debit(NamedTuple):
     """A charge to the ledger, written before the report that it pays for is drawn.
 
     ``reports`` and ``charges`` are totals so far of this metric version, so that of several debits the last one
-    tells all. ``epsilon`` is the price of one charge. ``digest`` is the keyed digest of the value whose permanent draw
-    was paid for, or "-" for a mechanism without permanent draws.
+    tells all. ``epsilon`` is the price of one charge, ``claim`` what the version may ever cost if it has permanent
+    draws, else 0. ``digest`` is the tag and the seal (keys.py) of the value whose permanent draw this report repeats,
+    or "-" for a mechanism without permanent draws.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Debit(NamedTuple):
     reports: int
     charges: int
     epsilon: float
+    claim: float
     digest: str
 
 
@@ -72,6 +74,13 @@ class Hold(NamedTuple):
     damaged: int
 
 
+class Disabled(NamedTuple):
+    """The collector said on this day that it takes no more reports of a metric version."""
+
+    version: str
+    day: int
+
+
 class Secret(NamedTuple):
     """The device's secret, in hex; the only record of the file ``secret``."""
 
@@ -95,15 +104,16 @@ class Accepted(NamedTuple):
     day: int
 
 
-Record = Header | Debit | Queued | Done | Totals | Hold | Secret | Chosen | Accepted
+Record = Header | Debit | Queued | Done | Totals | Hold | Disabled | Secret | Chosen | Accepted
 
 _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
     "journal": (Header, (int, str)),
-    "debit": (Debit, (str, str, int, int, int, float, str)),
+    "debit": (Debit, (str, str, int, int, int, float, float, str)),
     "queued": (Queued, (str, str, int, int, str.encode)),
     "done": (Done, (str, str)),
     "totals": (Totals, (int, int)),
     "hold": (Hold, (int, int)),
+    "disabled": (Disabled, (str, int)),
     "secret": (Secret, (str,)),
     "consent": (Chosen, (str,)),
     "accepted": (Accepted, (str, str, int)),

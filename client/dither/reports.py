@@ -13,19 +13,22 @@ __all__ = ["build"]
 _BATCH_BYTES = 16
 
 
-def build(metric: Metric, item: Item, keys: Keys, entropy: Entropy, today: int, local: bool) -> Queued:
+def build(
+    metric: Metric, item: Item, keys: Keys, entropy: Entropy, today: int, local: bool, replayed: str | None = None
+) -> Queued:
     """Draw one report of ``item`` and return it as the body of its upload.
 
     The cohort is the device's own where there is a permanent draw, so that reports replay it, and drawn afresh
     where there is none, so that two reports share nothing. The batch id is random, one for each upload.
+    ``replayed`` is the digest of an earlier answer, which is then repeated in place of ``item``.
     """
     mechanism = metric.mechanism
     if mechanism.forever_ratio is None:
         cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
-        permanent = None
+        permanent: Entropy | None = None
     else:
         cohort = keys.cohort(metric)
-        permanent = keys.permanent(metric, cohort, item)
+        item, permanent = (item, keys.permanent(metric, item)) if replayed is None else keys.replay(metric, replayed)
     row = Report(cohort, mechanism.randomize(item, entropy, cohort, permanent)).encode(mechanism)
     batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)
     return Queued(batch.batch, metric.name, today, int(local), batch.encode())

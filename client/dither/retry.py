@@ -11,7 +11,14 @@ from collections.abc import Callable
 from .records import Fate
 from .transport import Answer
 
-__all__ = ["Backoff", "fate_of"]
+__all__ = ["GONE", "Backoff", "fate_of"]
+
+GONE = 410
+"""The collector takes no more reports of this metric version (``urn:dither:problem:metric-disabled``).
+
+It is all that an answer can say besides accepted, refused and later. The status alone decides, the body is not read;
+and silence, for a month, is all that comes of it.
+"""
 
 _ACCEPTED = frozenset({200, 202})
 _TRY_AGAIN = frozenset({429, 502, 503, 504})

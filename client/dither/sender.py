@@ -3,9 +3,11 @@
 import time
 from collections.abc import Callable
 
+from dither_shared.wire import Batch
+
 from .journal import Journal
 from .records import Queued
-from .retry import Backoff, fate_of
+from .retry import GONE, Backoff, fate_of
 from .state import BusyError
 from .transport import Answer, Transport
 
@@ -67,6 +69,8 @@ class Sender:
             return delay
         self._backoff.reset()
         self._journal.finish(entry, fate)
+        if answer is not None and answer.status == GONE:
+            self._journal.disable(Batch.decode(entry.body).version)
         return 0.0
 
     def _send(self, body: bytes) -> Answer | None:

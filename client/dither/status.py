@@ -1,5 +1,6 @@
 """Status: what a user may want to know of the client on this device."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
@@ -9,7 +10,7 @@ from dither_shared.metric import Metric
 from .consent import Mode
 from .explain import MANY, after, cost, odds
 from .journal import Journal
-from .ledger import Ledger
+from .ledger import Ledger, cap_of
 from .permission import Permission
 from .recorder import Recorder
 from .trouble import Trouble
@@ -29,7 +30,8 @@ class MetricStatus:
     tier: str | None
     expires: date | None
     state: str
-    """"collected", "off", "expired", or "not accepted": it is new or has changed since the user was asked."""
+    """"collected", "off", "expired", "disabled" (by the collector, for a month), or "not accepted": it is new or has
+    changed since the user was asked."""
     since: date | None
     """The day on which the user accepted it; None if the user has not, or somebody else decides."""
     period: str
@@ -121,13 +123,13 @@ def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since
         owner=metric.owner,
         tier=metric.tier,
         expires=metric.expires,
-        state=state,
+        state="disabled" if state == "collected" and ledger.disabled(metric, today) else state,
         since=since,
         period=metric.period,
         epsilon=mechanism.epsilon,
         epsilon_after={reports: after(metric, reports) for reports in MANY},
         forever_epsilon=mechanism.forever_epsilon,
-        cap=metric.cap,
+        cap=None if cap_of(metric) == math.inf else cap_of(metric),
         cost=cost(metric),
         spent=ledger.spent(metric),
         reports=ledger.reports(metric),

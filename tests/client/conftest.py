@@ -60,6 +60,7 @@ class Collector:
     endpoint: str = ""
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     arrived: list[Arrived] = field(default_factory=list)
+    body: bytes = b""
 
 
 @pytest.fixture
@@ -74,9 +75,10 @@ def collector() -> Iterator[Collector]:
             script.arrived.append(Arrived(self.path, dict(self.headers.items()), body))
             status, headers = script.answers.pop(0) if script.answers else (202, {})
             self.send_response(status)
-            for name, value in {"Content-Length": "0", **headers}.items():
+            for name, value in {"Content-Length": str(len(script.body)), **headers}.items():
                 self.send_header(name, value)
             self.end_headers()
+            self.wfile.write(script.body)
 
         def do_GET(self) -> None:
             script.arrived.append(Arrived("followed " + self.path, {}, b""))

@@ -1,0 +1,94 @@
+"""Whatever the collector answers, what the device draws and sends does not change; it can only ask for less."""
+
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.conftest import Collector
+from client.devices import METRICS, MOBILE, Calendar, Make, Script
+from dither_shared import KeyedEntropy, Metric
+
+OTHER = Metric("mobile", "choice", METRICS["theme"].mechanism, METRICS["theme"].domain)
+
+BODIES = [
+    b'{"epsilon": 50, "q": 1, "p": 0}',
+    b'{"accepted": 1, "accepted": 50, "epsilon": NaN}',
+    b'{"metrics": {"browser": {"f": 0, "p": 0, "q": 1}}, "period": "hour", "cap": 1e308}',
+    b"[" * 100_000,
+    b'{"version": "0000000000000000", "type": "urn:dither:problem:version-conflict"}',
+    b"\xff\xfe\x00",
+]
+HEADERS = [
+    {"Location": "/elsewhere"},
+    {"Set-Cookie": "id=1"},
+    {"Retry-After": "NaN"},
+    {"ETag": '"1"', "Clear-Site-Data": "*"},
+]
+
+
+def emitted(
+    make: Make, calendar: Calendar, collector: Collector, body: bytes, headers: dict[str, str], status: int
+) -> list[bytes]:
+    """Return what a device sends in four days, its noise being fixed."""
+    collector.arrived.clear()
+    collector.body = body
+    first, state = calendar.day, dither.MemoryState()
+    for day in range(4):
+        entropy = KeyedEntropy(b"noise", day.to_bytes(1))
+        client = make(state, transport=None, endpoint=collector.endpoint, entropy=entropy)
+        for name in METRICS:
+            client.record(name, "dark")
+        collector.answers = [(status, headers) for _ in METRICS]
+        assert client.flush(10)
+        calendar.pass_days(1)
+    calendar.day = first
+    assert {one.path for one in collector.arrived} == {"/v1/reports"}
+    assert not any({"Cookie", "If-None-Match"} & one.headers.keys() for one in collector.arrived)
+    return [one.body for one in collector.arrived]
+
+
+@pytest.mark.parametrize("status", [200, 202, 301, 400, 404, 409])
+def test_no_answer_changes_what_is_emitted(make: Make, calendar: Calendar, collector: Collector, status: int) -> None:
+    honest = emitted(make, calendar, collector, b'{"accepted": 1}', {}, 202)
+    assert len(honest) > 3 * len(METRICS) - 3
+    for number, body in enumerate(BODIES):
+        headers = HEADERS[number % len(HEADERS)]
+        assert emitted(make, calendar, collector, body, headers, status) == honest, body[:40]
+
+
+def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, calendar: Calendar) -> None:
+    state = dither.MemoryState()
+    sent = Script(down=True)
+    client = make(state, transport=sent)
+    for _ in range(3):
+        client.record("mobile", True)
+        client.record("theme", "dark")
+        calendar.pass_days(1)
+    sent.down = False
+    sent._answers = [410]
+    assert client.flush(5)
+    assert len(sent.bodies) == 1 + 3, "what waits of the metric is dropped, the rest is sent"
+    assert (client.status().sent, client.status().dropped) == (3, 3)
+    for _ in range(31):
+        client = make(state, transport=sent)
+        client.record("mobile", True)
+        assert client.preview() == []
+        calendar.pass_days(1)
+    assert client.status().metrics[0].state == "collected"
+    client.record("mobile", True)
+    assert len(client.preview()) == 1
+
+
+def test_disabling_holds_for_one_version_and_is_shown(make: Make, calendar: Calendar, folder: Path) -> None:
+    client = make(folder, transport=Script([410]))
+    client.record("mobile", True)
+    assert client.flush(5)
+    calendar.pass_days(1)
+    assert make(folder).status().metrics[0].state == "disabled"
+    changed = make(folder, metrics={"mobile": OTHER})
+    changed.record("mobile", "dark")
+    assert changed.status().queued == 1
+    assert changed.status().metrics[0].state == "collected"
+    assert MOBILE.version != OTHER.version
+    assert b"disabled" in (folder / "journal").read_bytes()
