@@ -1,0 +1,203 @@
+"""The bench's tables, as text for a terminal or as markdown."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+from peers import theory
+from peers.environments import LIBRARIES
+from peers.leaks import CONFIDENCE, leak
+from peers.protocol import Finding
+from peers.theory import EPSILONS, PEERS, SIZES
+
+__all__ = ["Table", "bias", "errors", "leaks", "rates", "ratios", "risks"]
+
+Findings = dict[str, list[Finding]]
+"""By library."""
+
+_NONE = "-"
+
+_FEWER = "From fewer users where time or 1 GiB of reports allowed no more, and scaled by n."
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headings, a title, and what is to be known in order to read it."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def text(self) -> str:
+        """Return columns of equal width."""
+        lines = (self.head, *self.rows)
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
+        body = ["  ".join(f"{one:>{width}}" for one, width in zip(line, widths, strict=True)) for line in lines]
+        return "\n".join((self.title, "", *body, *(("", self.note) if self.note else ())))
+
+    def markdown(self) -> str:
+        """Return the table for a README."""
+        lines = (self.head, ["---:"] * len(self.head), *self.rows)
+        body = ["| " + " | ".join(line) + " |" for line in lines]
+        return "\n".join((f"**{self.title}**", "", *body, *(("", self.note) if self.note else ())))
+
+
+def _grid(title: str, entry: Callable[[int, float], str], note: str, sizes: Sequence[int] = SIZES) -> Table:
+    head = ["k", *(f"ε = {epsilon:g}" for epsilon in EPSILONS)]
+    return Table(title, head, [[f"{size:,}", *(entry(size, epsilon) for epsilon in EPSILONS)] for size in sizes], note)
+
+
+def risks(budget: int | None) -> Table:
+    """Return the risk of each library's best over the optimum; peers' reports of at most ``budget`` bytes."""
+
+    def entry(size: int, epsilon: float) -> str:
+        found = [theory.ours(size, epsilon), *(theory.best(peer, size, epsilon, budget) for peer in PEERS)]
+        return " / ".join(f"{one.relative_risk:.3f}" for one in found)
+
+    limit = "their reports of any length" if budget is None else f"their reports of at most {budget} bytes too"
+    cells = [(size, epsilon) for size in SIZES for epsilon in EPSILONS]
+    subset = max(
+        one.relative_risk for cell in cells for one in theory.offers("multi-freq-ldpy", *cell) if one.mechanism == "SS"
+    )
+    longer = max(theory.ours(*cell, budget=1 << 11).relative_risk for cell in cells)
+    note = (
+        "By the parameters that each library's code derives, of the best of its mechanisms whose reports are private "
+        "as handed out (DE or GRR where k is small beside e^ε, elsewhere OUE or OLH). multi-freq-ldpy's subset "
+        f"selection, at most {subset:.3f} everywhere, is not: see what reports tell. auto's reports have at most 64 "
+        f"bytes; with report_budget = 2048 its risk is at most {longer:.3f} everywhere."
+    )
+    return _grid(f"Total risk over the optimum: auto / {' / '.join(PEERS)}, {limit}", entry, note)
+
+
+def _of(findings: Findings, library: str, size: int, epsilon: float, mechanism: str | None = None) -> Finding | None:
+    """Return the error measured of a library's best, or of ``mechanism``."""
+    if mechanism is None:
+        mechanism = (
+            theory.ours(size, epsilon) if library == "dither" else theory.best(library, size, epsilon)
+        ).mechanism
+    for one in findings[library]:
+        case = one.case
+        if (case.kind, case.mechanism, case.size, case.epsilon) == ("error", mechanism, size, epsilon):
+            return one
+    return None
+
+
+def _optimum(finding: Finding) -> float:
+    """Return the least mean squared error that an unbiased mechanism can have there."""
+    case = finding.case
+    return theory.least(case.size, case.epsilon) / case.size / sum(case.counts)
+
+
+def ratios(findings: Findings) -> Table:
+    """Return measured errors over the least that theory allows."""
+    sizes = [size for size in SIZES if size >= 128]
+    spreads = [0.0]
+
+    def entry(size: int, epsilon: float) -> str:
+        return " / ".join(ratio(_of(findings, library, size, epsilon)) for library in LIBRARIES)
+
+    def ratio(finding: Finding | None) -> str:
+        if finding is None:
+            return _NONE
+        mean, deviation = finding.error()
+        spreads.append(deviation / mean)
+        return f"{mean / _optimum(finding):.2f}"
+
+    title = f"Measured mean squared error, before any clipping, over the least possible: {' / '.join(LIBRARIES)}"
+    table = _grid(title, entry, "", sizes)
+    return Table(table.title, table.head, table.rows, f"Standard errors of at most {max(spreads):.0%}. {_FEWER}")
+
+
+def errors(findings: Findings, epsilon: float) -> Table:
+    """Return measured mean squared errors, each with its standard error."""
+    head = ["k", "optimum", *LIBRARIES, "multi-freq-ldpy SS", "dither, consistent", "multi-freq-ldpy, as handed out"]
+    rows = [_error_row(findings, size, epsilon) for size in SIZES]
+    note = (
+        f"pure-ldp does not clip. SS is private only if its caller sorts the reports. * {_FEWER} Ours and theirs in "
+        "the last two columns are consistent (not negative, adding up to 1), and so biased."
+    )
+    return Table(f"Measured mean squared error × 10⁶ at ε = {epsilon:g}", head, rows, note)
+
+
+def _error_row(findings: Findings, size: int, epsilon: float) -> list[str]:
+    ours, *theirs = (_of(findings, library, size, epsilon) for library in LIBRARIES)
+    leaky = _of(findings, "multi-freq-ldpy", size, epsilon, "SS")
+    optimum = _NONE if ours is None else f"{1e6 * _optimum(ours):.3g}"
+    return [
+        f"{size:,}",
+        optimum,
+        *(_micro(one, one.error() if one else None) for one in (ours, *theirs, leaky)),
+        *(_micro(one, one.error_given() if one else None) for one in (ours, theirs[1])),
+    ]
+
+
+def _micro(finding: Finding | None, error: tuple[float, float] | None) -> str:
+    if finding is None or error is None:
+        return _NONE
+    mean, deviation = (1e6 * one for one in error)
+    return f"{mean:.3g} ± {deviation:.1g}{'*' if finding.scale < 1 else ''}"
+
+
+def rates(findings: Findings) -> Table:
+    """Return the speed of clients and servers."""
+    rows = []
+    for library in LIBRARIES:
+        for one in findings[library]:
+            if one.case.kind == "rate":
+                scaled = f"{one.estimate_seconds:.3g}{'*' if one.scale < 1 else ''}"
+                rows.append([library, one.case.mechanism, f"{1 / one.report_seconds:,.0f}", scaled])
+    head = ["library", "mechanism", "reports/s, client", "s from all reports to estimates"]
+    note = "One core. * Scaled up from fewer reports."
+    return Table("Speed at k = 1,024, ε = 1, n = 100,000", head, rows, note)
+
+
+def leaks(findings: Findings) -> Table:
+    """Return the privacy loss that is declared, and what an attack shows it to be at least."""
+    rows, draws = [], 0
+    for library in LIBRARIES:
+        for one in findings[library]:
+            if one.case.kind == "leak":
+                shown, draws = leak(one), one.case.draws
+                verdict = "within" if shown.at_least <= one.declared else "NOT PRIVATE"
+                seen = [f"{count:,}" for count in shown.seen]
+                bounds = [f"{bound:.3f}" for bound in (one.declared, shown.at_least)]
+                rows.append([library, one.case.mechanism, *bounds, verdict, shown.event, *seen])
+    head = ["library", "mechanism", "ε declared", "ε at least", "", "a report shows of values 0 and 1", "of 0", "of 1"]
+    note = (
+        f"{draws:,} reports of value 0 and as many of value 1, of k = 16; the last columns say how many of them show "
+        f"what the column before says, which was chosen on as many others. At least with confidence {CONFIDENCE:.1%}."
+    )
+    return Table("What reports tell", head, rows, note)
+
+
+def bias(findings: Findings) -> Table:
+    """Return errors in all, and the estimate of the most frequent value beside its share."""
+    rows = []
+    for library in LIBRARIES:
+        for one in findings[library]:
+            case = one.case
+            if (case.kind, case.epsilon, case.size) == ("error", 1.0, 1024):
+                mean, deviation = (error / _optimum(one) for error in one.error())
+                tops = [_over_runs(values) for values in (one.top_raw, one.top)]
+                error = f"{mean:.2f} ± {deviation:.2f}"
+                rows.append([library, case.mechanism, f"{one.users:,}", error, f"{one.top_share:.4f}", *tops])
+    head = [
+        "library",
+        "mechanism",
+        "n",
+        "error over the least",
+        "share",
+        "estimate before any clipping",
+        "as handed out",
+    ]
+    note = (
+        "FLH is local hashing with 1,000 fixed hash functions, PCS a count sketch of 2 x 1,024. Means over runs; "
+        "dither hands out both estimates, and the last column is its consistent one."
+    )
+    return Table("k = 1,024, ε = 1: errors in all, and the most frequent value", head, rows, note)
+
+
+def _over_runs(values: list[float]) -> str:
+    spread = f" ± {stdev(values) / len(values) ** 0.5:.4f}" if len(values) > 1 else ""
+    return f"{fmean(values):.4f}{spread}"
