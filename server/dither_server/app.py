@@ -2,13 +2,14 @@
 
 from http import HTTPStatus
 
-from flask import Flask, Response
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
 from .collector import Collector
 from .config import Config
 from .ingest import IngestLayer
-from .problems import SAFE_HEADERS, http_answer
+from .policies import OPEN, POLICIES
+from .problems import SAFE_HEADERS, Kind, Problem, http_answer
 from .routes import EXTENSION, routes
 
 __all__ = ["collector_of", "create_app"]
@@ -27,6 +28,7 @@ def create_app(config: Config) -> Flask:
     app.extensions[EXTENSION] = collector = Collector(config)
     app.register_blueprint(routes)
     app.register_error_handler(HTTPException, _http_problem)
+    app.before_request(_admit)
     app.after_request(_guard)
     app.wsgi_app = IngestLayer(app.wsgi_app, collector.ingest)  # type: ignore[method-assign]
     return app
@@ -36,6 +38,22 @@ def collector_of(app: Flask) -> Collector:
     """Return the collector behind an app."""
     collector: Collector = app.extensions[EXTENSION]
     return collector
+
+
+def _admit() -> Response | None:
+    """Hold a request to the policy of its route; one that meets no route is answered as an error in any case."""
+    if request.endpoint is None:
+        return None
+    try:
+        if request.endpoint not in POLICIES:
+            raise Problem(Kind.FORBIDDEN, "the route has no policy")
+        role = POLICIES[request.endpoint]
+        if role is not OPEN:
+            collector_of(current_app).gatekeeper.admit(request.environ, role)
+    except Problem as problem:
+        status, headers, body = problem.answer()
+        return Response(body, status, headers)
+    return None
 
 
 def _guard(response: Response) -> Response:

@@ -7,6 +7,7 @@ from typing import Self
 from dither_shared import Metric
 
 from .answers import Answer, answer
+from .auth import Gatekeeper
 from .committer import Committer, Limits
 from .config import Config
 from .ingest import Ingest
@@ -28,8 +29,14 @@ class Collector:
             self.store.close()  # a server may fork now; connections open again on demand
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon))
+        self.gatekeeper = Gatekeeper(self.store.tokens, config.open, config.trust_loopback)
         self.ingest = Ingest(
-            self.metrics, self.committer, config.body_limit, config.rows_limit, answer_wait=config.answer_wait
+            self.metrics,
+            self.committer,
+            self.gatekeeper,
+            config.body_limit,
+            config.rows_limit,
+            answer_wait=config.answer_wait,
         )
 
     def close(self) -> None:

@@ -1,21 +1,19 @@
 """What a collector is told at its start."""
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Self
+from typing import Any
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-__all__ = ["DB_VARIABLE", "METRICS_VARIABLE", "Config", "utc_today"]
+from .auth import Role
+
+__all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
 RETRY_DAYS = 30
 """For how long a device may send a batch again: the client's outbox keeps none for longer."""
-
-METRICS_VARIABLE = "DITHER_METRICS"
-DB_VARIABLE = "DITHER_DB"
 
 
 def utc_today() -> date:
@@ -23,57 +21,49 @@ def utc_today() -> date:
     return datetime.now(UTC).date()
 
 
+def _setting(default: Any, about: str) -> Any:
+    """Return the field of a setting: something that flags, environment and file may give."""
+    return field(default=default, metadata={"about": about})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """Metrics, database and limits. Raises ParameterError for a limit that is not positive.
+    """Every setting with what it is about, and the clock. Raises ParameterError for a value that cannot be."""
 
-    - ``metrics``: the path of a ``metrics.toml``, or its metrics by name;
-    - ``db``: a database URL such as ``sqlite:///dither.db``;
-    - ``body_limit``: bytes of a request's body; ``rows_limit``: report rows of a batch;
-    - ``queue_limit``: batches that may wait for the committer; ``queue_bytes``: bytes of their rows;
-      ``group_limit``: batches of one transaction;
-    - ``horizon``: days after which batch ids are forgotten, and a batch sent again would count again;
-    - ``lock_wait``: seconds to wait for another process's write lock;
-    - ``answer_wait``: seconds that a request waits for its commit before it is told to come again;
-    - ``today``: the clock, which tells days and nothing finer.
-    """
-
-    metrics: str | Path | Mapping[str, Metric]
-    db: str
-    body_limit: int = 1 << 20
-    rows_limit: int = 100_000
-    queue_limit: int = 1024
-    queue_bytes: int = 1 << 26
-    group_limit: int = 512
-    horizon: int = 45
-    lock_wait: float = 5.0
-    answer_wait: float = 30.0
+    metrics: str | Path | Mapping[str, Metric] = field(metadata={"about": "The app's metrics.toml."})
+    db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
+    host: str = _setting("127.0.0.1", "Address to listen on.")
+    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
+    threads: int = _setting(64, "Requests at a time.")
+    connections: int = _setting(1000, "Connections at a time; a slow client costs one, and no thread.")
+    open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
+    trust_loopback: bool = _setting(True, "Ask no token of this machine's own requests; false behind a local proxy.")
+    body_limit: int = _setting(1 << 20, "Bytes of a request's body.")
+    rows_limit: int = _setting(100_000, "Report rows of a batch.")
+    queue_limit: int = _setting(1024, "Batches that may wait for their commit.")
+    queue_bytes: int = _setting(1 << 26, "Bytes of rows that may wait for their commit.")
+    group_limit: int = _setting(512, "Batches of one transaction.")
+    horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
+    lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
+    answer_wait: float = _setting(30.0, "Seconds that a request waits for its commit.")
+    log_level: str = _setting("info", "Least level of what is logged: debug, info, warning, error.")
     today: Callable[[], date] = utc_today
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, int | float) and value <= 0:
-                raise ParameterError(field.name, f"{value!r} is not positive")
+        for one in fields(self):
+            value = getattr(self, one.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and value <= 0 and one.name != "port":
+                raise ParameterError(one.name, f"{value!r} is not positive")
+        if not 0 <= self.port <= 65_535:
+            raise ParameterError("port", f"{self.port} is not between 0 and 65535")
         if self.horizon <= RETRY_DAYS:
             raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
-
-    @classmethod
-    def from_environment(cls) -> Self:
-        """Return the configuration that ``DITHER_METRICS`` and ``DITHER_DB`` describe."""
-        return cls(
-            metrics=_variable(METRICS_VARIABLE, "metrics.toml"), db=_variable(DB_VARIABLE, "sqlite:///dither.db")
-        )
+        if self.log_level not in {"debug", "info", "warning", "error"}:
+            raise ParameterError("log_level", f"{self.log_level!r} is not one of debug, info, warning, error")
 
     def load(self) -> dict[str, Metric]:
         """Return the metrics by name; raise ParameterError if the file cannot be read or is wrong."""
         if isinstance(self.metrics, Mapping):
             return dict(self.metrics)
         return load_metrics(self.metrics)
-
-
-def _variable(name: str, example: str) -> str:
-    value = os.environ.get(name)
-    if not value:
-        raise ParameterError(name, f"not set in the environment; for example {name}={example}")
-    return value

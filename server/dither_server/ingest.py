@@ -13,6 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from dither_shared import Batch, Metric, WireError
 
+from .auth import Gatekeeper, Role
 from .committer import ClosedError, Committer, QueueFullError
 from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from .store import StoreError, Upload
@@ -35,6 +36,7 @@ class Ingest:
 
     metrics: Mapping[str, Metric]
     committer: Committer
+    gatekeeper: Gatekeeper
     body_limit: int
     rows_limit: int
     answer_wait: float
@@ -42,6 +44,7 @@ class Ingest:
     def respond(self, environ: WSGIEnvironment) -> Answer:
         """Return the answer to a request; it is 202 only after the reports are durably counted."""
         try:
+            self.gatekeeper.admit(environ, Role.REPORT)
             body = json.dumps({"accepted": self.receive(read_body(environ, self.body_limit))}).encode("ascii")
         except Problem as problem:
             return problem.answer()

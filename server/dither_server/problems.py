@@ -30,6 +30,8 @@ class Kind(Enum):
     MALFORMED = (400, "malformed", "The body is not a batch of reports")
     PARAMETER = (400, "parameter", "A query parameter cannot be used")
     NO_CANDIDATES = (400, "no-candidates", "The metric lists no candidate strings")
+    UNAUTHORIZED = (401, "unauthorized", "A token is needed")
+    FORBIDDEN = (403, "forbidden", "The token's role does not allow this")
     UNKNOWN_METRIC = (404, "unknown-metric", "No such metric")
     UNKNOWN_VERSION = (404, "unknown-version", "No such version of the metric")
     NOT_FOUND = (404, "not-found", "No such page")
@@ -66,6 +68,8 @@ class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
     def answer(self) -> Answer:
         """Return the problem as status, headers and body."""
         status, headers, body = _answer(self.kind.urn, self.kind.title, self.kind.status, self.detail)
+        if self.kind is Kind.UNAUTHORIZED:
+            headers.append(("WWW-Authenticate", 'Bearer realm="dither", Basic realm="dither", charset="UTF-8"'))
         if self.retry_after is not None:
             headers.append(("Retry-After", str(self.retry_after)))
         return status, headers, body

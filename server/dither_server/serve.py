@@ -18,20 +18,19 @@ from .problems import http_answer, reason
 
 __all__ = ["listen", "serve"]
 
-_CONNECTIONS = 1000
-"""Slow clients cost a socket, not a thread: requests are read whole before a thread sees them."""
+_BACKLOG = 1000
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free one. Raises ParameterError if it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=_CONNECTIONS)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
 
 
-def serve(app: Flask, listener: socket.socket, threads: int, ready: Callable[[str], None]) -> None:
+def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> None:
     """Serve until SIGTERM or SIGINT, then commit what was accepted and return.
 
     ``ready`` is called once with the URL, when connections are taken.
@@ -43,9 +42,11 @@ def serve(app: Flask, listener: socket.socket, threads: int, ready: Callable[[st
     server = waitress.create_server(
         app,
         sockets=[listener],
-        threads=threads,
-        connection_limit=_CONNECTIONS,
+        threads=collector.config.threads,
+        connection_limit=collector.config.connections,
         asyncore_use_poll=True,
+        # Whether a proxy stands between is for the gatekeeper to see; nothing else reads these headers.
+        clear_untrusted_proxy_headers=False,
         # Waitress refuses what reaches its limit; a body of our limit is still ours to judge.
         max_request_body_size=collector.config.body_limit + 1,
         ident="dither",

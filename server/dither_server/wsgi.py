@@ -1,11 +1,12 @@
-"""A collector for any WSGI server, configured by ``DITHER_METRICS`` and ``DITHER_DB``: ``dither_server.wsgi:app``."""
+"""A collector for any WSGI server, configured by ``DITHER_*`` variables: ``dither_server.wsgi:app``."""
 
 import atexit
+import os
 
 from .app import collector_of, create_app
-from .config import Config
+from .settings import configured, resolve
 
 __all__ = ["app"]
 
-app = create_app(Config.from_environment())
+app = create_app(configured(resolve({}, os.environ)))
 atexit.register(collector_of(app).close)

@@ -138,6 +138,15 @@ class Store:
         with self._transaction(write=True) as connection:
             return drop_tokens(connection, digest) > 0
 
+    def doubts(self) -> list[str]:
+        """Return what about the database itself endangers what is promised of acknowledged reports."""
+        if self._engine.dialect.name != "postgresql":
+            return []
+        with self._transaction() as connection:
+            settings = ("fsync", "full_page_writes")
+            off = [name for name in settings if connection.exec_driver_sql(f"SHOW {name}").scalar() == "off"]
+        return [f"the database runs with {name} off: a power cut may lose what was acknowledged" for name in off]
+
     @contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
         alone = self._lock.held(self._lock_wait) if write and self._lock is not None else nullcontext()

@@ -1,0 +1,81 @@
+"""What the commands share: settings as options, and mistakes as one line."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+import click
+
+from dither_shared import DitherError, ParameterError
+
+from .settings import FILE_VARIABLE, SETTINGS, Setting, flag_of, resolve, variable_of
+from .table import printable
+
+__all__ = ["Denial", "Found", "Refusal", "refusing", "required", "settings_options"]
+
+P = ParamSpec("P")
+
+Found = Mapping[str, Setting | None]
+
+
+class Refusal(click.ClickException):
+    """One line on stderr, for a mistake in what was asked."""
+
+    exit_code = 2
+
+    def show(self, file: object = None) -> None:
+        """Print the line."""
+        click.echo(f"dither-server: {printable(self.message)}", err=True)
+
+
+class Denial(Refusal):
+    """The same for what the machine denies, such as a port in use."""
+
+    exit_code = 1
+
+
+def refusing(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn our errors into one line each."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except DitherError as error:
+            raise Refusal(str(error)) from None
+
+    return wrapped
+
+
+def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], None]], Callable[..., None]]:
+    """Give a command an option for each of these settings, and all settings, resolved, as its first argument."""
+
+    def decorate(command: Callable[Concatenate[Found, P], None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapped(*args: P.args, **options: P.kwargs) -> None:
+            flags = {name: options.pop(name) for name in names}
+            path = options.pop("config_file")
+            try:
+                found = resolve(flags, os.environ, None if path is None else str(path))
+            except DitherError as error:
+                raise Refusal(str(error)) from None
+            command(found, *args, **options)
+
+        decorated: Callable[..., None] = wrapped
+        for name in reversed(names):
+            about = SETTINGS[name].metadata["about"]
+            told = f"{about} [{variable_of(name)}]"
+            decorated = click.option(flag_of(name), name, metavar="...", help=told)(decorated)
+        file_help = f"A TOML file of settings. [{FILE_VARIABLE}]"
+        return click.option("--config", "config_file", metavar="FILE", help=file_help)(decorated)
+
+    return decorate
+
+
+def required(found: Found, name: str) -> str:
+    """Return a setting that must be given; raise ParameterError that says how."""
+    setting = found[name]
+    if setting is None:
+        raise ParameterError(variable_of(name), f"not set, nor {flag_of(name)}")
+    return str(setting.value)

@@ -1,0 +1,20 @@
+"""The role that each route takes. A route that is not here is refused to everyone."""
+
+from .auth import Role
+
+__all__ = ["OPEN", "POLICIES"]
+
+OPEN = None
+"""No role: anyone may."""
+
+POLICIES: dict[str, Role | None] = {
+    "dither.post_reports": Role.REPORT,
+    "dither.list_metrics": Role.READ,
+    "dither.show_metric": Role.READ,
+    "dither.estimate_metric": Role.READ,
+    "dither.show_dashboard": Role.READ,
+    "dither.healthz": OPEN,
+    "dither.readyz": OPEN,
+    "static": OPEN,
+}
+"""By endpoint, as the app's url map names it."""
