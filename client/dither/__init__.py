@@ -5,6 +5,11 @@
     telemetry = dither.Client("metrics.toml", endpoint="https://telemetry.example.org", app="notes")
     telemetry.record("theme", "dark")
 
+or, with one client for the whole program,
+
+    dither.init("metrics.toml", endpoint="https://telemetry.example.org", app="notes")
+    dither.record("theme", "dark")
+
 Nothing is drawn, written or sent until the user has said so: ``telemetry.consent("on")``.
 
 The names below are imported when they are first used: a program that only answers ``--help`` does not pay for them.
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from dither_shared.metric import Metric, load_metrics
 
     from .client import Client
+    from .default import default_client, init, outcome, record
     from .state import MemoryState, StateError
     from .status import MetricStatus, Status
     from .transport import Answer, HttpTransport, Transport
@@ -34,7 +40,11 @@ __all__ = [
     "StateError",
     "Status",
     "Transport",
+    "default_client",
+    "init",
     "load_metrics",
+    "outcome",
+    "record",
 ]
 
 _HOMES = {
@@ -49,7 +59,11 @@ _HOMES = {
     "StateError": "dither.state",
     "Status": "dither.status",
     "Transport": "dither.transport",
+    "default_client": "dither.default",
+    "init": "dither.default",
     "load_metrics": "dither_shared.metric",
+    "outcome": "dither.default",
+    "record": "dither.default",
 }
 
 

@@ -21,6 +21,7 @@ from . import forks
 from .explain import consent_text
 from .folder import FolderState, default_folder
 from .journal import Journal
+from .outcomes import Outcome
 from .permission import Permission
 from .recorder import Recorder
 from .sender import Sender
@@ -108,6 +109,10 @@ class Client:
             self._trouble.note("unknown metric", str(error))
         except Exception as error:
             self._trouble.failed("record", error)
+
+    def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
+        """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
+        return Outcome(self.record, metric, ok, failed)
 
     def preview(self) -> list[bytes]:
         """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been."""

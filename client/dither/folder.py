@@ -64,6 +64,7 @@ class FolderState:
         self._choice: Choice | None = None
         self._key: bytes | None = None
         self._journal = -1  # descriptors, while they are open
+        self._end = 0
         self._locks: list[int] = []
 
     def __repr__(self) -> str:
@@ -106,7 +107,7 @@ class FolderState:
 
     def news(self, cursor: Cursor) -> News:
         """Return the records beyond ``cursor``."""
-        size = os.fstat(self._journal).st_size
+        size = self._end = os.fstat(self._journal).st_size  # nobody else can move it while we hold the journal
         mark = read(self._journal, 0, _HEADER_BYTES)
         anew = mark != cursor.mark
         position = 0 if anew else cursor.position
@@ -124,11 +125,11 @@ class FolderState:
     def append(self, record: Record) -> int:
         """Write a record to the end, in full or not at all."""
         line = to_line(record)
-        end = os.lseek(self._journal, 0, os.SEEK_END)
         if os.write(self._journal, line) != len(line):
-            os.ftruncate(self._journal, end)  # leave no fragment to which the next record would be glued
+            os.ftruncate(self._journal, self._end)  # leave no fragment to which the next record would be glued
             raise StateError("the disk is full")
-        return end + len(line)
+        self._end += len(line)
+        return self._end
 
     def rewrite(self, records: list[Record]) -> Cursor:
         """Replace all records, at once and durably."""
@@ -136,7 +137,8 @@ class FolderState:
         header = _new_header()
         self._replace("journal", header + b"".join(map(to_line, records)))
         self._journal = self._open("journal", os.O_RDWR | os.O_APPEND)
-        return Cursor(header, os.fstat(self._journal).st_size)
+        self._end = os.fstat(self._journal).st_size
+        return Cursor(header, self._end)
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``."""

@@ -1,0 +1,57 @@
+"""The default client of a program: made once by ``dither.init``, used from anywhere by ``dither.record``.
+
+Before ``init`` a record is no mistake: it goes nowhere. So a library can record, and the program that uses it decides
+whether anything comes of it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .client import Client
+from .outcomes import Outcome
+
+__all__ = ["default_client", "init", "outcome", "record", "standing_in"]
+
+_clients: list[Client] = []
+"""The default client, if there is one; a list, so that whoever stands in for it is taken away again."""
+
+_stand_ins: list[Client] = []
+
+
+def init(*arguments: Any, **named: Any) -> Client:
+    """Make the default client and return it; the arguments are those of ``Client``. One made before is closed."""
+    if _stand_ins:
+        return _stand_ins[-1]
+    client = Client(*arguments, **named)
+    for earlier in _clients:
+        earlier.close()
+    _clients[:] = [client]
+    return client
+
+
+def default_client() -> Client | None:
+    """Return the default client, or None before ``init``."""
+    return next(iter([*_stand_ins[-1:], *_clients]), None)
+
+
+def record(metric: str, value: object) -> None:
+    """Answer ``metric`` with ``value`` by the default client; see ``Client.record``."""
+    client = default_client()
+    if client is not None:
+        client.record(metric, value)
+
+
+def outcome(metric: str, ok: object = True, failed: object = False) -> Outcome:
+    """Return a context manager and decorator that answers whether its work succeeded; see ``Client.outcome``."""
+    return Outcome(record, metric, ok, failed)
+
+
+@contextmanager
+def standing_in(client: Client) -> Iterator[None]:
+    """Let ``client`` be the default, whatever ``init`` is asked for meanwhile; for tests."""
+    _stand_ins.append(client)
+    try:
+        yield
+    finally:
+        _stand_ins.remove(client)
