@@ -10,6 +10,7 @@ from .answers import Answer, answer
 from .auth import Gatekeeper
 from .committer import Committer, Limits
 from .config import Config
+from .gauges import Gauges
 from .ingest import Ingest
 from .store import Store
 
@@ -27,13 +28,16 @@ class Collector:
             self.store.register(self.metrics.values())
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
+        self.gauges = Gauges()
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
-        self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon))
+        self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)
+        self.gauges.waiting(lambda: self.committer.waiting)
         self.gatekeeper = Gatekeeper(self.store.tokens, config.open, config.trust_loopback)
         self.ingest = Ingest(
             self.metrics,
             self.committer,
             self.gatekeeper,
+            self.gauges,
             config.body_limit,
             config.rows_limit,
             answer_wait=config.answer_wait,

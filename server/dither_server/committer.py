@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 
 from dither_shared import DitherError
 
+from .gauges import Gauges
 from .store import StoreError, Upload
 
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError"]
@@ -56,12 +57,18 @@ class Committer:
     """
 
     def __init__(
-        self, store: _Commits, today: Callable[[], date], limits: Limits, horizon: timedelta = timedelta(days=45)
+        self,
+        store: _Commits,
+        today: Callable[[], date],
+        limits: Limits,
+        horizon: timedelta = timedelta(days=45),
+        gauges: Gauges | None = None,
     ) -> None:
         self._store = store
         self._today = today
         self._limits = limits
         self._horizon = horizon
+        self._gauges = gauges or Gauges()
         self._forgotten: date | None = None
         self._waiting: deque[_Waiting] = deque()
         self._bytes = 0
@@ -87,6 +94,11 @@ class Committer:
                 self._thread.start()
             self._changed.notify()
         return answer
+
+    @property
+    def waiting(self) -> int:
+        """How many batches wait for their commit to begin."""
+        return len(self._waiting)
 
     def close(self) -> None:
         """Commit what was taken, take no more, and end the thread."""
@@ -115,7 +127,8 @@ class Committer:
     def _commit(self, group: list[_Waiting], shard: bytes) -> None:
         """Commit a group and answer every request in it, whatever happens."""
         try:
-            counted = self._store.commit([upload for upload, _ in group], self._today(), shard)
+            with self._gauges.commit(len(group)):
+                counted = self._store.commit([upload for upload, _ in group], self._today(), shard)
         except StoreError as error:
             _log.warning("%d batches were not committed: %s", len(group), error)
             _refuse(group, error)

@@ -15,6 +15,7 @@ from dither_shared import Batch, Metric, WireError
 
 from .auth import Gatekeeper, Role
 from .committer import ClosedError, Committer, QueueFullError
+from .gauges import Gauges
 from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from .store import StoreError, Upload
 from .tally import Tally
@@ -37,12 +38,18 @@ class Ingest:
     metrics: Mapping[str, Metric]
     committer: Committer
     gatekeeper: Gatekeeper
+    gauges: Gauges
     body_limit: int
     rows_limit: int
     answer_wait: float
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
         """Return the answer to a request; it is 202 only after the reports are durably counted."""
+        answer = self._answer(environ)
+        self.gauges.answered(answer[0])
+        return answer
+
+    def _answer(self, environ: WSGIEnvironment) -> Answer:
         try:
             self.gatekeeper.admit(environ, Role.REPORT)
             body = json.dumps({"accepted": self.receive(read_body(environ, self.body_limit))}).encode("ascii")
@@ -65,6 +72,7 @@ class Ingest:
         except WireError as error:
             raise Problem(Kind.MALFORMED, str(error)) from None
         self._count(upload)
+        self.gauges.acknowledged(batch.metric, rows)
         return rows
 
     def _metric(self, batch: Batch) -> Metric:

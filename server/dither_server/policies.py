@@ -15,6 +15,8 @@ POLICIES: dict[str, Role | None] = {
     "dither.show_dashboard": Role.READ,
     "dither.healthz": OPEN,
     "dither.readyz": OPEN,
+    "dither.show_gauges": Role.ADMIN,
+    "dither.show_openapi": OPEN,
     "static": OPEN,
 }
 """By endpoint, as the app's url map names it."""

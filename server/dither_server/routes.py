@@ -8,7 +8,9 @@ from dither_shared import Metric, ParameterError
 
 from .answers import as_csv, odds_of, told_privacy
 from .collector import Collector, told
+from .gauges import CONTENT_TYPE
 from .ingest import PATH
+from .openapi import openapi
 from .problems import Kind, Problem
 from .query import Query
 from .store import StoreError
@@ -101,6 +103,18 @@ def readyz() -> dict[str, str]:
     """Say whether the database answers too."""
     _collector().store.ping()
     return {"status": "ready"}
+
+
+@routes.get("/metrics")
+def show_gauges() -> Response:
+    """Show how the collector fares, in Prometheus' text format."""
+    return Response(_collector().gauges.text(), content_type=CONTENT_TYPE)
+
+
+@routes.get("/openapi.json")
+def show_openapi() -> dict[str, object]:
+    """Show this API's description, OpenAPI 3.1."""
+    return openapi()
 
 
 @routes.errorhandler(ParameterError)

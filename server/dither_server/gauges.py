@@ -1,0 +1,68 @@
+"""How a collector fares, for Prometheus: counts and times, and nothing of any person.
+
+Each process counts for itself: behind a server of several workers, scrape each, or read sums with ``rate`` in mind.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+__all__ = ["CONTENT_TYPE", "Gauges"]
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+class Gauges:
+    """The numbers of one collector, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self._reports = Counter(
+            "dither_reports_acknowledged",
+            "Reports acknowledged, repetitions too.",
+            ["metric"],
+            registry=registry,
+        )
+        self._answers = Counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"], registry=registry)
+        self._commit_seconds = Histogram(
+            "dither_commit_seconds", "Time of a commit.", buckets=_SECONDS, registry=registry
+        )
+        self._commit_batches = Histogram(
+            "dither_commit_batches", "Batches of a commit.", buckets=_BATCHES, registry=registry
+        )
+        self._failures = Counter("dither_commit_failures", "Commits that counted nothing.", registry=registry)
+        self._waiting = Gauge("dither_batches_waiting", "Batches that wait for their commit.", registry=registry)
+
+    def waiting(self, read: Callable[[], float]) -> None:
+        """Read how many batches wait from ``read`` whenever it is asked."""
+        self._waiting.set_function(read)
+
+    def acknowledged(self, metric: str, reports: int) -> None:
+        """Count reports whose batch is committed."""
+        self._reports.labels(metric).inc(reports)
+
+    def answered(self, status: int) -> None:
+        """Count an answer."""
+        self._answers.labels(str(status)).inc()
+
+    @contextmanager
+    def commit(self, batches: int) -> Iterator[None]:
+        """Measure a commit of so many batches."""
+        start = time.perf_counter()
+        try:
+            yield
+        except BaseException:
+            self._failures.inc()
+            raise
+        finally:
+            self._commit_seconds.observe(time.perf_counter() - start)
+            self._commit_batches.observe(batches)
+
+    def text(self) -> bytes:
+        """Return everything in Prometheus' text format."""
+        return generate_latest(self._registry)

@@ -1,0 +1,151 @@
+"""The API's description, OpenAPI 3.1. The tests hold the app to it, request by request."""
+
+from typing import Any
+
+from .auth import Role
+from .policies import POLICIES
+from .problems import MEDIA_TYPE, Kind
+
+__all__ = ["openapi"]
+
+Json = dict[str, Any]
+
+_NUMBER = {"type": ["number", "null"]}
+_ROW = {
+    "value": {"type": "string"},
+    **dict.fromkeys(("frequency", "standard_error", "low", "high", "consistent"), _NUMBER),
+    "verdict": {"enum": ["ok", "noise", "too-few"]},
+}
+
+
+def openapi() -> Json:
+    """Return the document."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "dither", "version": "1", "description": "A collector of reports under local privacy."},
+        "paths": _paths(),
+        "components": {
+            "schemas": _schemas(),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "password": {"type": "http", "scheme": "basic", "description": "Any user; the token is the password."},
+            },
+        },
+    }
+
+
+def _paths() -> Json:
+    return {
+        "/v1/reports": {"post": _post_reports()},
+        "/v1/metrics": {"get": _get("list_metrics", "List the metrics.", _json("Metrics"))},
+        "/v1/metrics/{name}": {
+            "get": _get("show_metric", "Show a metric and its versions.", _json("Metric"), [_NAME], Kind.UNKNOWN_METRIC)
+        },
+        "/v1/metrics/{name}/estimate": {"get": _get_estimate()},
+        "/healthz": {"get": _get("healthz", "Say that the process answers.", _json("Status"))},
+        "/readyz": {"get": _get("readyz", "Say that the database answers.", _json("Status"))},
+        "/metrics": {"get": _get("show_gauges", "Show how the collector fares.", {"text/plain": {}})},
+        "/openapi.json": {"get": _get("show_openapi", "Show this document.", {"application/json": {}})},
+        "/": {"get": _get("show_dashboard", "Show every metric as a page.", {"text/html": {}})},
+    }
+
+
+_NAME: Json = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[^/]+$"}}
+
+
+def _query(name: str, schema: Json, description: str) -> Json:
+    return {"name": name, "in": "query", "schema": schema, "description": description}
+
+
+def _get_estimate() -> Json:
+    day = {"type": "string", "format": "date"}
+    parameters = [
+        _NAME,
+        _query("since", day, "First UTC day."),
+        _query("until", day, "Last UTC day, included."),
+        _query("confidence", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Of the intervals."),
+        _query("version", {"type": "string"}, "Another version than the current one."),
+    ]
+    content = _json("Estimate") | {"text/csv": {"schema": {"type": "string"}}}
+    wrong = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION)
+    return _get("estimate_metric", "Estimate a metric's frequencies.", content, parameters, *wrong)
+
+
+def _post_reports() -> Json:
+    kinds = (
+        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.LENGTH_REQUIRED,
+        Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.UNAVAILABLE,
+    )  # fmt: skip
+    return {
+        "operationId": "post_reports",
+        "summary": "Count a batch of reports, once, however often it is sent.",
+        "requestBody": {"required": True, "content": _json("Batch")},
+        "responses": {"202": {"description": "Counted, durably.", "content": _json("Accepted")}, **_wrong(*kinds)},
+        **_secured("post_reports", kinds),
+    }
+
+
+def _get(name: str, summary: str, content: Json, parameters: list[Json] | None = None, *kinds: Kind) -> Json:
+    return {
+        "operationId": name,
+        "summary": summary,
+        "parameters": parameters or [],
+        "responses": {"200": {"description": "Found.", "content": content}, **_wrong(*kinds, Kind.UNAVAILABLE)},
+        **_secured(name, kinds),
+    }
+
+
+def _secured(name: str, kinds: tuple[Kind, ...]) -> Json:
+    role = POLICIES[f"dither.{name}"]
+    if role is None:
+        return {"security": []}
+    roles = [one.value for one in Role if one.covers(role)]
+    return {"security": [{"token": roles}, {"password": roles}, {}]}
+
+
+def _wrong(*kinds: Kind) -> Json:
+    """Return the problems of an operation, those of one status together."""
+    answers: Json = {}
+    for kind in (*kinds, Kind.UNAUTHORIZED, Kind.FORBIDDEN, Kind.INTERNAL):
+        content = {MEDIA_TYPE: _json("Problem")["application/json"]}
+        said = answers.setdefault(str(kind.status), {"description": "", "content": content})
+        said["description"] = "; ".join(filter(None, (said["description"], f"{kind.urn}: {kind.title}")))
+    return answers
+
+
+def _json(name: str) -> Json:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
+
+
+def _object(properties: Json, **more: Any) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties), **more}
+
+
+def _schemas() -> Json:
+    text, strings = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    metric = {
+        **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
+        "epsilon": {"type": "number"}, "epsilon_forever": _NUMBER, "values": strings,
+    }  # fmt: skip
+    estimate = {
+        "metric": text, "version": text, "mechanism": text, "epsilon": {"type": "number"},
+        "reports": {"type": "integer", "minimum": 0}, "since": {"type": ["string", "null"]},
+        "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
+        "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
+    }  # fmt: skip
+    batch = {
+        "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+        "metric": text,
+        "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+        "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4},
+    }
+    problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
+    return {
+        "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
+        "Batch": _object(batch, additionalProperties=False),
+        "Estimate": _object(estimate, additionalProperties=False),
+        "Metric": _object(metric),
+        "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
+        "Problem": _object(problem, additionalProperties=False),
+        "Status": _object({"status": text}),
+    }
