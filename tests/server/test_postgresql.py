@@ -1,0 +1,148 @@
+"""The same store on a real PostgreSQL server."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from dither_server.app import collector_of, create_app
+from dither_server.store import Store, StoreError
+from dither_server.store.schema import SCHEMA
+from dither_server.tally import Tally
+from dither_shared import LocalHashing, Metric
+from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, same, upload
+from server.postgresql import WHY_NOT, server
+from server.test_blocks import some_rows
+
+SHARD = b"s" * 16
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with server() as url:
+        if url is None:
+            pytest.skip(WHY_NOT)
+        yield url
+
+
+@pytest.fixture
+def url(postgresql: str) -> str:
+    """The URL of a fresh database."""
+    name = f"dither_{next(NUMBERS)}"
+    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name}".encode())
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return f"{postgresql}/{name}"
+
+
+@pytest.fixture
+def pg(url: str) -> Iterator[Store]:
+    with closing(Store(url)) as store:
+        store.register(METRICS.values())
+        yield store
+
+
+def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
+    one = upload()
+    other = upload(rows=one.rows * 2, name=one.batch)
+    assert pg.commit([one, other, one], TODAY, SHARD) == [True, False, True]
+    assert pg.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [True]
+    rows = rows_of(VERSION, 200)
+    assert pg.commit([upload(VERSION, rows)], TODAY, SHARD) == [True]
+    with closing(Store(url, create=False)) as again:
+        assert again.tally(THEME).total == 3
+        assert same(again.tally(VERSION), Tally.fold(VERSION.mechanism, rows))
+        assert again.days(VERSION) == (TODAY, TODAY)
+        assert again.versions("theme") == [THEME.version]
+    assert pg.forget(TODAY + timedelta(days=1), limit=1)
+    assert pg.forget(TODAY + timedelta(days=1), limit=10) is False
+    assert pg.doubts() == []
+
+
+def test_the_migrations_make_what_the_schema_says(pg: Store) -> None:
+    with pg._transaction() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+
+
+def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
+    failed: list[Exception] = []
+
+    def start() -> None:
+        try:
+            with closing(Store(url)) as store:
+                store.ping()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
+    """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
+    uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
+    answers: list[bool] = []
+
+    def write(turn: int) -> None:
+        ordered = uploads[turn * 10 :] + uploads[: turn * 10]
+        with closing(Store(url)) as store:
+            for start in range(0, 40, 4 + turn):
+                group = ordered[start : start + 4 + turn]
+                while True:
+                    try:
+                        answers.extend(store.commit(group, TODAY, bytes([turn]) * 16))
+                        break
+                    except StoreError:  # raced too often; a device would come again
+                        continue
+
+    threads = [threading.Thread(target=write, args=(turn,)) for turn in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [True] * 160
+    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
+
+
+def test_a_lost_connection_is_told_and_comes_back(pg: Store, url: str) -> None:
+    pg.commit([upload()], TODAY, SHARD)
+    with psycopg.connect(url, autocommit=True) as connection:
+        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
+        connection.execute(cut.encode() + b"current_database()")
+    assert pg.commit([upload()], TODAY, SHARD) == [True]
+    assert pg.tally(THEME).total == 6
+
+
+def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
+    metric = Metric(name="wide", kind="choice", mechanism=LocalHashing.calibrate(100_000, 3.0))
+    rows = some_rows(metric.mechanism, 8_000)
+    pg.register([metric])
+    for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
+        assert pg.commit([upload(metric, part)], TODAY, SHARD) == [True]
+    assert same(pg.tally(metric), Tally.fold(metric.mechanism, rows))
+
+
+def test_a_collector_on_it(url: str, tmp_path: Path) -> None:
+    app = create_app(config(tmp_path, db=url))
+    client = app.test_client()
+    for _ in range(2):
+        sent = client.post("/v1/reports", data=batch(name="ab" * 16).encode(), content_type="application/json")
+        assert sent.status_code == 202
+    other = batch(rows=b"\x01", name="ab" * 16).encode()
+    assert problem(client.post("/v1/reports", data=other, content_type="application/json")) == (409, "batch-conflict")
+    assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
+    assert client.get("/readyz").status_code == 200
+    collector_of(app).close()

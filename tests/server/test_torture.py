@@ -1,0 +1,130 @@
+"""The torture tests at a small size, and what no size makes worse: a lock held, retries in any order."""
+
+import base64
+import sqlite3
+import tempfile
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from dither_server.app import collector_of, create_app
+from dither_server.tally import Tally
+from server.collecting import THEME, batch, config, problem, rows_of, same
+from torture.fuzz import fuzz
+from torture.kill import kill_cycles
+from torture.slow import slow_clients
+
+
+def test_kill_9(tmp_path: Path) -> None:
+    assert kill_cycles(tmp_path, 2) > 0
+
+
+def test_bodies_that_nobody_should_send(app: Flask) -> None:
+    seen = fuzz(app, 3_000)
+    assert seen[202] > 100  # some mutations change nothing
+    assert seen[400] > 100
+    assert seen[415] > 10
+
+
+def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
+    assert len(slow_clients(tmp_path, 200, 16, 4)) == 64
+
+
+def test_a_locked_database_is_not_acknowledged_and_passes_without_a_restart(tmp_path: Path) -> None:
+    app = create_app(config(tmp_path, lock_wait=0.05))
+    client = app.test_client()
+    body = batch().encode()
+    with closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for _ in range(3):
+            response = client.post("/v1/reports", data=body, content_type="application/json")
+            assert problem(response) == (503, "unavailable")
+            assert int(response.headers["Retry-After"]) > 0
+        assert client.get("/v1/metrics/theme/estimate").status_code == 200  # readers go on
+    assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
+    assert collector_of(app).store.tally(THEME).total == 3
+    collector_of(app).close()
+
+
+class Deliveries(RuleBasedStateMachine):
+    """Batches delivered any number of times, at the same time, after restarts; whether an answer arrived or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.batches = [batch(THEME, rows_of(THEME, number + 1, b"%d" % number)) for number in range(6)]
+        self.counted: set[int] = set()
+        self.open()
+
+    def open(self) -> None:
+        self.app = create_app(config(Path(self.folder.name)))
+
+    def post(self, body: bytes) -> int:
+        return self.app.test_client().post("/v1/reports", data=body, content_type="application/json").status_code
+
+    @rule(number=st.integers(0, 5))
+    def deliver(self, number: int) -> None:
+        assert self.post(self.batches[number].encode()) == 202
+        self.counted.add(number)
+
+    @rule(numbers=st.lists(st.integers(0, 5), min_size=2, max_size=6))
+    def deliver_at_the_same_time(self, numbers: list[int]) -> None:
+        statuses: list[int] = []
+        bodies = [self.batches[number].encode() for number in numbers]
+        threads = [threading.Thread(target=lambda b=body: statuses.append(self.post(b))) for body in bodies]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert statuses == [202] * len(numbers)
+        self.counted.update(numbers)
+
+    @rule(number=st.integers(0, 5))
+    def deliver_half(self, number: int) -> None:
+        """A proxy cuts the body, or the device is told nothing: the body that arrives is no batch."""
+        assert self.post(self.batches[number].encode()[:-7]) == 400
+
+    @rule(number=st.integers(0, 5))
+    def steal_an_id(self, number: int) -> None:
+        other = batch(THEME, rows_of(THEME, 9), self.batches[number].batch)
+        assert base64.b64encode(other.reports) != base64.b64encode(self.batches[number].reports)
+        if number in self.counted:
+            assert self.post(other.encode()) == 409
+
+    @rule()
+    def restart(self) -> None:
+        collector_of(self.app).close()
+        self.open()
+
+    @invariant()
+    def counts_are_exact(self) -> None:
+        rows = b"".join(self.batches[number].reports for number in self.counted)
+        assert same(collector_of(self.app).store.tally(THEME), Tally.fold(THEME.mechanism, rows))
+
+    def teardown(self) -> None:
+        collector_of(self.app).close()
+        self.folder.cleanup()
+
+
+@pytest.mark.parametrize("examples", [10])
+def test_deliveries_in_any_order(examples: int) -> None:
+
+    limits = settings(
+        max_examples=examples, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(Deliveries, settings=limits)
+
+
+def test_half_an_answer_is_no_reason_to_count_twice(client: FlaskClient, app: Flask) -> None:
+    """The device never saw the acknowledgement and sends again, for days."""
+    body = batch().encode()
+    for _ in range(5):
+        assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
+    assert collector_of(app).store.tally(THEME).total == 3
