@@ -46,11 +46,11 @@ class Permission:
     def consent(self) -> Consent:
         """Return the consent that holds at this moment; what cannot be read is taken for off."""
         try:
-            choice = self._state.choice()
-        except OSError as error:
+            choice, policy = self._state.choice(), self._policy.mode()
+        except Exception as error:
             self._trouble.failed("consent", error)
-            choice = Choice("", {})
-        return decide(self._environ, choice, policy=self._policy.mode(), automatic=self._automatic or self._tested())
+            choice, policy = Choice("", {}), None
+        return decide(self._environ, choice, policy=policy, automatic=self._automatic or self._tested())
 
     def covers(self, consent: Consent, metric: Metric) -> bool:
         """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""

@@ -22,7 +22,7 @@ and silence, for a month, is all that comes of it.
 
 _ACCEPTED = frozenset({200, 202})
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
-_BASE = 1.0
+_BASE = 120.0  # telemetry is in no hurry: from a second, ten thousand clients would come back five times too fast
 _CAP = 600.0
 _LONGEST_WISH = 3600.0
 _DOUBLINGS = 20

@@ -14,7 +14,7 @@ from .transport import Answer, Transport
 __all__ = ["Sender"]
 
 _PAUSE = 1.0
-"""Seconds to wait for another process that uploads from the same outbox."""
+"""Seconds to wait for another thread or process that is at the same outbox."""
 
 
 class Sender:
@@ -55,7 +55,7 @@ class Sender:
                 entry = self._journal.next()  # looked at again: another process may have sent it just before
                 return self._upload(entry) if entry else None
         except BusyError:
-            return self._backoff.delay()
+            return _PAUSE
 
     def _upload(self, entry: Queued) -> float:
         self._journal.state.sync()

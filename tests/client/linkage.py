@@ -1,9 +1,9 @@
 """How well two series of uploads can be told to come from one device: ``python -m client.linkage`` in tests/.
 
 An adversary (a collector that turned bad and keeps what it should not) holds a series of uploads of one metric from
-each of 1,000 devices, with their names, and a later series of each, without. For every later series it names the device whose
-earlier series is the most similar: top-1 re-identification. All devices have the same value, so that whatever it finds
-out, it finds out from the noise; guessing is right once in 1,000.
+each of 1,000 devices, with their names, and a later series of each, without. For every later series it names the device
+whose earlier series is the most similar: top-1 re-identification. All devices have the same value, so that whatever it
+finds out, it finds out from the noise; guessing is right once in 1,000.
 
 Without a permanent part nothing joins two reports of one value, but each of them spends epsilon anew. With it the loss
 is bounded for ever, and the price is that the permanent draw is a feature of the device: the longer the series, the

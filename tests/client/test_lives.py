@@ -1,0 +1,178 @@
+"""What a process may do to its telemetry: fork a thousand times, close its files, exit, run an event loop."""
+
+import asyncio
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import METRICS, Make, record_once
+from client.test_processes import FLOORS, needs_fork, run
+
+_A_THOUSAND_FORKS = """
+import dither, datetime, os, threading
+metrics = dither.load_metrics(sys.argv[1])
+day = datetime.date(2026, 11, 18)
+class Down:
+    def send(self, body):
+        hanging.set()
+        forever.wait()
+hanging, forever = threading.Event(), threading.Event()
+client = dither.Client(metrics, "", "app", sys.argv[2], transport=Down(), today=lambda: day, environ={})
+client.consent("on")
+client.record("first", True)
+hanging.wait(20)  # from now on every fork finds an upload under way
+stop = threading.Event()
+def busy():
+    while not stop.is_set():
+        client.status()  # and often a lock held
+thread = threading.Thread(target=busy)
+thread.start()
+failed = 0
+for number in range(1000):
+    child = os.fork()
+    if child == 0:
+        import signal
+        signal.alarm(20)
+        client.record("theme", "dark")
+        os._exit(sum(client._trouble.counts.values()) > 0)
+    failed += os.waitpid(child, 0)[1] != 0
+stop.set()
+thread.join()
+client.record("theme", "dark")
+print(failed, client.status().queued, client.status().ignored)
+"""
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> str:
+    path = tmp_path / "metrics.toml"
+    path.write_text(
+        '[metrics.first]\ntype = "boolean"\nepsilon = 1.0\n'
+        '[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n'
+    )
+    return str(path)
+
+
+@needs_fork
+def test_a_thousand_forks_while_locks_are_held_report_once(definitions: str, folder: Path) -> None:
+    done = run("import warnings; warnings.simplefilter('ignore')\n" + _A_THOUSAND_FORKS, definitions, str(folder))
+    assert done.stderr == ""
+    failed, queued, ignored = map(int, done.stdout.split())
+    assert (queued, ignored) == (2, 1)
+    assert failed <= 20, "a child that finds the journal held by its parent is refused, and counts it"
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_pool_of_processes_reports_once(make: Make, folder: Path, method: str) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system has no fork")
+    client = make(folder)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        pool.map(record_once, [str(folder)] * 6)
+    client.record("mobile", True)
+    assert (client.status().queued, client.status().ignored) == (1, 1)
+
+
+@needs_fork
+def test_workers_forked_by_a_server_that_loaded_the_app_before(make: Make, folder: Path) -> None:
+    client = make(folder)  # as under gunicorn --preload: made by the parent, used by its children
+    children = []
+    for name in METRICS:
+        child = os.fork()
+        if child == 0:
+            client.record(name, "dark")
+            os._exit(client.status().queued == 0)
+        children.append(child)
+    assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} == {0}
+    assert client.status().queued == len(METRICS)
+    assert {metric.reports for metric in client.status().metrics} == {1}
+
+
+def test_an_event_loop(make: Make, folder: Path) -> None:
+    client = make(folder)
+
+    async def work(number: int) -> None:
+        client.record(list(METRICS)[number % len(METRICS)], "dark")
+        await asyncio.to_thread(client.record, "theme", "dark")
+
+    async def main() -> None:
+        await asyncio.gather(*(work(number) for number in range(60)))
+
+    asyncio.run(main())
+    assert client.status().queued == len(METRICS)
+    assert client.status().trouble == {}
+
+
+_EXITS = """
+import dither, atexit, threading
+class Late:
+    def __del__(self):
+        client.record("first", True)
+transport = dither.HttpTransport(sys.argv[3], timeout=3600)
+client = dither.Client(sys.argv[1], "", "app", sys.argv[2], transport=transport, environ={})
+client.consent("on")
+client.record("theme", "dark")
+late = Late()
+atexit.register(client.record, "first", True)
+sys.stdin.readline()  # until the upload hangs
+print("done")
+sys.exit(3)
+"""
+
+
+def test_an_exit_does_not_wait_for_a_server_that_never_answers(definitions: str, folder: Path, make: Make) -> None:
+    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_EXITS}"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", program, definitions, str(folder), endpoint],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            connection, _ = listener.accept()  # the upload is under way, and will be for an hour
+            with connection:
+                assert connection.recv(65536)
+                out, err = process.communicate(b"\n", timeout=60)
+    assert (process.returncode, out, err) == (3, b"done\n", b"")
+    client = make(folder, metrics=definitions, mode=None)
+    assert client.status().queued == 2, "what was recorded on the way out is kept, too"
+
+
+_CLOSES_ALL = """
+import dither, os, datetime
+day = datetime.date(2026, 11, 18).toordinal()
+client = dither.Client(sys.argv[1], "http://127.0.0.1:9", "app", sys.argv[2], background=False, environ={},
+                       today=lambda: datetime.date.fromordinal(day))
+client.consent("on")
+for number in range(200):
+    day += 1
+    if number % 2:
+        os.closerange(3, 64)
+    own = [os.open(sys.argv[3], os.O_RDWR | os.O_CREAT) for _ in range(4)]  # the host's, of the numbers that are free
+    client.record("theme", "dark")
+    [os.close(descriptor) for descriptor in own]
+print(os.path.getsize(sys.argv[3]), client.status().metrics[1].reports, client.status().trouble)
+"""
+
+
+def test_a_host_that_closes_every_descriptor(definitions: str, folder: Path, tmp_path: Path) -> None:
+    done = run(_CLOSES_ALL, definitions, str(folder), str(tmp_path / "own"))
+    assert (done.stdout, done.stderr) == ("0 200 {}\n", "")
+
+
+def test_clients_that_are_never_closed_leave_nothing_open(definitions: str, folder: Path) -> None:
+    before = threading.active_count()
+    for _ in range(200):
+        client = dither.Client(definitions, "https://example.org", "tests", folder, background=False, environ={})
+        client.consent("on")
+        client.record("theme", "dark")
+    assert threading.active_count() == before
