@@ -153,9 +153,12 @@ def _best_event(observed: list[Counter[_Feature]], series: int, confidence: floa
     features = sorted(one.keys() | two.keys())
     scores = [(f"score {sign}", value) for name, value in features if name == "score" for sign in (">=", "<=")]
     others = sorted((feature for feature in features if feature[0] != "score"), key=contrast, reverse=True)
+    events = scores + others[:_MOST_EVENTS]
+    # Held to a stricter level the more events there are, lest the one that chance favoured most be chosen.
+    strict = 1 - (1 - confidence) / (2 * len(events)) ** 2
     return max(
-        ((event, direction) for event in scores + others[:_MOST_EVENTS] for direction in (0, 1)),
-        key=lambda choice: _loss(observed, choice[0], choice[1], series, confidence),
+        ((event, direction) for event in events for direction in (0, 1)),
+        key=lambda choice: _loss(observed, choice[0], choice[1], series, strict),
     )
 
 
