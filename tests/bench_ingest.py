@@ -123,14 +123,9 @@ def load(url: str, bodies: Sequence[bytes]) -> tuple[float, list[float]]:
 
 def measure(command: Sequence[str], folder: Path, bodies: Sequence[bytes]) -> Measured:
     """Start a server, load it, end it."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with subprocess.Popen(
-        [sys.executable, *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment(folder),
-    ) as process:
+    full, surroundings = [sys.executable, *command], environment(folder)
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(full, stdout=subprocess.PIPE, stderr=quiet, text=True, env=surroundings) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         load(url, bodies[:CONNECTIONS])
@@ -190,10 +185,8 @@ def main(requests: int = 6000) -> None:
         core = fast.requests / fast.cpu / (plain.requests / plain.cpu)
         print(f"  {gain:.1f} times the requests/s, {core:.1f} times those of a core")
         many = measure(ours, folder, [batch(BITS, rows(BITS, 1000, seed)).encode() for seed in range(1000)])
-        rate = 1000 * many.requests
-        print(
-            f"1,000 reports of 128 bits a request: {rate / many.seconds:,.0f} reports/s, {rate / many.cpu:,.0f} per core"
-        )
+        wall, core_rate = 1000 * many.requests / many.seconds, 1000 * many.requests / many.cpu
+        print(f"1,000 reports of 128 bits a request: {wall:,.0f} reports/s, {core_rate:,.0f} per core")
         print(json.dumps({"gain": round(gain, 2), "gain_per_core": round(core, 2)}))
 
 

@@ -1,0 +1,107 @@
+"""The deployment files: read by what they are for where that is installed, and held to what they promise."""
+
+import configparser
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dither_server.auth import Role
+from dither_server.settings import SETTINGS, configured, resolve, variable_of
+from server.collecting import METRICS_TOML, batch
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def test_the_settings_file_is_one(tmp_path: Path) -> None:
+    config = configured(resolve({}, {}, str(DEPLOY / "collector.toml")))
+    assert config.open == {Role.REPORT}
+    assert not config.trust_loopback
+
+
+def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    variables = {word.partition("=")[0] for word in text.split() if word.startswith("DITHER_")}
+    assert variables
+    assert variables <= {variable_of(name) for name in SETTINGS}
+    assert text.index("USER dither") < text.index("ENTRYPOINT")
+
+
+def test_compose_is_closed_but_for_reports() -> None:
+    text = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
+    assert "read_only: true" in text
+    assert "DITHER_OPEN: report\n" in text
+    assert '"127.0.0.1:8000:8000"' in text
+
+
+def test_the_unit_is_one_and_strict() -> None:
+    unit = configparser.RawConfigParser(strict=False)
+    unit.read(DEPLOY / "dither.service", encoding="utf-8")
+    service = unit["Service"]
+    assert (service["DynamicUser"], service["ProtectSystem"]) == ("yes", "strict")
+    if shutil.which("systemd-analyze") is None:
+        return
+    told = subprocess.run(
+        ["systemd-analyze", "verify", str(DEPLOY / "dither.service")], capture_output=True, text=True, check=False
+    )
+    assert "Unknown" not in told.stderr, told.stderr
+
+
+def test_nginx_keeps_no_addresses() -> None:
+    lines = [line.partition("#")[0].strip() for line in (DEPLOY / "nginx.conf").read_text("utf-8").splitlines()]
+    assert "access_log off;" in lines
+    assert not any("$remote_addr" in line or "$proxy_add_x_forwarded_for" in line for line in lines)
+
+
+def test_gunicorn_runs_two_workers_on_one_file(tmp_path: Path) -> None:
+    """The WSGI module, imported once and forked: each worker commits, and both end cleanly."""
+    pytest.importorskip("gunicorn")
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    script = f"""
+import http.client, os, signal, subprocess, sys, threading
+bodies = {[batch().encode() for _ in range(20)]!r}
+command = [sys.executable, "-m", "gunicorn", "--preload", "-w", "2", "--threads", "8", "-b", "127.0.0.1:0",
+           "dither_server.wsgi:app"]
+process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+for line in process.stderr:
+    if "Listening at" in line:
+        port = int(line.split("127.0.0.1:")[1].split()[0])
+        break
+threading.Thread(target=process.stderr.read, daemon=True).start()
+def post(body):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("POST", "/v1/reports", body, {{"Content-Type": "application/json"}})
+    statuses.append(connection.getresponse().status)
+    connection.close()
+statuses = []
+threads = [threading.Thread(target=post, args=(body,)) for body in bodies * 3]
+[thread.start() for thread in threads]; [thread.join() for thread in threads]
+process.terminate()
+print(sorted(set(statuses)), process.wait(20))
+"""
+    settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, env=settings
+    )
+    assert ended.stdout == "[202] 0\n", ended.stderr
+    command = [sys.executable, "-m", "dither_server", "estimate", "theme"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
+    assert "60 reports" in told.stdout
+
+
+def test_nginx_reads_the_sample(tmp_path: Path) -> None:
+    nginx, openssl = shutil.which("nginx"), shutil.which("openssl")
+    if nginx is None or openssl is None:
+        pytest.skip("no nginx or openssl here: apt-get install nginx openssl")
+    names = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=t", "-keyout", "key.pem"]
+    subprocess.run([*names, "-out", "cert.pem"], cwd=tmp_path, check=True, capture_output=True)
+    site = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    for before, after in (("fullchain.pem", "cert.pem"), ("privkey.pem", "key.pem")):
+        site = site.replace(f"/etc/letsencrypt/live/telemetry.example.org/{before}", str(tmp_path / after))
+    site = site.replace("/var/log/nginx/", f"{tmp_path}/")
+    whole = tmp_path / "nginx.conf"
+    whole.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{site}\n}}\n", encoding="utf-8")
+    read = subprocess.run([nginx, "-t", "-c", str(whole)], capture_output=True, text=True, check=False)
+    assert read.returncode == 0, read.stderr
