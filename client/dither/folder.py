@@ -179,8 +179,9 @@ class FolderState:
     def after_fork(self) -> None:
         """Close the child's copies of descriptors that another thread of the parent had open."""
         for descriptor in (self._journal, *self._locks):
-            with suppress(OSError):
-                os.close(descriptor)
+            if descriptor >= 0:  # gevent's close minds
+                with suppress(OSError):
+                    os.close(descriptor)
         self._journal, self._locks = -1, []
 
     def _make_folder(self) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import weakref
+from contextlib import suppress
 from typing import Protocol
 
 __all__ = ["watch"]
@@ -24,7 +25,8 @@ def watch(forked: Forked) -> None:
 
 def _after_fork_in_child() -> None:
     for forked in list(_watched):
-        forked.after_fork()
+        with suppress(Exception):  # the child is the host's, too
+            forked.after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where there is no fork

@@ -33,7 +33,9 @@ class Worker:
                 self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
                 try:
                     self._thread.start()
-                except BaseException:  # too many threads, or the interpreter is shutting down: the next run will send
+                except RuntimeError:  # too many threads, or the interpreter is shutting down: the next run will send
+                    self._thread = None
+                except BaseException:
                     self._thread = None
                     raise
 

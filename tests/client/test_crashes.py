@@ -1,0 +1,91 @@
+"""A process dies between any two system calls: what ``record`` returned from is kept, and nothing is told twice."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import dither
+from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
+from client.test_processes import needs_fork
+from dither_shared import Batch
+
+CALLS = ("open", "write", "read", "close", "fsync", "replace", "lstat", "fstat", "mkdir", "chmod", "unlink")
+NAMES = ("mobile", "browser", "theme")
+
+
+def die_at(number: int) -> None:
+    """Let this process end, as if by kill -9, at its ``number``-th system call on a file from now on."""
+    left = [number]
+
+    def mortal(call: Callable[..., object]) -> Callable[..., object]:
+        def wrapped(*arguments: object, **named: object) -> object:
+            left[0] -= 1
+            if left[0] == 0:
+                os._exit(9)
+            return call(*arguments, **named)
+
+        return wrapped
+
+    for name in CALLS:
+        setattr(os, name, mortal(getattr(os, name)))
+
+
+def live(folder: Path, number: int, told: int) -> NoReturn:
+    """Be a process that records three answers and sends them, tells of each, and dies at some system call."""
+    write = os.write
+    die_at(number)
+    sent = Script()
+    client = dither.Client(
+        METRICS, ENDPOINT, "tests", folder, today=Calendar(), background=False, environ={"DITHER": "on"}, transport=sent
+    )
+    for name in NAMES:
+        client.record(name, "firefox")
+        write(told, b"r")
+    client.flush(10)
+    for body in sent.bodies:
+        write(told, b"s" + body.split(b'"')[3])
+    os._exit(0)
+
+
+@needs_fork
+def test_a_death_between_any_two_system_calls(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)  # what the system has, a killed process does not take away
+    status, number = 9, 0
+    while status:
+        number += 1
+        folder = tmp_path / str(number)
+        reading, telling = os.pipe()
+        child = os.fork()
+        if child == 0:
+            live(folder, number, telling)
+        os.close(telling)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in {0, 9}
+        with os.fdopen(reading, "rb") as pipe:
+            told = pipe.read()
+        recorded = told.count(b"r", 0, 3)
+        check(make, folder, recorded)
+    assert number > 60, "each call was tried"
+
+
+def check(make: Make, folder: Path, recorded: int) -> None:
+    """Assert what must hold after a death: all that was acknowledged is there, once, and the next start is healthy."""
+    script = Script()
+    after = make(folder, mode=None, environ={"DITHER": "on"}, transport=script)
+    kept = after.status().queued + after.status().sent
+    assert recorded <= kept <= len(NAMES)
+    for name in NAMES:
+        after.record(name, "firefox")
+    bodies = [Batch.decode(body) for body in after.preview() + after.sent()]
+    assert len({batch.batch for batch in bodies}) == len(bodies)
+    assert all([batch.metric for batch in bodies].count(name) <= 1 for name in NAMES)
+    assert len(bodies) >= len(NAMES) - (recorded < len(NAMES)), "at most the one that was being made is lost"
+    assert after.status().trouble == {}
+
+
+def test_the_check_can_fail(make: Make, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        check(make, tmp_path / "new", 1)
