@@ -82,13 +82,10 @@ def _run(oracle: Oracle, sample: NDArray[np.int64], finding: Finding) -> None:
     size = finding.case.size
     truth = np.bincount(sample, minlength=size) / len(sample)
     estimates = oracle.estimate([oracle.report(value) for value in sample.tolist()])
-    for estimated, errors, within in (
-        (estimates.raw, finding.raw, finding.raw_within),
-        (estimates.given, finding.given, finding.given_within),
-    ):
-        squared = (estimated - truth) ** 2
-        errors.append(float(squared.mean()))
-        within.append(float(squared.std(ddof=1) / np.sqrt(size)))
+    squared = (estimates.raw - truth) ** 2
+    finding.raw.append(float(squared.mean()))
+    finding.raw_within.append(float(squared.std(ddof=1) / np.sqrt(size)))
+    finding.given.append(float(((estimates.given - truth) ** 2).mean()))
     most = int(np.argmax(finding.case.counts))
     finding.top_raw.append(float(estimates.raw[most]))
     finding.top.append(float(estimates.given[most]))

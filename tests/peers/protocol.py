@@ -52,8 +52,7 @@ class Finding:
     raw_within: list[float] = field(default_factory=list)
     """Its standard error over the values, were they independent."""
     given: list[float] = field(default_factory=list)
-    """The same of what the library hands out, or, for dither, of its consistent estimates."""
-    given_within: list[float] = field(default_factory=list)
+    """The mean squared error of what the library hands out, or, for dither, of its consistent estimates."""
     top_raw: list[float] = field(default_factory=list)
     """Estimates of the most frequent value before any clipping; its share is ``top_share``."""
     top: list[float] = field(default_factory=list)
@@ -82,9 +81,14 @@ class Finding:
         mean, deviation = _mean(self.raw, self.raw_within)
         return mean * self.scale, deviation * self.scale
 
-    def error_given(self) -> tuple[float, float] | None:
-        """Return the same of what is handed out, or None if not all users took part: a bias does not scale."""
-        return _mean(self.given, self.given_within) if self.scale == 1 else None
+    def error_given(self) -> tuple[float, float | None] | None:
+        """Return the same of what is handed out, or None if not all users took part: a bias does not scale.
+
+        Its spread is told over runs alone, for biases of the values of one run are not independent.
+        """
+        if self.scale < 1:
+            return None
+        return fmean(self.given), stdev(self.given) / math.sqrt(len(self.given)) if len(self.given) >= FEW else None
 
 
 def decode_finding(line: str) -> Finding:

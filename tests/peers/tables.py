@@ -132,11 +132,12 @@ def _error_row(findings: Findings, size: int, epsilon: float) -> list[str]:
     ]
 
 
-def _micro(finding: Finding | None, error: tuple[float, float] | None) -> str:
+def _micro(finding: Finding | None, error: tuple[float, float | None] | None) -> str:
     if finding is None or error is None:
         return _NONE
-    mean, deviation = (1e6 * one for one in error)
-    return f"{mean:.3g} ± {deviation:.1g}{'*' if finding.scale < 1 else ''}"
+    mean, deviation = error
+    spread = "" if deviation is None else f" ± {1e6 * deviation:.1g}"
+    return f"{1e6 * mean:.3g}{spread}{'*' if finding.scale < 1 else ''}"
 
 
 def rates(findings: Findings) -> Table:
