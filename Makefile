@@ -18,6 +18,9 @@ lint: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_ingest
+	$(BIN)/python -m tests.bench_sdks
+	$(BIN)/python -m tests.bench_peers
 
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dither needs Python 3.11 or later, this is " + sys.version.split()[0])'
