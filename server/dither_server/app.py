@@ -14,7 +14,9 @@ from .routes import EXTENSION, routes
 
 __all__ = ["collector_of", "create_app"]
 
-_CONTENT_POLICY = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_CONTENT_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 
 def create_app(config: Config) -> Flask:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import lru_cache
 from wsgiref.types import WSGIEnvironment
 
 from .problems import Kind, Problem
@@ -118,6 +119,7 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
+@lru_cache(maxsize=1024)
 def is_loopback(host: str) -> bool:
     """Return whether an address or name is this machine's own."""
     try:

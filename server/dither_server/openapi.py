@@ -46,6 +46,9 @@ def _paths() -> Json:
         "/readyz": {"get": _get("readyz", "Say that the database answers.", _json("Status"))},
         "/metrics": {"get": _get("show_gauges", "Show how the collector fares.", {"text/plain": {}})},
         "/openapi.json": {"get": _get("show_openapi", "Show this document.", {"application/json": {}})},
+        "/m/{name}": {
+            "get": _get("show_page", "Show a metric as a page.", {"text/html": {}}, [_NAME], Kind.UNKNOWN_METRIC)
+        },
         "/": {"get": _get("show_dashboard", "Show every metric as a page.", {"text/html": {}})},
     }
 
@@ -64,6 +67,7 @@ def _get_estimate() -> Json:
         _query("since", day, "First UTC day."),
         _query("until", day, "Last UTC day, included."),
         _query("confidence", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Of the intervals."),
+        _query("format", {"enum": ["json", "csv"]}, "Before what Accept prefers."),
         _query("version", {"type": "string"}, "Another version than the current one."),
     ]
     content = _json("Estimate") | {"text/csv": {"schema": {"type": "string"}}}

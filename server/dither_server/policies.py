@@ -13,6 +13,7 @@ POLICIES: dict[str, Role | None] = {
     "dither.show_metric": Role.READ,
     "dither.estimate_metric": Role.READ,
     "dither.show_dashboard": Role.READ,
+    "dither.show_page": Role.READ,
     "dither.healthz": OPEN,
     "dither.readyz": OPEN,
     "dither.show_gauges": Role.ADMIN,

@@ -13,16 +13,19 @@ __all__ = ["Query", "confidence_of", "day_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """The parameters of an estimate: UTC days, both included, a confidence, and a version other than the current."""
+    """The parameters of an estimate: UTC days, both included, a confidence, another version, a format."""
 
     since: date | None = None
     until: date | None = None
     confidence: float = 0.95
     version: str | None = None
+    format: str | None = None
 
     def __post_init__(self) -> None:
         if self.since and self.until and self.since > self.until:
             raise ParameterError("since", "later than until")
+        if self.format not in {None, "json", "csv"}:
+            raise ParameterError("format", "neither json nor csv")
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
@@ -39,6 +42,7 @@ class Query:
             until=day_of(given["until"], "until") if "until" in given else None,
             confidence=confidence_of(given["confidence"]) if "confidence" in given else 0.95,
             version=given.get("version"),
+            format=given.get("format"),
         )
 
 

@@ -1,13 +1,15 @@
 """The HTTP routes: each reads its request, asks the collector, and writes the answer."""
 
+from collections.abc import Callable
 from typing import cast
 
 from flask import Blueprint, Response, current_app, jsonify, render_template, request
 
 from dither_shared import Metric, ParameterError
 
-from .answers import as_csv, odds_of, told_privacy
+from .answers import Answer, Row, as_csv, odds_of, told_privacy
 from .collector import Collector, told
+from .dashboard import courses, days_of, in_words
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
 from .openapi import openapi
@@ -76,7 +78,8 @@ def estimate_metric(name: str) -> Response:
     if not metric.labels:
         raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
     estimates = told(_collector().store, metric, query.since, query.until, query.confidence)
-    if request.accept_mimetypes.best_match(["application/json", "text/csv"]) == "text/csv":
+    preferred = request.accept_mimetypes.best_match(["application/json", "text/csv"])
+    if query.format == "csv" or (query.format is None and preferred == "text/csv"):
         return Response(as_csv(estimates), mimetype="text/csv")
     return jsonify(estimates)
 
@@ -85,11 +88,34 @@ def estimate_metric(name: str) -> Response:
 def show_dashboard() -> str:
     """Show every metric that lists its answers as a chart and a table."""
     collector = _collector()
-    shown = [
-        (_described(metric), told(collector.store, metric) if metric.labels else None)
-        for metric in collector.metrics.values()
-    ]
+    shown = []
+    for metric in collector.metrics.values():
+        estimates = told(collector.store, metric) if metric.labels else None
+        shown.append((_described(metric), estimates, _words(metric, estimates)))
     return render_template("dashboard.html", shown=shown)
+
+
+@routes.get("/m/<name>")
+def show_page(name: str) -> str:
+    """Show one metric with its course over days."""
+    metric, store = _metric(name), _collector().store
+    estimates = told(store, metric) if metric.labels else None
+    days, by_day = days_of(store, metric) if estimates else ([], [])
+    return render_template(
+        "metric.html",
+        metric=_described(metric),
+        told=estimates,
+        words=_words(metric, estimates),
+        days=days,
+        courses=courses(estimates, by_day) if estimates else [],
+    )
+
+
+def _words(metric: Metric, estimates: Answer | None) -> Callable[[Row], str]:
+    """Return what tells the verdict of a row in words."""
+    if estimates is None:
+        return lambda _: ""
+    return lambda row: in_words(row, metric, estimates["reports"], estimates["confidence"])
 
 
 @routes.get("/healthz")

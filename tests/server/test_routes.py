@@ -96,6 +96,7 @@ def test_days_are_included_at_both_ends(app: Flask, client: FlaskClient) -> None
         ("confidence=-inf", "confidence"),
         ("confidence=95", "confidence"),
         ("confidence=high", "confidence"),
+        ("format=xml", "format"),
         ("untill=2026-11-20", "untill"),
         ("%F0%9F%98%80=1", "U0001f600"),
     ],
@@ -127,6 +128,9 @@ def test_csv_is_inert_and_complete(client: FlaskClient) -> None:
     assert [row["value"] for row in rows] == ["dark", "light", "'=1+1", "other"]
     assert [float(row["frequency"]) for row in rows] == [row["frequency"] for row in told]
     assert list(rows[0]) == list(told[0])
+    assert client.get("/v1/metrics/theme/estimate?format=csv").text == response.text
+    plain = client.get("/v1/metrics/theme/estimate?format=json", headers={"Accept": "text/csv"})
+    assert plain.json["values"] == told  # type: ignore[index]
 
 
 def test_a_former_version_is_answered_apart(tmp_path: Path) -> None:
@@ -175,39 +179,8 @@ def test_health_and_readiness(app: Flask, client: FlaskClient, monkeypatch: pyte
     assert client.get("/healthz").status_code == 200
 
 
-HOSTILE = """
-[metrics.hostile]
-description = "<script>alert(1)</script>"
-type = "choice"
-values = ['<img src=x onerror="alert(2)">', "a&b"]
-epsilon = 1.0
-"""
-
-
-def test_the_dashboard_shows_every_metric_and_runs_nothing(tmp_path: Path) -> None:
-    metrics = parse_metrics(HOSTILE) | METRICS
-    app = create_app(config(tmp_path, metrics=metrics))
-    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 900))], TODAY, b"s" * 16)
-    response = app.test_client().get("/")
-    page = response.text
-    assert response.status_code == 200
-    assert "<script" not in page
-    assert "<img" not in page
-    assert "&lt;script&gt;" in page
-    assert "900 reports" in page
-    assert page.count("<h2") == len(metrics)
-    assert page.count('class="bar"') == len(THEME.labels)
-    policy = response.headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'")
-    assert "unsafe" not in policy
-    assert "style=" not in page  # which that policy would ignore
-    with app.test_client().get("/static/dashboard.css") as style:
-        assert style.status_code == 200
-    collector_of(app).close()
-
-
 def test_every_answer_is_guarded(client: FlaskClient) -> None:
-    for path in ("/", "/v1/metrics", "/nowhere", "/v1/metrics/theme/estimate?x=1"):
+    for path in ("/", "/m/theme", "/v1/metrics", "/nowhere", "/v1/metrics/theme/estimate?x=1"):
         headers = client.get(path).headers
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert headers.getlist("Cache-Control") == ["no-store"]

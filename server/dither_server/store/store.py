@@ -123,6 +123,12 @@ class Store:
             first, last = connection.execute(query).one()
         return None if first is None else (first, last)
 
+    def active_days(self, metric: Metric) -> list[date]:
+        """Return every day with reports of a metric version, ascending."""
+        query = sa.select(TALLIES.c.day).where(*_of(metric)).distinct().order_by(TALLIES.c.day)
+        with self._transaction() as connection:
+            return list(connection.scalars(query))
+
     def tokens(self) -> list[StoredToken]:
         """Return every token, oldest first."""
         with self._transaction() as connection:
