@@ -10,6 +10,9 @@ __all__ = ["openapi"]
 
 Json = dict[str, Any]
 
+_CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+"""Base64 in which the bits that are not used are zero."""
+
 _NUMBER = {"type": ["number", "null"]}
 _ROW = {
     "value": {"type": "string"},
@@ -127,21 +130,22 @@ def _object(properties: Json, **more: Any) -> Json:
 
 def _schemas() -> Json:
     text, strings = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    number = {"type": "number"}
+    cost = {"epsilon": number, "epsilon_after_10": number, "epsilon_forever": _NUMBER, "privacy": text}
     metric = {
         **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
-        "epsilon": {"type": "number"}, "epsilon_forever": _NUMBER, "values": strings,
+        **cost, "values": strings,
     }  # fmt: skip
     estimate = {
-        "metric": text, "version": text, "mechanism": text, "epsilon": {"type": "number"},
-        "reports": {"type": "integer", "minimum": 0}, "since": {"type": ["string", "null"]},
-        "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
+        "metric": text, "version": text, "mechanism": text, **cost, "reports": {"type": "integer", "minimum": 0},
+        "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
         "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
     }  # fmt: skip
     batch = {
         "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
         "metric": text,
         "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-        "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4},
+        "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
     }
     problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
     return {
