@@ -96,14 +96,15 @@ class FolderState:
     def exclusive(self) -> Iterator[None]:
         """Hold the journal against all other processes."""
         self._make_folder()
-        with self._locked("lock", _TRIES) as granted:
-            if not granted:
+        lock = self._acquire("lock", _TRIES)
+        try:
+            if lock is None:
                 raise BusyError("the journal is held by another process")
             self._journal = self._open_journal()
-            try:
-                yield
-            finally:
-                self._close_journal()
+            yield
+        finally:
+            self._close_journal()
+            self._release(lock)
 
     def news(self, cursor: Cursor) -> News:
         """Return the records beyond ``cursor``."""
@@ -162,19 +163,25 @@ class FolderState:
     @contextmanager
     def sending(self) -> Iterator[bool]:
         """Enter as the one who uploads; False if another process is at it."""
-        with self._locked("sending", 1) as granted:
-            yield granted
+        lock = self._acquire("sending", 1)
+        try:
+            yield lock is not None
+        finally:
+            self._release(lock)
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
         if not self._folder.exists():
             return
-        with self._locked("lock", _TRIES) as granted:
-            if not granted:
-                raise BusyError("the journal is held by another process")
+        lock = self._acquire("lock", _TRIES)
+        if lock is None:
+            raise BusyError("the journal is held by another process")
+        try:
             for path in (Path(self._paths["journal"]), Path(self._paths["secret"]), *self._folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None
+        finally:
+            self._release(lock)
 
     def after_fork(self) -> None:
         """Close the child's copies of descriptors that another thread of the parent had open."""
@@ -200,23 +207,29 @@ class FolderState:
     def _open(self, name: str, flags: int) -> int:
         return open_private(self._paths[name], flags)
 
-    @contextmanager
-    def _locked(self, name: str, tries: int) -> Iterator[bool]:
+    def _acquire(self, name: str, tries: int) -> int | None:
+        """Return the descriptor of a lock that is ours now; None if somebody else has it."""
         descriptor = self._open(name, os.O_RDWR | os.O_CREAT)
         self._locks.append(descriptor)
+        granted = False
         try:
             granted = filelock.lock(descriptor)
             while not granted and (tries := tries - 1) > 0:
                 time.sleep(_PAUSE)
                 granted = filelock.lock(descriptor)
-            try:
-                yield granted
-            finally:
-                if granted:
-                    filelock.unlock(descriptor)
         finally:
-            self._locks.remove(descriptor)
-            os.close(descriptor)
+            if not granted:
+                self._locks.remove(descriptor)
+                os.close(descriptor)
+        return descriptor if granted else None
+
+    def _release(self, lock: int | None) -> None:
+        if lock is not None and lock in self._locks:  # else this is a child, and its copy is closed by now
+            self._locks.remove(lock)
+            try:
+                filelock.unlock(lock)
+            finally:
+                os.close(lock)
 
     def _open_journal(self) -> int:
         try:

@@ -19,7 +19,7 @@ from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
 from .records import Debit, Disabled, Done, Fate, Hold, Queued, Record, Totals
-from .state import START, BusyError, News, State
+from .state import START, BusyError, Cursor, News, State
 
 __all__ = ["Journal"]
 
@@ -68,7 +68,7 @@ class Journal:
 
     def write(self, record: Debit | Disabled | Queued | Done) -> None:
         """Append a record and let it count; for the holder of a transaction."""
-        self._cursor = self._cursor._replace(position=self.state.append(record))
+        self._cursor = Cursor(self._cursor.mark, self.state.append(record))
         self._apply(record)
 
     def keys(self) -> Keys:

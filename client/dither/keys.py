@@ -35,6 +35,8 @@ class Keys:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._cohorts: dict[str, int] = {}
+        self._tags: dict[str, tuple[Item, str]] = {}  # of the last value of each version, and its row: most
+        self._rows: dict[str, tuple[Item, _Witness]] = {}  # reports repeat it, and drawing it is a third of the work
 
     def __repr__(self) -> str:
         return "Keys(…)"
@@ -49,13 +51,26 @@ class Keys:
 
     def permanent(self, metric: Metric, item: Item) -> Entropy:
         """Return the stream of the permanent draw of ``item``: at its start, every time it is asked for."""
+        item_before, drawn = self._rows.get(metric.version, (None, None))
+        if drawn is not None and item_before == item and drawn.row is not None:
+            return _Kept(drawn.row)
         version, cohort = metric.version.encode("ascii"), self.cohort(metric).to_bytes(4, "big")
-        return KeyedEntropy(self._secret, version, cohort, _as_bytes(item))
+        stream = KeyedEntropy(self._secret, version, cohort, _as_bytes(item))
+        if metric.mechanism.size is not None:
+            return stream
+        witness = _Witness(stream)
+        self._rows[metric.version] = item, witness
+        return witness
 
     def tag(self, metric: Metric, item: Item) -> str:
         """Return by what the ledger knows that ``item`` has been charged; it tells nothing without the secret."""
+        before = self._tags.get(metric.version)
+        if before is not None and before[0] == item:
+            return before[1]
         stream = KeyedEntropy(self._secret, b"charged", metric.version.encode("ascii"), _as_bytes(item))
-        return stream.take(_TAG_BYTES).hex()
+        tag = stream.take(_TAG_BYTES).hex()
+        self._tags[metric.version] = item, tag
+        return tag
 
     def seal(self, metric: Metric, item: Item, tag: str) -> str:
         """Return what ``replay`` needs to answer as ``item`` does, masked."""
@@ -63,7 +78,7 @@ class Keys:
             return self._masked(metric, item.to_bytes(_INDEX_BYTES, "big"), tag)
         witness = _Witness(self.permanent(metric, item))
         metric.mechanism.randomize(item, _Silence(), self.cohort(metric), witness)
-        return self._masked(metric, witness.row.to_bytes(metric.mechanism.payload_bytes, "big"), tag)
+        return self._masked(metric, (witness.row or 0).to_bytes(metric.mechanism.payload_bytes, "big"), tag)
 
     def replay(self, metric: Metric, digest: str) -> tuple[Item, Entropy]:
         """Return an item and a permanent stream that together repeat the answer of a digest: a tag and its seal.
@@ -105,7 +120,7 @@ class _Witness(Entropy):
 
     def __init__(self, stream: Entropy) -> None:
         self._stream = stream
-        self.row = 0
+        self.row: int | None = None
 
     def __repr__(self) -> str:
         return "_Witness(…)"

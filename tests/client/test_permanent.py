@@ -34,6 +34,19 @@ def test_the_same_value_gives_the_same_bits_for_ever(make: Make, calendar: Calen
     assert other != first
 
 
+def test_a_running_client_repeats_what_a_restarted_one_does(make: Make, calendar: Calendar) -> None:
+    values = ["x", "x", "y", "x", "y", "y", "z", "x"]
+    state = dither.MemoryState()
+    restarted = answers(make, calendar, state, values)
+    running = make(state, metrics=CLEAR)
+    for value in values:
+        running.record("one", value)
+        calendar.pass_days(1)
+    bodies = running.preview()[-len(values) :]
+    assert [body.split(b'"reports":"')[1] for body in bodies] == restarted
+    assert len(set(restarted)) == 3
+
+
 def test_two_devices_two_metrics_and_two_cohorts_draw_unrelated_bits() -> None:
     metric, twin = CLEAR.values()
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
