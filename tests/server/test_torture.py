@@ -19,11 +19,21 @@ from dither_server.tally import Tally
 from server.collecting import THEME, batch, config, problem, rows_of, same
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
+from torture.power import can_record, power_cuts
 from torture.slow import slow_clients
 
 
 def test_kill_9(tmp_path: Path) -> None:
     assert kill_cycles(tmp_path, 2) > 0
+
+
+@pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
+def test_power_cuts(tmp_path: Path) -> None:
+    """And the test can fail: without fsync the same cuts lose what was acknowledged."""
+    for synchronous in ("FULL", "OFF"):
+        (tmp_path / synchronous).mkdir()
+        wrong = power_cuts(tmp_path / synchronous, 40, commits=60, synchronous=synchronous)
+        assert bool(wrong) is (synchronous == "OFF"), wrong
 
 
 def test_bodies_that_nobody_should_send(app: Flask) -> None:

@@ -12,6 +12,7 @@ from dither_server.app import collector_of, create_app
 from server.collecting import config
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
+from torture.power import can_record, power_cuts
 from torture.slow import slow_clients
 
 
@@ -19,10 +20,19 @@ def main(share: float = 1.0) -> None:
     """Run each, at a share of its full size."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        for name in ("kill", "slow", "fuzz"):
+        for name in ("kill", "slow", "fuzz", "power", "off"):
             (folder / name).mkdir()
         cycles = max(1, int(500 * share))
         print(f"kill -9, {cycles} cycles: {kill_cycles(folder / 'kill', cycles):,} bytes of reports, each counted once")
+        why_not, points = can_record(), max(20, int(2000 * share))
+        if why_not is None:
+            assert power_cuts(folder / "power", points) == []
+            print(f"power cuts, {points:,} points: nothing acknowledged lost, nothing corrupt")
+            wrong = len(power_cuts(folder / "off", points, synchronous="OFF"))
+            print(f"the same with synchronous=OFF: wrong at {wrong:,} points")
+            assert wrong
+        else:
+            print(f"power cuts: not tried, {why_not}")
         seconds = slow_clients(folder / "slow", 200, 64, max(2, int(100 * share)))
         last = seconds[int(0.99 * len(seconds))]
         print(f"200 slow clients: 64 healthy ones, {len(seconds):,} requests, p99 {1000 * last:.0f} ms")
