@@ -113,6 +113,7 @@ def test_a_browser_shows_it_without_complaint(tmp_path: Path) -> None:
         pytest.skip("no chromium here: apt-get install chromium")
     with running(tmp_path) as (url, _):
         flags = "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --enable-logging=stderr --v=0 --dump-dom"
+        flags += " --disable-background-networking --disable-component-update --no-first-run"
         command = [browser, *flags.split(), f"--user-data-dir={tmp_path}/profile", "--window-size=390,1200", f"{url}/"]
         shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "What people answered" in shown.stdout
