@@ -21,10 +21,10 @@ __all__ = ["main"]
 class Plan:
     """How often each thing is measured."""
 
-    startup: int = 15
+    startup: int = 21
     memory: int = 5
-    latency: int = 3
-    survival: int = 1
+    latency: int = 5
+    survival: int = 3
     exit: int = 3
 
 

@@ -3,7 +3,9 @@
 import gzip
 import json
 import socket
+import sys
 import threading
+import traceback
 from http.server import BaseHTTPRequestHandler
 from socketserver import ThreadingTCPServer
 
@@ -30,6 +32,11 @@ class Collector(ThreadingTCPServer):
             self.server_activate()
             self._thread = threading.Thread(target=self.serve_forever, daemon=True)
             self._thread.start()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a client that is killed in the middle of a request."""
+        if not isinstance(sys.exception(), ConnectionError):
+            traceback.print_exc()
 
     def server_close(self) -> None:
         """Close the port."""

@@ -1,6 +1,7 @@
 """What is measured of each library, each time in fresh processes that find a tidy home."""
 
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -72,7 +73,11 @@ class Bench:
                 "left": f"import os; {_LEAVE}",
                 "first": f"{start}; {_FIRSTS[library]}; import os; {_LEAVE}",
             }
-            return {name: [self._lifetime(library, code) * 1e3] for name, code in codes.items()}
+            found: Numbers = {}
+            for name, code in codes.items():
+                took, worked = self._lifetime(library, code)
+                found |= {name: [took * 1e3], f"{name}, work": [worked * 1e3]}
+            return found
 
     def memory(self, library: str) -> Numbers:
         """Return peaks of memory in KiB, each beside a bare interpreter's: after the import, after a few events."""
@@ -89,11 +94,16 @@ class Bench:
         return found
 
     def latency(self, library: str) -> Numbers:
-        """Return the microseconds that calls take while connections are refused."""
-        with Collector() as down, self._home(_MANY, settled=False) as home:
-            numbers = self._numbers(library, "latency", down.endpoint, home)
-        names = [f"{calls}{which}" for calls in ("", "early ", "again ") for which in ("p50", "p99", "longest")]
-        return {name: [number / 1e3] for name, number in zip(names, numbers, strict=True)}
+        """Return the microseconds that calls take while connections are refused: by the clock, and of a processor."""
+        found: list[float] = []
+        with Collector() as down:
+            for task in ("latency", "work"):
+                with self._home(_MANY, settled=False) as home:
+                    found += self._numbers(library, task, down.endpoint, home)
+        names = [
+            f"{calls}{which}" for calls in ("", "early ", "again ", "work ") for which in ("p50", "p99", "longest")
+        ]
+        return {name: [number / 1e3] for name, number in zip(names, found, strict=True)}
 
     def survival(self, library: str, *, up: bool) -> Numbers:
         """Return how many events are left on disk, and how many ever arrive, after a kill once all were told."""
@@ -126,7 +136,9 @@ class Bench:
             (home / "metrics.toml").write_text("".join(map(_METRIC.format, range(metrics))))
             yield home
 
-    def _lifetime(self, library: str, code: str) -> float:
+    def _lifetime(self, library: str, code: str) -> tuple[float, float]:
+        """Return how many seconds an interpreter lives, and for how many it keeps a processor at work."""
+        worked = _work_of_children()
         with self._home(_USUAL) as home:
             start = time.perf_counter()
             done = subprocess.run(
@@ -134,7 +146,7 @@ class Bench:
             )
             took = time.perf_counter() - start
         _check(library, code, done.returncode, done.stderr)
-        return took
+        return took, _work_of_children() - worked
 
     def _numbers(self, library: str, task: str, endpoint: str, home: Path, subject: str = "") -> list[float]:
         return [float(word) for word in self._do(library, task, endpoint, home, subject).split()]
@@ -159,6 +171,11 @@ class Bench:
 
     def _command(self, library: str, task: str, endpoint: str, subject: str = "") -> list[str]:
         return [str(self._pythons[library]), str(_SUBJECT), subject or library, task, endpoint]
+
+
+def _work_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _address(library: str, collector: Collector) -> str:

@@ -9,6 +9,7 @@ import time
 
 TYPE_CHECKING = False  # as typing's, which need not be loaded for it
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import date
 
 __all__ = ["CALLS", "EVENTS", "FEW"]
@@ -151,9 +152,15 @@ def memory(kind: type[Bare], endpoint: str) -> None:
 def latency(kind: type[Bare], endpoint: str) -> None:
     """Print how long calls took, in ns: all of many, the earlier half of them, and as many that say the same again."""
     subject = kind(endpoint)
-    events = _timed(subject, again=False)
+    events = _timed(subject, time.perf_counter_ns)
     assert kind is not Dither or subject.made() == CALLS, "not every call made a report"
-    print(*_spread(events), *_spread(events[: CALLS // 2]), *_spread(_timed(subject, again=True)))
+    again = _timed(subject, time.perf_counter_ns, again=True)
+    print(*_spread(events), *_spread(events[: CALLS // 2]), *_spread(again))
+
+
+def work(kind: type[Bare], endpoint: str) -> None:
+    """Print for how long calls kept a processor at work, in ns, in the thread that called."""
+    print(*_spread(_timed(kind(endpoint), time.thread_time_ns)))
 
 
 def fill(kind: type[Bare], endpoint: str) -> None:
@@ -185,8 +192,8 @@ def _events(subject: Bare, count: int) -> None:
         subject.event()
 
 
-def _timed(subject: Bare, *, again: bool) -> list[int]:
-    took, clock = [0] * CALLS, time.perf_counter_ns
+def _timed(subject: Bare, clock: "Callable[[], int]", *, again: bool = False) -> list[int]:
+    took = [0] * CALLS
     for call in range(CALLS):
         if not again:
             subject.prepare()
@@ -214,7 +221,7 @@ def _peak() -> int:
         return peak // 1024 if sys.platform == "darwin" else peak
 
 
-TASKS = {task.__name__: task for task in (settle, imported, memory, latency, fill, drain, leave)}
+TASKS = {task.__name__: task for task in (settle, imported, memory, latency, work, fill, drain, leave)}
 
 if __name__ == "__main__":
     TASKS[sys.argv[2]](SUBJECTS[sys.argv[1]], sys.argv[3])
