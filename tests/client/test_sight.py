@@ -125,6 +125,23 @@ def test_forgetting_leaves_nothing_but_the_choice(
     assert again.status().trouble == {}
 
 
+def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, folder: Path, calendar: Calendar) -> None:
+    old = make(folder)
+    old.record("browser", "firefox")
+    before = (folder / "secret").read_bytes()
+    make(folder).forget()
+    new = make(folder)
+    new.record("theme", "dark")
+    assert (folder / "secret").read_bytes() != before
+    calendar.pass_days(1)
+    old.record("browser", "firefox")
+    assert old.status().queued == 2
+    with old._journal.transaction():
+        kept = old._journal.keys()
+    with new._journal.transaction():
+        assert kept.tag(BROWSER, b"x") == new._journal.keys().tag(BROWSER, b"x")
+
+
 def test_forgetting_what_never_was_writes_no_more_than_the_choice(make: Make, folder: Path) -> None:
     make(folder, mode=None).forget()
     assert {path.name for path in folder.iterdir()} <= {"consent", "lock"}
