@@ -45,6 +45,7 @@ def _paths() -> Json:
             "get": _get("show_metric", "Show a metric and its versions.", _json("Metric"), [_NAME], Kind.UNKNOWN_METRIC)
         },
         "/v1/metrics/{name}/estimate": {"get": _get_estimate()},
+        "/v1/metrics/{name}/combined": {"get": _get_combined()},
         "/healthz": {"get": _get("healthz", "Say that the process answers.", _json("Status"))},
         "/readyz": {"get": _get("readyz", "Say that the database answers.", _json("Status"))},
         "/metrics": {"get": _get("show_gauges", "Show how the collector fares.", {"text/plain": {}})},
@@ -63,13 +64,25 @@ def _query(name: str, schema: Json, description: str) -> Json:
     return {"name": name, "in": "query", "schema": schema, "description": description}
 
 
-def _get_estimate() -> Json:
+def _span() -> list[Json]:
     day = {"type": "string", "format": "date"}
-    parameters = [
+    return [
         _NAME,
         _query("since", day, "First UTC day."),
         _query("until", day, "Last UTC day, included."),
         _query("confidence", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Of the intervals."),
+    ]
+
+
+def _get_combined() -> Json:
+    summary = "Combine every version's estimates, each weighed by the inverse of its variance."
+    wrong = (Kind.PARAMETER, Kind.UNKNOWN_METRIC)
+    return _get("combine_versions", summary, _json("Combined"), _span(), *wrong)
+
+
+def _get_estimate() -> Json:
+    parameters = [
+        *_span(),
         _query("format", {"enum": ["json", "csv"]}, "Before what Accept prefers."),
         _query("version", {"type": "string"}, "Another version than the current one."),
     ]
@@ -141,6 +154,11 @@ def _schemas() -> Json:
         "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
         "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
     }  # fmt: skip
+    few = {name: schema for name, schema in _ROW.items() if name not in {"consistent", "verdict"}}
+    combination = {
+        "metric": text, "versions": strings, "reports": {"type": "integer", "minimum": 0}, "confidence": number,
+        "values": {"type": "array", "items": _object(few, additionalProperties=False)},
+    }  # fmt: skip
     batch = {
         "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
         "metric": text,
@@ -151,6 +169,7 @@ def _schemas() -> Json:
     return {
         "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
         "Batch": _object(batch, additionalProperties=False),
+        "Combined": _object(combination, additionalProperties=False),
         "Estimate": _object(estimate, additionalProperties=False),
         "Metric": _object(metric),
         "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),

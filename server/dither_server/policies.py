@@ -12,6 +12,7 @@ POLICIES: dict[str, Role | None] = {
     "dither.list_metrics": Role.READ,
     "dither.show_metric": Role.READ,
     "dither.estimate_metric": Role.READ,
+    "dither.combine_versions": Role.READ,
     "dither.show_dashboard": Role.READ,
     "dither.show_page": Role.READ,
     "dither.healthz": OPEN,

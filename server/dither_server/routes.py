@@ -9,6 +9,7 @@ from dither_shared import Metric, ParameterError
 
 from .answers import Answer, Row, as_csv, odds_of, told_privacy
 from .collector import Collector, told
+from .combine import combined
 from .dashboard import courses, days_of, in_words
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
@@ -82,6 +83,17 @@ def estimate_metric(name: str) -> Response:
     if query.format == "csv" or (query.format is None and preferred == "text/csv"):
         return Response(as_csv(estimates), mimetype="text/csv")
     return jsonify(estimates)
+
+
+@routes.get("/v1/metrics/<name>/combined")
+def combine_versions(name: str) -> Response:
+    """Combine the estimates of every version of a metric, which is right if the truth was the same under all."""
+    query, metric, store = Query.read(request.args), _metric(name), _collector().store
+    if query.version or query.format:
+        raise Problem(Kind.PARAMETER, "version, format: not for a combination, which is of all versions, as JSON")
+    versions = [_version(metric, version) for version in store.versions(name)]
+    answers = [told(store, one, query.since, query.until, query.confidence) for one in versions if one.labels]
+    return jsonify(combined(name, answers, query.confidence))
 
 
 @routes.get("/")

@@ -23,7 +23,7 @@ def main(share: float = 1.0) -> None:
         for name in ("kill", "slow", "fuzz", "power", "off"):
             (folder / name).mkdir()
         cycles = max(1, int(500 * share))
-        print(f"kill -9, {cycles} cycles: {kill_cycles(folder / 'kill', cycles):,} bytes of reports, each counted once")
+        print(f"kill -9, {cycles} cycles: {kill_cycles(folder / 'kill', cycles):,} reports, each counted once")
         why_not, points = can_record(), max(20, int(2000 * share))
         if why_not is None:
             assert power_cuts(folder / "power", points) == []
