@@ -38,8 +38,9 @@ __all__ = ["FolderState", "default_folder"]
 
 FORMAT = 1
 _HEADER_BYTES = 36
-_TRIES = 20
-_PAUSE = 0.0001  # seconds between two tries for a lock that is held for some ten microseconds
+_TRIES = 22
+_PAUSE = 0.0001  # seconds before the second try for a lock that is held for some ten microseconds; then twice as many
+_LONGEST_PAUSE = 0.005  # 0.08 s in all: the first report of a device, which others wait for, is made durable
 
 
 def default_folder(app: str) -> Path:
@@ -213,10 +214,10 @@ class FolderState:
         self._locks.append(descriptor)
         granted = False
         try:
-            granted = filelock.lock(descriptor)
+            granted, pause = filelock.lock(descriptor), _PAUSE
             while not granted and (tries := tries - 1) > 0:
-                time.sleep(_PAUSE)
-                granted = filelock.lock(descriptor)
+                time.sleep(pause)
+                granted, pause = filelock.lock(descriptor), min(2 * pause, _LONGEST_PAUSE)
         finally:
             if not granted:
                 self._locks.remove(descriptor)
