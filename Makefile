@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench torture clean
 
 demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
@@ -19,8 +19,12 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_ingest
+	cd tests && ../$(BIN)/python -m client.linkage
 	$(BIN)/python -m tests.bench_sdks
 	$(BIN)/python -m tests.bench_peers
+
+torture: .venv/installed
+	$(BIN)/python -m tests.torture
 
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dither needs Python 3.11 or later, this is " + sys.version.split()[0])'

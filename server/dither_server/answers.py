@@ -9,7 +9,7 @@ from typing import TypedDict
 from dither_shared import Metric, ParameterError
 from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
-from .estimate import Verdict, estimate
+from .estimate import Estimate, Verdict, estimate
 from .tally import Tally
 
 __all__ = ["Answer", "Privacy", "Row", "answer", "as_csv", "inert", "odds_of", "told_privacy"]
@@ -69,8 +69,6 @@ def answer(
             "candidates", f"{metric.name} takes any string and lists none to look for; give candidates"
         )
     result = estimate(metric.mechanism, labels, tally, confidence)
-    columns = (result.frequency, result.standard_error, result.low, result.high, result.consistent)
-    numbers = zip(*([_finite(float(number)) for number in column] for column in columns), strict=True)
     since, until = (None if day is None else day.isoformat() for day in days)
     return Answer(
         metric=metric.name,
@@ -81,21 +79,27 @@ def answer(
         since=since,
         until=until,
         confidence=confidence,
-        values=[
-            Row(
-                value=label,
-                frequency=frequency,
-                standard_error=error,
-                low=low,
-                high=high,
-                consistent=consistent,
-                verdict=verdict,
-            )
-            for label, (frequency, error, low, high, consistent), verdict in zip(
-                labels, numbers, result.verdicts, strict=True
-            )
-        ],
+        values=_rows(result),
     )
+
+
+def _rows(result: Estimate) -> list[Row]:
+    columns = (result.frequency, result.standard_error, result.low, result.high, result.consistent)
+    numbers = zip(*([_finite(float(number)) for number in column] for column in columns), strict=True)
+    return [
+        Row(
+            value=label,
+            frequency=frequency,
+            standard_error=error,
+            low=low,
+            high=high,
+            consistent=consistent,
+            verdict=verdict,
+        )
+        for label, (frequency, error, low, high, consistent), verdict in zip(
+            result.labels, numbers, result.verdicts, strict=True
+        )
+    ]
 
 
 def told_privacy(metric: Metric) -> Privacy:

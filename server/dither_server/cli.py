@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from dither_shared import Metric, ParameterError, load_metrics
+from dither_shared.privacy import losses
 
 from .answers import odds_of
 from .app import collector_of, create_app
@@ -91,7 +92,7 @@ def estimate(
 
 def _introduced(metric: Metric) -> str:
     mechanism = metric.mechanism
-    return f"{metric.name}: {mechanism.name}, epsilon {mechanism.epsilon:.4g}; {odds_of(metric)}"
+    return f"{metric.name}: {mechanism.name}, {losses(mechanism)}; {odds_of(metric)}"
 
 
 def _strings(path: str) -> tuple[str, ...]:

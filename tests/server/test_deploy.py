@@ -12,7 +12,7 @@ from dither_server.auth import Role
 from dither_server.settings import SETTINGS, configured, resolve, variable_of
 from server.collecting import METRICS_TOML, batch
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
+DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 
 
 def test_the_settings_file_is_one(tmp_path: Path) -> None:
