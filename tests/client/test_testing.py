@@ -9,7 +9,6 @@ import pytest
 import dither
 from client.devices import ENDPOINT, METRICS, Make
 from dither import default
-from dither.pytest_plugin import telemetry  # noqa: F401 - the fixture itself
 from dither.testing import FakeCollector, Telemetry
 from dither_shared import Batch, Metric, RandomizedResponse
 
@@ -29,7 +28,7 @@ def no_default() -> Iterator[None]:
     default._clients.clear()
 
 
-def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:  # noqa: F811
+def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
     telemetry.record("theme", "dark")
     telemetry.record("theme", "light")
     telemetry.record("mobile", True)
@@ -43,7 +42,7 @@ def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:  # n
     assert len(telemetry.collector.reports("theme")) == 1
 
 
-def test_the_fixture_raises_what_an_app_would_only_log(telemetry: Telemetry) -> None:  # noqa: F811
+def test_the_fixture_raises_what_an_app_would_only_log(telemetry: Telemetry) -> None:
     with pytest.raises(dither.ParameterError, match=r"metrics\.colour"):
         telemetry.record("colour", "red")
     with pytest.raises(dither.ParameterError, match=r"metrics\.theme"):
@@ -53,7 +52,7 @@ def test_the_fixture_raises_what_an_app_would_only_log(telemetry: Telemetry) -> 
     assert telemetry.recorded("theme") == []
 
 
-def test_the_fixture_is_the_default_client(telemetry: Telemetry, tmp_path: Path) -> None:  # noqa: F811
+def test_the_fixture_is_the_default_client(telemetry: Telemetry, tmp_path: Path) -> None:
     assert dither.init(tmp_path / "nowhere.toml", endpoint="https://example.org", app="notes") is telemetry
     dither.record("theme", "dark")
     assert telemetry.recorded("theme") == ["dark"]
@@ -68,7 +67,7 @@ def test_the_plugin_as_an_app_uses_it(pytester: pytest.Pytester) -> None:
         test_app="def test_choosing(telemetry):\n    import app\n    app.choose('dark')\n"
         "    assert telemetry.recorded('theme') == ['dark']\n",
     )
-    pytester.runpytest_inprocess("-p", "dither.pytest_plugin").assert_outcomes(passed=1)
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
 pytest_plugins = ["pytester"]
@@ -95,7 +94,7 @@ def test_one_default_client_at_a_time(folder: Path) -> None:
     assert (first.status().queued, second.status().queued) == (1, 1)
 
 
-def test_an_outcome_is_an_answer(telemetry: Telemetry) -> None:  # noqa: F811
+def test_an_outcome_is_an_answer(telemetry: Telemetry) -> None:
     with telemetry.outcome("mobile"):
         pass
     with pytest.raises(ZeroDivisionError), telemetry.outcome("mobile"):
@@ -105,7 +104,7 @@ def test_an_outcome_is_an_answer(telemetry: Telemetry) -> None:  # noqa: F811
     assert telemetry.recorded("mobile") == [True, False]
 
 
-def test_an_outcome_decorates_functions(telemetry: Telemetry) -> None:  # noqa: F811
+def test_an_outcome_decorates_functions(telemetry: Telemetry) -> None:
     @dither.outcome("theme", ok="light", failed="dark")
     def half(number: int, *, by: int) -> float:
         """Divide."""
@@ -117,7 +116,7 @@ def test_an_outcome_decorates_functions(telemetry: Telemetry) -> None:  # noqa: 
     assert telemetry.recorded("theme") == ["light", "dark"]
 
 
-def test_an_outcome_decorates_coroutines(telemetry: Telemetry) -> None:  # noqa: F811
+def test_an_outcome_decorates_coroutines(telemetry: Telemetry) -> None:
     @telemetry.outcome("mobile")
     async def later(fails: bool) -> str:
         await asyncio.sleep(0)
