@@ -182,12 +182,13 @@ class Mechanism(ABC):
         return row.to_bytes(self.payload_bytes, "little")
 
     def _list(self, row: int) -> bytes:
-        numbers, place = 0, 0
-        while row:
-            lowest = row & -row
-            numbers |= lowest.bit_length() - 1 << place
-            row ^= lowest
-            place += self.cell_bits
+        width = self.cell_bits
+        lanes = f"{row:b}"[::-1]
+        numbers, place, cell = 0, 0, lanes.find("1")
+        while cell >= 0:
+            numbers |= cell << place
+            place += width
+            cell = lanes.find("1", cell + 1)
         return numbers.to_bytes(self.payload_bytes, "little")
 
     def _derive(self, **derived: object) -> None:

@@ -39,7 +39,7 @@ class SubsetSelection(Mechanism):
         d = checked_count(self.subset, "subset", 1, k - 1)
         inside = checked_inside(self.inside, d, k)
         other = (inside * (d - 1) + (1 - inside) * d) / (k - 1)
-        as_list = (d * (k - 1).bit_length() + 7) // 8 < (k + 7) // 8
+        as_list = 2 * d * (k - 1).bit_length() <= k  # drawing a list takes longer: only where it halves the report
         self._derive(
             shape=Shape.LIST if as_list else Shape.BITS,
             listed=d if as_list else 0,
@@ -68,7 +68,7 @@ class SubsetSelection(Mechanism):
         return (index_of(item, self.size),)
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return a d-subset, as k bits or as a list of d numbers, whichever is shorter."""
+        """Return a d-subset, as k bits, or as a list of d numbers where that takes half of them or less."""
         index = index_of(item, self.size)
         chosen = entropy.bernoulli(self._threshold)
         others = entropy.subset(self.size - 1, self.subset - chosen)
