@@ -8,7 +8,7 @@ import logging
 import threading
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import date, timedelta
 from typing import NamedTuple, Protocol
@@ -16,7 +16,8 @@ from typing import NamedTuple, Protocol
 from dither_shared import DitherError
 
 from .gauges import Gauges
-from .store import StoreError, Upload
+from .refusals import Refusals
+from .store import Refusal, StoreError, Upload
 
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError"]
 
@@ -45,12 +46,13 @@ class _Commits(Protocol):
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]: ...
 
     def forget(self, before: date) -> bool: ...
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
 
 
 class Committer:
     """Takes uploads from many threads and commits them, in groups, from one.
 
-    The thread is started by the first upload, so that a server may fork after it has built its app.
+    The thread is started by the first upload or refusal, so that a server may fork after it has built its app.
 
     ``limits`` bound what waits; batch ids are forgotten ``horizon`` days after the day they were received, some after
     each commit, so that no commit waits long for it.
@@ -70,6 +72,7 @@ class Committer:
         self._horizon = horizon
         self._gauges = gauges or Gauges()
         self._forgotten: date | None = None
+        self._refusals = Refusals(today)
         self._waiting: deque[_Waiting] = deque()
         self._bytes = 0
         self._changed = threading.Condition()
@@ -89,11 +92,15 @@ class Committer:
                 raise QueueFullError(f"{len(self._waiting)} batches are waiting already")
             self._waiting.append((upload, answer))
             self._bytes += len(upload.rows)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="dither-committer", daemon=True)
-                self._thread.start()
-            self._changed.notify()
+            self._wake()
         return answer
+
+    def refused(self, metric: str, kind: str) -> None:
+        """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
+        if self._refusals.add(metric, kind):
+            with self._changed:
+                if not self._closed:
+                    self._wake()
 
     @property
     def waiting(self) -> int:
@@ -109,17 +116,27 @@ class Committer:
         if thread is not None:
             thread.join()
 
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="dither-committer", daemon=True)
+            self._thread.start()
+        self._changed.notify()
+
     def _run(self) -> None:
         shard = uuid.uuid4().bytes  # chosen here, so that two processes forked from one do not share it
-        while group := self._next_group():
-            self._commit(group, shard)
-            self._forget()
+        while not (self._closed and not self._waiting):
+            if group := self._next_group():
+                self._commit(group, shard)
+                self._forget()
+            if self._refusals.pause() == 0:
+                self._refusals.write(self._store, shard)
+        self._refusals.write(self._store, shard)
 
     def _next_group(self) -> list[_Waiting]:
-        """Return what is waiting, as soon as anything is; nothing once closed and empty."""
+        """Return what is waiting, as soon as anything is; nothing when closed, or when refusals are to be written."""
         with self._changed:
-            while not self._waiting and not self._closed:
-                self._changed.wait()
+            while not self._waiting and not self._closed and (pause := self._refusals.pause()) != 0:
+                self._changed.wait(pause)
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._limits.group))]
             self._bytes -= sum(len(upload.rows) for upload, _ in group)
             return group

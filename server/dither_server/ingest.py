@@ -50,27 +50,30 @@ class Ingest:
         return answer
 
     def _answer(self, environ: WSGIEnvironment) -> Answer:
+        named = ""
         try:
             self.gatekeeper.admit(environ, Role.REPORT)
-            body = json.dumps({"accepted": self.receive(read_body(environ, self.body_limit))}).encode("ascii")
+            batch = _decoded(read_body(environ, self.body_limit))
+            named = batch.metric if batch.metric in self.metrics else ""
+            body = json.dumps({"accepted": self.receive(batch)}).encode("ascii")
         except Problem as problem:
-            return problem.answer()
+            return self._refused(named, problem)
         except Exception:
             _log.exception("a batch could not be received")
-            return Problem(Kind.INTERNAL, "the batch was not counted; the collector's log says why").answer()
+            return self._refused(named, Problem(Kind.INTERNAL, "not counted; the collector's log says why"))
         return 202, [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS], body
 
-    def receive(self, body: bytes) -> int:
-        """Count the reports of a body and return how many they are.
+    def _refused(self, metric: str, problem: Problem) -> Answer:
+        self.committer.refused(metric, problem.kind.slug)
+        return problem.answer()
+
+    def receive(self, batch: Batch) -> int:
+        """Count the reports of a batch and return how many they are.
 
         Raises Problem, and then none of them is known to be counted.
         """
-        try:
-            batch = Batch.decode(body)
-            upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
-            rows = self._rows(upload)
-        except WireError as error:
-            raise Problem(Kind.MALFORMED, str(error)) from None
+        upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
+        rows = self._rows(upload)
         self._count(upload)
         self.gauges.acknowledged(batch.metric, rows)
         return rows
@@ -90,7 +93,10 @@ class Ingest:
         mechanism = upload.metric.mechanism
         if len(upload.rows) > self.rows_limit * mechanism.row_bytes:
             raise Problem(Kind.TOO_LARGE, f"reports: more than {self.rows_limit} rows; send several batches")
-        return Tally.check(mechanism, upload.rows)
+        try:
+            return Tally.check(mechanism, upload.rows)
+        except WireError as error:
+            raise Problem(Kind.MALFORMED, str(error)) from None
 
     def _count(self, upload: Upload) -> None:
         try:
@@ -141,6 +147,13 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     if len(body) < length:
         raise Problem(Kind.MALFORMED, "body: ends before its Content-Length")
     return body
+
+
+def _decoded(body: bytes) -> Batch:
+    try:
+        return Batch.decode(body)
+    except WireError as error:
+        raise Problem(Kind.MALFORMED, str(error)) from None
 
 
 def _length(environ: WSGIEnvironment, limit: int) -> int:

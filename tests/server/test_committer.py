@@ -1,13 +1,13 @@
 """The committer: groups under load, bounded memory, no false acknowledgement, a clean end."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 
 import pytest
 
 from dither_server.committer import ClosedError, Committer, Limits, QueueFullError
-from dither_server.store import Store, StoreError, Upload
+from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.tally import Tally
 from server.collecting import THEME, TODAY, same, upload
 
@@ -24,6 +24,7 @@ class Gate:
         self.poison: bytes = b""
         self.failure: Exception | None = None
         self.forgotten: list[date] = []
+        self.refusals: list[dict[Refusal, int]] = []
         self.day = TODAY
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
@@ -40,6 +41,9 @@ class Gate:
     def forget(self, before: date) -> bool:
         self.forgotten.append(before)
         return len(self.forgotten) < 2
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        self.refusals.append(dict(refused))
 
     def let(self, commits: int) -> None:
         self.open.release(commits)
@@ -175,3 +179,13 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     committer.close()
     first = TODAY - timedelta(days=40)
     assert gate.forgotten == [first, first, first + timedelta(days=1)]
+
+
+def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:
+    committer = Committer(gate, lambda: TODAY, Limits())
+    for _ in range(1000):
+        committer.refused("theme", "malformed")
+    committer.refused("", "unauthorized")
+    assert gate.refusals == []  # none of them made a write
+    committer.close()
+    assert gate.refusals == [{Refusal("theme", TODAY, "malformed"): 1000, Refusal("", TODAY, "unauthorized"): 1}]

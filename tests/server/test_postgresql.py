@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from dither_server.app import collector_of, create_app
-from dither_server.store import Store, StoreError
+from dither_server.store import Refusal, Store, StoreError
 from dither_server.store.schema import SCHEMA
 from dither_server.tally import Tally
 from dither_shared import LocalHashing, Metric
@@ -65,6 +65,9 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     assert pg.forget(TODAY + timedelta(days=1), limit=1)
     assert pg.forget(TODAY + timedelta(days=1), limit=10) is False
     assert pg.doubts() == []
+    for _ in range(2):
+        pg.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, SHARD)
+    assert pg.refusals("theme", TODAY, TODAY) == {"malformed": 6}
 
 
 def test_the_migrations_make_what_the_schema_says(pg: Store) -> None:

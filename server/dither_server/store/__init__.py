@@ -1,4 +1,4 @@
-"""The database: registered metric versions, batch ids, tallies per day, and tokens. The only package that knows SQL.
+"""The database: metric versions, batch ids, tallies and refusals per day, tokens. The only package that knows SQL.
 
 Nothing here tells one person from another: no address, no user, no time finer than a UTC day. Of a batch there remain
 its random id, a digest that recognises a retry, and the day; of its reports there remain sums.
@@ -6,7 +6,8 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 
 from .counting import Upload
 from .errors import StoreError
+from .refusals import Refusal
 from .store import Store
 from .tokens import StoredToken
 
-__all__ = ["Store", "StoreError", "StoredToken", "Upload"]
+__all__ = ["Refusal", "Store", "StoreError", "StoredToken", "Upload"]

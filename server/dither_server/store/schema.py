@@ -2,10 +2,10 @@
 
 import sqlalchemy as sa
 
-__all__ = ["BATCHES", "HEAD", "METRICS", "SCHEMA", "TALLIES", "TOKENS"]
+__all__ = ["BATCHES", "HEAD", "METRICS", "REFUSALS", "SCHEMA", "TALLIES", "TOKENS"]
 
-HEAD = "0001"
-"""The newest of ``migrations/versions``, which makes these tables."""
+HEAD = "0002"
+"""The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
 
@@ -36,6 +36,17 @@ TALLIES = sa.Table(
     sa.Column("shard", sa.LargeBinary(16), primary_key=True),
     sa.Column("block", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),
+)
+
+# A refused batch is counted under a name only if it is one of ours: what a stranger sends makes no rows.
+REFUSALS = sa.Table(
+    "refusals",
+    SCHEMA,
+    sa.Column("metric", sa.String(64), primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("kind", sa.String(32), primary_key=True),
+    sa.Column("shard", sa.LargeBinary(16), primary_key=True),
+    sa.Column("batches", sa.BigInteger, nullable=False),
 )
 
 # Of a token there is only its digest: who reads the database cannot report or read with what stands here.

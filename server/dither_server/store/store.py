@@ -1,6 +1,6 @@
 """The store: what the rest of the collector asks of a database."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
 
@@ -17,6 +17,7 @@ from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
 from .lock import FileLock
 from .migrate import migrate, require_current
+from .refusals import Refusal, add_refusals, read_refusals
 from .schema import METRICS, TALLIES
 from .tokens import StoredToken, add_token, drop_tokens, read_tokens
 
@@ -128,6 +129,20 @@ class Store:
         query = sa.select(TALLIES.c.day).where(*_of(metric)).distinct().order_by(TALLIES.c.day)
         with self._transaction() as connection:
             return list(connection.scalars(query))
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        """Add to the counts of refused batches."""
+        with self._transaction(write=True) as connection:
+            add_refusals(connection, refused, shard)
+
+    def refusals(self, metric: str, since: date | None = None, until: date | None = None) -> dict[str, int]:
+        """Return how many batches of a metric were refused, by the end of the problem's type, such as ``malformed``.
+
+        The days are both included. Under the name "" are those that named no metric of ours. Each try counts, so
+        a batch that was asked to come again is counted here each time, and once more where it was accepted.
+        """
+        with self._transaction() as connection:
+            return read_refusals(connection, metric, since, until)
 
     def tokens(self) -> list[StoredToken]:
         """Return every token, oldest first."""
