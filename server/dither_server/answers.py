@@ -4,27 +4,36 @@ import csv
 import io
 import math
 from datetime import date
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from dither_shared import Metric, ParameterError
 from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
 from .estimate import Estimate, Verdict, estimate
+from .intervals import Simultaneous
 from .tally import Tally
 
 __all__ = ["Answer", "Privacy", "Row", "answer", "as_csv", "inert", "odds_of", "told_privacy"]
 
 
 class Row(TypedDict):
-    """One value's estimate; a number that is not defined is None."""
+    """One value's estimate (``Estimate`` says what each number is); a number that is not defined is None."""
 
     value: str
     frequency: float | None
+    count: float | None
+    noise_error: float | None
+    noise_low: float | None
+    noise_high: float | None
     standard_error: float | None
     low: float | None
     high: float | None
     consistent: float | None
     verdict: Verdict
+
+
+_NUMBERS = [name for name in Row.__annotations__ if name not in {"value", "verdict"}]
+"""A row's numbers: the columns of an ``Estimate`` that have the same names."""
 
 
 class Privacy(TypedDict):
@@ -37,7 +46,10 @@ class Privacy(TypedDict):
 
 
 class Answer(Privacy):
-    """One metric version's estimates; the days are ISO dates, None if there are no reports."""
+    """One metric version's estimates; the days are ISO dates, None if there are no reports.
+
+    ``simultaneous`` names the rule by which all intervals hold together, None if each holds by itself.
+    """
 
     metric: str
     version: str
@@ -46,6 +58,7 @@ class Answer(Privacy):
     since: str | None
     until: str | None
     confidence: float
+    simultaneous: Simultaneous | None
     values: list[Row]
 
 
@@ -55,6 +68,8 @@ def answer(
     days: tuple[date | None, date | None] = (None, None),
     confidence: float = 0.95,
     candidates: tuple[str, ...] | None = None,
+    *,
+    simultaneous: bool = False,
 ) -> Answer:
     """Return the estimates of a tally, whose reports were received from ``days[0]`` to ``days[1]``.
 
@@ -68,7 +83,7 @@ def answer(
         raise ParameterError(
             "candidates", f"{metric.name} takes any string and lists none to look for; give candidates"
         )
-    result = estimate(metric.mechanism, labels, tally, confidence)
+    result = estimate(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous)
     since, until = (None if day is None else day.isoformat() for day in days)
     return Answer(
         metric=metric.name,
@@ -79,26 +94,16 @@ def answer(
         since=since,
         until=until,
         confidence=confidence,
+        simultaneous=result.simultaneous,
         values=_rows(result),
     )
 
 
 def _rows(result: Estimate) -> list[Row]:
-    columns = (result.frequency, result.standard_error, result.low, result.high, result.consistent)
-    numbers = zip(*([_finite(float(number)) for number in column] for column in columns), strict=True)
+    columns = [[_finite(number) for number in getattr(result, name).tolist()] for name in _NUMBERS]
     return [
-        Row(
-            value=label,
-            frequency=frequency,
-            standard_error=error,
-            low=low,
-            high=high,
-            consistent=consistent,
-            verdict=verdict,
-        )
-        for label, (frequency, error, low, high, consistent), verdict in zip(
-            result.labels, numbers, result.verdicts, strict=True
-        )
+        cast("Row", {"value": label, **dict(zip(_NUMBERS, numbers, strict=True)), "verdict": verdict})
+        for label, verdict, *numbers in zip(result.labels, result.verdicts, *columns, strict=True)
     ]
 
 

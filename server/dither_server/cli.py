@@ -62,6 +62,7 @@ def run(found: Found) -> None:
 @click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
 @click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
+@click.option("--simultaneous", is_flag=True, help="Widen the intervals so that all hold together.")
 @click.option("--candidates", metavar="FILE", help="Strings to look for, one a line, in a metric of any string.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
@@ -71,6 +72,7 @@ def estimate(
     since: str | None,
     until: str | None,
     confidence: str,
+    simultaneous: bool,
     candidates: str | None,
     as_json: bool,
 ) -> None:
@@ -86,7 +88,9 @@ def estimate(
     )
     strings = None if candidates is None else _strings(candidates)
     with closing(Store(db, create=False)) as store:
-        answer = told(store, known[metric], query.since, query.until, query.confidence, strings)
+        answer = told(
+            store, known[metric], query.since, query.until, query.confidence, strings, simultaneous=simultaneous
+        )
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))
 
 

@@ -64,6 +64,8 @@ def told(
     until: date | None = None,
     confidence: float = 0.95,
     candidates: tuple[str, ...] | None = None,
+    *,
+    simultaneous: bool = False,
 ) -> Answer:
     """Return the estimates of a metric version from the database, over the days ``since`` to ``until``, both included.
 
@@ -71,4 +73,4 @@ def told(
     """
     tally = store.tally(metric, since, until)
     first, last = store.days(metric) or (None, None)
-    return answer(metric, tally, (since or first, until or last), confidence, candidates)
+    return answer(metric, tally, (since or first, until or last), confidence, candidates, simultaneous=simultaneous)

@@ -6,14 +6,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
-from scipy.interpolate import CubicSpline
 
 from dither_shared import CountMeanSketch, HadamardCountMeanSketch, Mechanism, ParameterError, Rappor
 
+from .collisions import collision_error
 from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
+from .intervals import Simultaneous, clopper_pearson, level_of_each, noise_interval, noise_variance
 from .tally import Tally
 
 __all__ = ["Estimate", "Verdict", "estimate"]
@@ -24,38 +24,49 @@ Verdict = Literal["ok", "noise", "too-few"]
 _WIDEST = 0.5
 """An interval this wide says nothing: half of all people could hide in it."""
 
-_NODES = 400
-_SMOOTH = 100
-"""Interpolation nodes for many intervals, and the least count beside which the ends are smooth."""
-
 
 @dataclass(frozen=True)
 class Estimate:
     """Frequencies of ``labels``, column by column (each array has one entry a label).
 
-    - ``frequency``: raw and unbiased, so it may lie below 0 or above 1;
-    - ``standard_error``: of the frequency in the population, over noise and over who happened to report;
-    - ``low``, ``high``: the interval at ``confidence``, cut to [0, 1];
+    - ``frequency``: raw and unbiased, so it may lie below 0 or above 1; ``count`` is so many of the reports;
+    - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the
+      share among those who reported may be;
+    - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
+      population may be of which they are a random sample;
     - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
-    - ``verdicts``: "ok"; "noise" if the interval contains 0; "too-few" if it spans half of all that is possible.
+    - ``verdicts``: "ok"; "noise" if [low, high] contains 0; "too-few" if it spans half of all that is possible.
 
-    With no reports every number but the interval [0, 1] is NaN.
+    Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and
+    are cut to [0, 1]. With no reports every number but the interval [0, 1] is NaN.
     """
 
     labels: tuple[str, ...]
     reports: int
     confidence: float
+    simultaneous: Simultaneous | None
     frequency: Floats
+    noise_error: Floats
+    noise_low: Floats
+    noise_high: Floats
     standard_error: Floats
     low: Floats
     high: Floats
     consistent: Floats
     verdicts: tuple[Verdict, ...]
 
+    @property
+    def count(self) -> Floats:
+        """How many of the reports are of each value: the frequency times their number."""
+        return self.frequency * self.reports
 
-def estimate(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float = 0.95) -> Estimate:
+
+def estimate(
+    mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float = 0.95, *, simultaneous: bool = False
+) -> Estimate:
     """Return the frequencies of ``labels`` (the domain's, or candidate strings of an open domain).
 
+    With ``simultaneous`` the intervals all hold together with ``confidence``, and are wider for it.
     Raises ParameterError if ``confidence`` is not strictly between 0 and 1 or the labels do not fit the mechanism.
     """
     if not 0 < confidence < 1:
@@ -64,21 +75,25 @@ def estimate(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confid
         raise ParameterError("candidates", "none given; an open domain is decoded against a list of strings")
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
+    rule, level = level_of_each(mechanism, len(labels), confidence) if simultaneous else (None, confidence)
     if not tally.total:
-        return _of_nothing(labels, confidence)
-    if isinstance(mechanism, Rappor):
-        frequency, error, low, high, consistent = _regression(mechanism, labels, tally, confidence)
+        columns = _of_nothing(len(labels))
+    elif isinstance(mechanism, Rappor):
+        columns = _regression(mechanism, labels, tally, level)
     else:
-        frequency, error, low, high, consistent = _pure(mechanism, labels, tally, confidence)
-    width = high - low
-    low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-    return Estimate(labels, tally.total, confidence, frequency, error, low, high, consistent, _verdicts(low, width))
+        columns = _pure(mechanism, labels, tally, level)
+    verdicts = _verdicts(columns.low, columns.high)
+    ends = {name: np.clip(getattr(columns, name), 0, 1) for name in ("noise_low", "noise_high", "low", "high")}
+    return Estimate(labels, tally.total, confidence, rule, *columns._replace(**ends), verdicts)
 
 
 class _Columns(NamedTuple):
-    """Columns of an ``Estimate``, the interval not yet cut to [0, 1]."""
+    """Columns of an ``Estimate``, the intervals not yet cut to [0, 1]."""
 
     frequency: Floats
+    noise_error: Floats
+    noise_low: Floats
+    noise_high: Floats
     standard_error: Floats
     low: Floats
     high: Floats
@@ -89,81 +104,63 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidenc
     """Debias support counts: f = (C/n - q)/(p - q) (Wang et al. 2017, equation 1).
 
     Over a population C is exactly Bin(n, q + f(p-q)), so the Clopper-Pearson interval of its success probability,
-    mapped by the same line, covers f at least as often as it says. For the histogram of those who reported it
-    is conservative (Hoeffding 1956).
+    mapped by the same line, covers f at least as often as it says.
     """
     supporting, trials = support(mechanism, tally, labels)
     p, q = float(mechanism.p), float(mechanism.q)
     frequency = (supporting / np.maximum(trials, 1) - q) / (p - q)
     supported = q + np.clip(frequency, 0, 1) * (p - q)
     error = np.sqrt(supported * (1 - supported) / np.maximum(trials, 1)) / abs(p - q)
-    ends = [(end - q) / (p - q) for end in _clopper_pearson(supporting, trials, confidence)]
-    if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
-        error, ends = _with_collisions(mechanism, frequency, error, ends, confidence)
-        return _Columns(frequency, error, np.minimum(*ends), np.maximum(*ends), onto_subsimplex(frequency))
-    return _Columns(frequency, error, np.minimum(*ends), np.maximum(*ends), onto_simplex(frequency))
-
-
-def _with_collisions(
-    mechanism: CountMeanSketch | HadamardCountMeanSketch,
-    frequency: Floats,
-    error: Floats,
-    ends: list[Floats],
-    confidence: float,
-) -> tuple[Floats, list[Floats]]:
-    """Widen errors and intervals by the bias of a sketch's fixed hash functions.
-
-    Its variance is Σ_(u≠v) f_u² times ``collision_variance``, and Σ f_u² is at most the largest frequency.
-    """
-    bias = np.sqrt(min(1.0, max(0.0, float((frequency + 2 * error).max()))) * mechanism.collision_variance)
-    quantile = NormalDist().inv_cdf((1 + confidence) / 2)
-    widened = np.sqrt(error**2 + bias**2)
-    more = quantile * (widened - error)
-    return widened, [np.minimum(*ends) - more, np.maximum(*ends) + more]
-
-
-def _clopper_pearson(
-    successes: NDArray[np.int64], trials: NDArray[np.int64], confidence: float
-) -> tuple[Floats, Floats]:
-    """Return the exact interval of a binomial probability (Clopper and Pearson 1934), for many counts at once.
-
-    Its ends are smooth in the count, so where there are thousands of large counts they are computed at a few hundred
-    and interpolated, in the scale on which their distance is nearly constant; to well under 1e-6 of that distance.
-    """
-    n = int(trials[0])
-    if len(successes) <= 2 * _NODES or (trials != n).any() or min(successes.min(), n - successes.max()) < _SMOOTH:
-        return _exact_ends(successes.astype(np.float64), trials, confidence)
-    angles = np.arcsin(np.sqrt(successes / n))
-    nodes = np.linspace(angles.min(), angles.max() + 1e-9, _NODES)
-    shares = np.sin(nodes) ** 2
-    low, high = (
-        CubicSpline(nodes, end - shares)(angles) + successes / n for end in _exact_ends(n * shares, n, confidence)
+    ends = [(end - q) / (p - q) for end in clopper_pearson(supporting, trials, confidence)]
+    columns = _Columns(
+        frequency,
+        np.sqrt(noise_variance(mechanism, frequency, trials)),
+        *noise_interval(mechanism, frequency, trials, confidence),
+        error,
+        np.minimum(*ends),
+        np.maximum(*ends),
+        onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),
     )
-    return low, high
+    if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
+        return _widened(columns, collision_error(mechanism, tally, frequency), confidence)
+    return columns
 
 
-def _exact_ends(successes: Floats, trials: NDArray[np.int64] | int, confidence: float) -> tuple[Floats, Floats]:
-    tail = (1 - confidence) / 2
-    with np.errstate(invalid="ignore"):  # a shape of 0, where the end is 0 or 1, is set below
-        low = special.betaincinv(successes, trials - successes + 1, tail)
-        high = special.betainccinv(successes + 1, trials - successes, tail)
-    return np.where(successes == 0, 0.0, low), np.where(successes == trials, 1.0, high)
+def _widened(columns: _Columns, bias: Floats, confidence: float) -> _Columns:
+    """Widen errors and intervals by a bias that has no sign, of which only the standard deviation is known."""
+    quantile = NormalDist().inv_cdf((1 + confidence) / 2)
+    noise_error, error = (np.hypot(each, bias) for each in (columns.noise_error, columns.standard_error))
+    noise_more, more = quantile * (noise_error - columns.noise_error), quantile * (error - columns.standard_error)
+    return columns._replace(
+        noise_error=noise_error,
+        noise_low=columns.noise_low - noise_more,
+        noise_high=columns.noise_high + noise_more,
+        standard_error=error,
+        low=columns.low - more,
+        high=columns.high + more,
+    )
 
 
 def _regression(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float) -> _Columns:
-    """Fit candidate strings; the intervals are normal."""
+    """Fit candidate strings; the intervals are normal.
+
+    The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
+    what is left is the noise.
+    """
     fit = rappor.regress(mechanism, labels, tally)
-    margin = NormalDist().inv_cdf((1 + confidence) / 2) * fit.standard_error
-    low, high = fit.frequency - margin, fit.frequency + margin
-    return _Columns(fit.frequency, fit.standard_error, low, high, fit.non_negative)
+    share = np.clip(fit.frequency, 0, 1)
+    noise = np.sqrt(np.maximum(fit.standard_error**2 - share * (1 - share) / tally.total, 0))
+    quantile = NormalDist().inv_cdf((1 + confidence) / 2)
+    noise_ends = (fit.frequency - quantile * noise, fit.frequency + quantile * noise)
+    ends = (fit.frequency - quantile * fit.standard_error, fit.frequency + quantile * fit.standard_error)
+    return _Columns(fit.frequency, noise, *noise_ends, fit.standard_error, *ends, fit.non_negative)
 
 
-def _verdicts(low: Floats, width: Floats) -> tuple[Verdict, ...]:
-    told: list[Verdict] = np.where(width >= _WIDEST, "too-few", np.where(low <= 0, "noise", "ok")).tolist()
+def _verdicts(low: Floats, high: Floats) -> tuple[Verdict, ...]:
+    told: list[Verdict] = np.where(high - low >= _WIDEST, "too-few", np.where(low <= 0, "noise", "ok")).tolist()
     return tuple(told)
 
 
-def _of_nothing(labels: tuple[str, ...], confidence: float) -> Estimate:
-    unknown = np.full(len(labels), np.nan)
-    zeros, ones = np.zeros(len(labels)), np.ones(len(labels))
-    return Estimate(labels, 0, confidence, unknown, unknown, zeros, ones, unknown, _verdicts(zeros, ones - zeros))
+def _of_nothing(values: int) -> _Columns:
+    unknown, zeros, ones = np.full(values, np.nan), np.zeros(values), np.ones(values)
+    return _Columns(unknown, unknown, zeros, ones, unknown, zeros, ones, unknown)

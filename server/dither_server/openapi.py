@@ -16,7 +16,20 @@ _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AE
 _NUMBER = {"type": ["number", "null"]}
 _ROW = {
     "value": {"type": "string"},
-    **dict.fromkeys(("frequency", "standard_error", "low", "high", "consistent"), _NUMBER),
+    **{
+        name: _NUMBER | {"description": said}
+        for name, said in (
+            ("frequency", "Raw and unbiased: it may lie below 0 or above 1."),
+            ("count", "The frequency times the number of reports."),
+            ("noise_error", "Standard error from the noise alone: of the share among those who reported."),
+            ("noise_low", "The interval of the share among those who reported."),
+            ("noise_high", "Its other end."),
+            ("standard_error", "From the noise and from who happened to report: of the share in the population."),
+            ("low", "The interval of the share in the population of which those who reported are a random sample."),
+            ("high", "Its other end."),
+            ("consistent", "Non-negative and summing to 1, prettier and biased."),
+        )
+    },
     "verdict": {"enum": ["ok", "noise", "too-few"]},
 }
 
@@ -83,6 +96,7 @@ def _get_combined() -> Json:
 def _get_estimate() -> Json:
     parameters = [
         *_span(),
+        _query("simultaneous", {"enum": ["true", "false"]}, "Whether the intervals are to hold all together."),
         _query("format", {"enum": ["json", "csv"]}, "Before what Accept prefers."),
         _query("version", {"type": "string"}, "Another version than the current one."),
     ]
@@ -152,9 +166,10 @@ def _schemas() -> Json:
     estimate = {
         "metric": text, "version": text, "mechanism": text, **cost, "reports": {"type": "integer", "minimum": 0},
         "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
+        "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
         "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
     }  # fmt: skip
-    few = {name: schema for name, schema in _ROW.items() if name not in {"consistent", "verdict"}}
+    few = {name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}
     combination = {
         "metric": text, "versions": strings, "reports": {"type": "integer", "minimum": 0}, "confidence": number,
         "values": {"type": "array", "items": _object(few, additionalProperties=False)},

@@ -13,11 +13,15 @@ __all__ = ["Query", "confidence_of", "day_of"]
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """The parameters of an estimate: UTC days, both included, a confidence, another version, a format."""
+    """The parameters of an estimate: UTC days, both included, a confidence, another version, a format.
+
+    ``simultaneous`` asks for intervals that hold all together.
+    """
 
     since: date | None = None
     until: date | None = None
     confidence: float = 0.95
+    simultaneous: bool = False
     version: str | None = None
     format: str | None = None
 
@@ -41,6 +45,7 @@ class Query:
             since=day_of(given["since"], "since") if "since" in given else None,
             until=day_of(given["until"], "until") if "until" in given else None,
             confidence=confidence_of(given["confidence"]) if "confidence" in given else 0.95,
+            simultaneous=_truth_of(given.get("simultaneous", "false"), "simultaneous"),
             version=given.get("version"),
             format=given.get("format"),
         )
@@ -66,6 +71,12 @@ def confidence_of(text: str) -> float:
     if not 0 < confidence < 1:  # NaN compares false
         raise ParameterError("confidence", "not a number strictly between 0 and 1, such as 0.95")
     return confidence
+
+
+def _truth_of(text: str, place: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ParameterError(place, "neither true nor false")
+    return text == "true"
 
 
 def _shown(name: str) -> str:

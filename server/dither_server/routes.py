@@ -78,7 +78,9 @@ def estimate_metric(name: str) -> Response:
     metric = _version(_metric(name), query.version)
     if not metric.labels:
         raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
-    estimates = told(_collector().store, metric, query.since, query.until, query.confidence)
+    estimates = told(
+        _collector().store, metric, query.since, query.until, query.confidence, simultaneous=query.simultaneous
+    )
     preferred = request.accept_mimetypes.best_match(["application/json", "text/csv"])
     if query.format == "csv" or (query.format is None and preferred == "text/csv"):
         return Response(as_csv(estimates), mimetype="text/csv")
@@ -89,8 +91,10 @@ def estimate_metric(name: str) -> Response:
 def combine_versions(name: str) -> Response:
     """Combine the estimates of every version of a metric, which is right if the truth was the same under all."""
     query, metric, store = Query.read(request.args), _metric(name), _collector().store
-    if query.version or query.format:
-        raise Problem(Kind.PARAMETER, "version, format: not for a combination, which is of all versions, as JSON")
+    if query.version or query.format or query.simultaneous:
+        raise Problem(
+            Kind.PARAMETER, "version, format, simultaneous: not for a combination, which is of all versions, as JSON"
+        )
     versions = [_version(metric, version) for version in store.versions(name)]
     answers = [told(store, one, query.since, query.until, query.confidence) for one in versions if one.labels]
     return jsonify(combined(name, answers, query.confidence))

@@ -18,9 +18,10 @@ def as_table(told: Answer) -> str:
     """
     errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
     days = f", {told['since']} to {told['until']}" if told["since"] else ""
+    together = ", which hold all together" if told["simultaneous"] else ""
     head = (
         f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, "
-        f"{100 * told['confidence']:g}% intervals\n{told['privacy']}"
+        f"{100 * told['confidence']:g}% intervals{together}\n{told['privacy']}"
     )
     rows = [_HEADER, *(_cells(row, errors) for row in told["values"])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -40,7 +40,7 @@ class Outcome:
     squared_errors: Floats
     """(estimate - share)² of each value, shape (k,)."""
     covered: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    """Whether the interval of each value contains its share, shape (k,)."""
+    """Whether the interval of each value, from noise alone, contains its share among the users; shape (k,)."""
 
     @property
     def mse(self) -> float:
@@ -73,7 +73,7 @@ def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
     shares = population.shares
     return Outcome(
         squared_errors=(estimated.frequency - shares) ** 2,
-        covered=(estimated.low <= shares) & (shares <= estimated.high),
+        covered=(estimated.noise_low <= shares) & (shares <= estimated.noise_high),
     )
 
 

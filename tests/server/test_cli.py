@@ -60,6 +60,15 @@ def test_estimates_are_the_apis_json(folder: Path) -> None:
     assert json.loads(invoke(folder, "estimate", "theme", "--json", "--until", "2026-11-19").stdout)["reports"] == 0
 
 
+def test_intervals_that_hold_together(folder: Path) -> None:
+    result = invoke(folder, "estimate", "theme", "--simultaneous")
+    assert result.stdout.splitlines()[0].endswith(", 95% intervals, which hold all together")
+    answer = json.loads(invoke(folder, "estimate", "theme", "--simultaneous", "--json").stdout)
+    alone = json.loads(invoke(folder, "estimate", "theme", "--json").stdout)
+    assert (answer["simultaneous"], alone["simultaneous"]) == ("bonferroni", None)
+    assert answer["values"][1]["low"] < alone["values"][1]["low"]
+
+
 def test_candidates_come_from_a_file(folder: Path) -> None:
     (folder / "candidates").write_text("é\r\n\nz\né\n", encoding="utf-8")
     answer = json.loads(invoke(folder, "estimate", "open", "--json", "--candidates", str(folder / "candidates")).stdout)
@@ -111,7 +120,7 @@ def test_labels_cannot_steer_the_terminal() -> None:
     row = {"frequency": None, "standard_error": None, "low": 0.0, "high": 1.0, "consistent": None, "verdict": "ok"}
     answer = {
         "metric": "m", "mechanism": "r", "privacy": "", "reports": 0, "since": None, "until": None,
-        "confidence": 0.95, "version": "", "values": [row | {"value": "\x1b[2J\n"}],
+        "confidence": 0.95, "simultaneous": None, "version": "", "values": [row | {"value": "\x1b[2J\n"}],
     }  # fmt: skip
     table = as_table(answer)  # type: ignore[arg-type]
     assert "\x1b" not in table

@@ -89,6 +89,10 @@ def row(verdict: str, error: float | None) -> Row:
     return Row(
         value="v",
         frequency=0.1,
+        count=10.0,
+        noise_error=error,
+        noise_low=0.0,
+        noise_high=1.0,
         standard_error=error,
         low=0.0,
         high=1.0,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server import estimate as module
 from dither_server.consistency import onto_simplex, onto_subsimplex
 from dither_server.estimate import estimate
+from dither_server.intervals import clopper_pearson
 from dither_server.tally import Tally
 from dither_shared import Mechanism, ParameterError, RandomizedResponse, SymmetricUnary
 
@@ -63,9 +63,9 @@ def test_estimates_are_unbiased_and_intervals_cover_by_enumeration(mechanism: Me
 def test_many_intervals_at_once_are_those_of_each_by_itself(n: int) -> None:
     counts = np.linspace(100, n - 100, 5000).astype(np.int64)
     for confidence in (0.5, 0.95, 0.999):
-        low, high = module._clopper_pearson(counts, np.full(5000, n), confidence)
+        low, high = clopper_pearson(counts, np.full(5000, n), confidence)
         for place in range(0, 5000, 97):
-            alone = module._clopper_pearson(counts[[place]], np.array([n]), confidence)
+            alone = clopper_pearson(counts[[place]], np.array([n]), confidence)
             wide = alone[1][0] - alone[0][0]
             assert abs(low[place] - alone[0][0]) < 1e-6 * wide
             assert abs(high[place] - alone[1][0]) < 1e-6 * wide

@@ -35,17 +35,28 @@ def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
     expected = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows), 0.9)
     assert list(told) == [
         "metric", "version", "mechanism", "epsilon", "epsilon_after_10", "epsilon_forever", "privacy",
-        "reports", "since", "until", "confidence", "values",
+        "reports", "since", "until", "confidence", "simultaneous", "values",
     ]  # fmt: skip
     assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
     assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
     assert (told["epsilon_after_10"], told["epsilon_forever"]) == (THEME.mechanism.epsilon_after(10), None)
     assert (told["since"], told["until"]) == ("2026-11-20", "2026-11-20")
     assert [row["value"] for row in told["values"]] == ["dark", "light", "=1+1", "other"]
-    for name in ("frequency", "standard_error", "low", "high", "consistent"):
+    for name in (
+        "frequency", "count", "noise_error", "noise_low", "noise_high", "standard_error", "low", "high", "consistent",
+    ):  # fmt: skip
         assert [row[name] for row in told["values"]] == pytest.approx(getattr(expected, name).tolist(), abs=0)
     assert [row["verdict"] for row in told["values"]] == list(expected.verdicts)
     assert told["values"][1]["frequency"] > 0.5
+
+
+def test_intervals_may_hold_all_together(client: FlaskClient) -> None:
+    client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
+    together = strictly(client.get("/v1/metrics/theme/estimate?simultaneous=true").text)
+    alone = strictly(client.get("/v1/metrics/theme/estimate?simultaneous=false").text)
+    assert (together["simultaneous"], alone["simultaneous"]) == ("bonferroni", None)
+    assert together["values"][1]["noise_low"] < alone["values"][1]["noise_low"]
+    assert problem(client.get("/v1/metrics/theme/estimate?simultaneous=yes")) == (400, "parameter")
 
 
 def test_candidates_of_an_open_domain_are_estimated(client: FlaskClient) -> None:

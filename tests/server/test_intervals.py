@@ -1,0 +1,148 @@
+"""Intervals about those who reported, by enumeration of the law of noise; and many intervals at once."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.collisions import collision_error, concentration
+from dither_server.estimate import Estimate, estimate
+from dither_server.tally import Tally
+from dither_shared import (
+    BitFlip,
+    CountMeanSketch,
+    HadamardCountMeanSketch,
+    Mechanism,
+    OptimizedUnary,
+    RandomizedResponse,
+    SymmetricUnary,
+)
+
+PURE: list[Mechanism] = [
+    RandomizedResponse.calibrate(2, 1.0),
+    RandomizedResponse.calibrate(16, 1.0),
+    OptimizedUnary.calibrate(16, 1.0),
+    SymmetricUnary.calibrate(16, 4.0),
+]
+
+
+def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
+    """P[support = 0, 1, …] of a value that so many of the users hold: Bin(n_v, p) + Bin(n - n_v, q)."""
+    p, q = float(mechanism.p), float(mechanism.q)
+    own = stats.binom.pmf(np.arange(holders + 1), holders, p)
+    others = stats.binom.pmf(np.arange(users - holders + 1), users - holders, q)
+    return np.convolve(own, others)
+
+
+def estimates_of_every_support(mechanism: Mechanism, users: int) -> list[Estimate]:
+    size = mechanism.size or 0
+    labels = tuple(map(str, range(size)))
+    rows = ([[count, *[0] * (size - 1)]] for count in range(users + 1))
+    return [estimate(mechanism, labels, Tally(np.array([users]), np.array(row))) for row in rows]
+
+
+@pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
+def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Mechanism) -> None:
+    """Exactly computed, for every number of holders: on average what it says, and never much less."""
+    users = 400
+    answers = estimates_of_every_support(mechanism, users)
+    low = np.array([answer.noise_low[0] for answer in answers])
+    high = np.array([answer.noise_high[0] for answer in answers])
+    covered = []
+    for holders in range(0, users + 1, 5):
+        share = holders / users
+        inside = (low <= share + 1e-12) & (share - 1e-12 <= high)
+        covered.append(float(law_of_noise(mechanism, users, holders)[inside].sum()))
+    assert min(covered) > 0.93
+    assert 0.945 < float(np.mean(covered)) < 0.96
+
+
+@pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
+@pytest.mark.parametrize("holders", [0, 20, 100])
+def test_the_noise_error_is_that_of_its_law(mechanism: Mechanism, holders: int) -> None:
+    """The squared error of the estimate, and the mean of its own claim, by enumeration."""
+    users = 400
+    law = law_of_noise(mechanism, users, holders)
+    answers = estimates_of_every_support(mechanism, users)
+    frequency = np.array([answer.frequency[0] for answer in answers])
+    exact = float(law @ (frequency - holders / users) ** 2)
+    told = float(law @ np.array([answer.noise_error[0] ** 2 for answer in answers]))
+    assert exact == pytest.approx(mechanism.variance(holders / users) / users)
+    assert told == pytest.approx(exact, rel=0.08)  # from the estimate, cut at 0 and 1
+
+
+def test_sampling_adds_its_part_to_the_noise() -> None:
+    mechanism = OptimizedUnary.calibrate(4, 2.0)
+    answer = estimate(mechanism, tuple("abcd"), Tally(np.array([1000]), np.array([[400, 300, 200, 150]])))
+    sampling = np.clip(answer.frequency, 0, 1) * (1 - np.clip(answer.frequency, 0, 1)) / 1000
+    assert answer.standard_error**2 == pytest.approx(answer.noise_error**2 + sampling)
+    assert answer.count.tolist() == pytest.approx((1000 * answer.frequency).tolist())
+    assert (answer.noise_high - answer.noise_low < answer.high - answer.low).all()
+
+
+def test_a_value_of_which_no_report_speaks_is_anywhere() -> None:
+    mechanism = BitFlip.calibrate(4, 1.0, 1)
+    tally = Tally(np.array([50, 0, 50, 50]), np.array([[20], [0], [20], [30]]))
+    answer = estimate(mechanism, tuple("abcd"), tally)
+    assert (answer.noise_low[1], answer.noise_high[1], answer.low[1], answer.high[1]) == (0, 1, 0, 1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_huge_counts_lose_no_digits(share: float) -> None:
+    """10^15 reports: the interval is the normal one, to five digits."""
+    mechanism, users = OptimizedUnary.calibrate(2, 1.0), 10**15
+    p, q = float(mechanism.p), float(mechanism.q)
+    answer = estimate(
+        mechanism, ("a", "b"), Tally(np.array([users]), np.array([[round(users * (q + share * (p - q))), users // 2]]))
+    )
+    assert answer.noise_high[0] - answer.frequency[0] == pytest.approx(1.959964 * answer.noise_error[0], rel=1e-5)
+
+
+def test_all_intervals_of_a_unary_encoding_together() -> None:
+    """Independent supports: each covers with 0.95^(1/k), so that all do with 0.95; as by Bonferroni but shorter."""
+    unary, choice = SymmetricUnary.calibrate(20, 1.0), RandomizedResponse.calibrate(20, 1.0)
+    for mechanism, rule, each in ((unary, "sidak", 0.95 ** (1 / 20)), (choice, "bonferroni", 1 - 0.05 / 20)):
+        tally = Tally(np.array([9000]), np.arange(2000, 4000, 100)[np.newaxis])
+        labels = tuple(map(str, range(20)))
+        together, alone = (
+            estimate(mechanism, labels, tally, simultaneous=True),
+            estimate(mechanism, labels, tally, each),
+        )
+        assert together.simultaneous == rule
+        assert alone.simultaneous is None
+        assert together.confidence == 0.95
+        for name in ("noise_low", "noise_high", "low", "high"):
+            assert getattr(together, name) == pytest.approx(getattr(alone, name))
+
+
+SKETCHES: list[CountMeanSketch | HadamardCountMeanSketch] = [
+    CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 64}),
+    HadamardCountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 64}),
+]
+
+
+@pytest.mark.parametrize("mechanism", SKETCHES, ids=lambda m: m.name)
+def test_the_concentration_of_all_strings_shows_in_the_tally(mechanism: CountMeanSketch) -> None:
+    """The tally that is expected of one string held by all, and of 400 held by few: 1 and 1/400, but for collisions."""
+    reports = np.full(mechanism.cohorts, 10**9)
+    for strings, expected, error in ((1, 1.0, 1e-6), (400, 1 / 400, 0.01)):
+        share = np.zeros((mechanism.cohorts, mechanism.cells))
+        for number in range(strings):
+            for cohort in range(mechanism.cohorts):
+                share[cohort, list(mechanism.marked(str(number).encode(), cohort))] += 1 / strings
+        law = float(mechanism.b) + float(mechanism.a - mechanism.b) * share
+        tally = Tally(reports, np.rint(law * reports[:, np.newaxis]).astype(np.int64))
+        assert concentration(mechanism, tally) == pytest.approx(expected, abs=error)
+    assert concentration(mechanism, Tally.zero(mechanism)) == 1.0
+
+
+def test_a_string_does_not_collide_with_itself() -> None:
+    mechanism = SKETCHES[0]
+    reports = np.full(mechanism.cohorts, 10**9)
+    share = np.zeros((mechanism.cohorts, mechanism.cells))
+    for cohort in range(mechanism.cohorts):
+        share[cohort, list(mechanism.marked(b"all", cohort))] = 1
+    law = float(mechanism.b) + float(mechanism.a - mechanism.b) * share
+    tally = Tally(reports, np.rint(law * reports[:, np.newaxis]).astype(np.int64))
+    own, other = collision_error(mechanism, tally, np.array([1.0, 0.0]))
+    assert own < 1e-3
+    assert other == pytest.approx(mechanism.collision_variance**0.5, rel=1e-3)
