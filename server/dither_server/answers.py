@@ -1,7 +1,5 @@
-"""What an analyst is told: a tally's estimate as the JSON of the API, and as CSV."""
+"""What an analyst is told: a tally's estimate as the JSON of the API."""
 
-import csv
-import io
 import math
 from datetime import date
 from typing import TypedDict, cast
@@ -13,7 +11,7 @@ from .estimate import Estimate, Verdict, estimate
 from .intervals import Simultaneous
 from .tally import Tally
 
-__all__ = ["Answer", "Privacy", "Row", "answer", "as_csv", "inert", "odds_of", "told_privacy"]
+__all__ = ["Answer", "Privacy", "Row", "answer", "odds_of", "told_privacy"]
 
 
 class Row(TypedDict):
@@ -119,26 +117,11 @@ def told_privacy(metric: Metric) -> Privacy:
     )
 
 
-def as_csv(told: Answer) -> str:
-    """Return the values of an answer as CSV with a header line (RFC 4180); what is not defined is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(Row.__annotations__))
-    writer.writeheader()
-    for row in told["values"]:
-        writer.writerow({**row, "value": inert(row["value"])})
-    return text.getvalue()
-
-
 def odds_of(metric: Metric) -> str:
     """Return in words what one report of a metric tells of a person, by the example of its first answer."""
     if metric.kind == "choice":
         return odds_sentence(metric.mechanism, (metric.labels[0], metric.labels[1]))
     return odds_sentence(metric.mechanism)
-
-
-def inert(label: str) -> str:
-    """Return a label that no spreadsheet takes for a formula: one that looks like it gets an apostrophe in front."""
-    return f"'{label}" if label.startswith(("=", "+", "-", "@", "\t", "\r")) else label
 
 
 def _finite(number: float) -> float | None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from .auth import Role
+from .exports import FORMATS
 from .policies import POLICIES
 from .problems import MEDIA_TYPE, Kind
 
@@ -97,11 +98,12 @@ def _get_estimate() -> Json:
     parameters = [
         *_span(),
         _query("simultaneous", {"enum": ["true", "false"]}, "Whether the intervals are to hold all together."),
-        _query("format", {"enum": ["json", "csv"]}, "Before what Accept prefers."),
+        _query("format", {"enum": list(FORMATS)}, "Before what Accept prefers."),
         _query("version", {"type": "string"}, "Another version than the current one."),
     ]
-    content = _json("Estimate") | {"text/csv": {"schema": {"type": "string"}}}
-    wrong = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION)
+    tables: Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
+    content = _json("Estimate") | tables
+    wrong = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, Kind.NOT_ACCEPTABLE)
     return _get("estimate_metric", "Estimate a metric's frequencies.", content, parameters, *wrong)
 
 

@@ -36,6 +36,7 @@ class Kind(Enum):
     UNKNOWN_VERSION = (404, "unknown-version", "No such version of the metric")
     NOT_FOUND = (404, "not-found", "No such page")
     METHOD_NOT_ALLOWED = (405, "method-not-allowed", "Not by this method")
+    NOT_ACCEPTABLE = (406, "not-acceptable", "No such format here")
     VERSION_CONFLICT = (409, "version-conflict", "The metric has another version here")
     BATCH_CONFLICT = (409, "batch-conflict", "The batch id belongs to another batch")
     LENGTH_REQUIRED = (411, "length-required", "The body's length is missing")

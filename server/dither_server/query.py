@@ -8,6 +8,8 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
+from .exports import FORMATS
+
 __all__ = ["Query", "confidence_of", "day_of"]
 
 
@@ -28,8 +30,8 @@ class Query:
     def __post_init__(self) -> None:
         if self.since and self.until and self.since > self.until:
             raise ParameterError("since", "later than until")
-        if self.format not in {None, "json", "csv"}:
-            raise ParameterError("format", "neither json nor csv")
+        if self.format is not None and self.format not in FORMATS:
+            raise ParameterError("format", f"unknown; one of {', '.join(FORMATS)}")
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:

@@ -7,10 +7,11 @@ from flask import Blueprint, Response, current_app, jsonify, render_template, re
 
 from dither_shared import Metric, ParameterError
 
-from .answers import Answer, Row, as_csv, odds_of, told_privacy
+from .answers import Answer, Row, odds_of, told_privacy
 from .collector import Collector, told
 from .combine import combined
 from .dashboard import courses, days_of, in_words
+from .exports import chosen
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
 from .openapi import openapi
@@ -73,18 +74,16 @@ def show_metric(name: str) -> dict[str, object]:
 
 @routes.get("/v1/metrics/<name>/estimate")
 def estimate_metric(name: str) -> Response:
-    """Estimate a metric's frequencies: JSON, or CSV where that is preferred."""
+    """Estimate a metric's frequencies, in the format that ``format`` names or else Accept prefers."""
     query = Query.read(request.args)
+    form = chosen(query.format, request.accept_mimetypes)
     metric = _version(_metric(name), query.version)
     if not metric.labels:
         raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
     estimates = told(
         _collector().store, metric, query.since, query.until, query.confidence, simultaneous=query.simultaneous
     )
-    preferred = request.accept_mimetypes.best_match(["application/json", "text/csv"])
-    if query.format == "csv" or (query.format is None and preferred == "text/csv"):
-        return Response(as_csv(estimates), mimetype="text/csv")
-    return jsonify(estimates)
+    return jsonify(estimates) if form.name == "json" else Response(form.write([estimates]), mimetype=form.media_type)
 
 
 @routes.get("/v1/metrics/<name>/combined")

@@ -1,7 +1,5 @@
 """What an analyst may ask, and how wrong questions are answered."""
 
-import csv
-import io
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -127,21 +125,6 @@ def test_unknown_names_and_versions(client: FlaskClient) -> None:
     response = client.delete("/v1/metrics")
     assert problem(response) == (405, "method-not-allowed")
     assert "GET" in response.headers["Allow"]
-
-
-def test_csv_is_inert_and_complete(client: FlaskClient) -> None:
-    body = batch(THEME, rows_of(THEME, 800)).encode()
-    client.post("/v1/reports", data=body, content_type="application/json")
-    response = client.get("/v1/metrics/theme/estimate", headers={"Accept": "text/csv"})
-    assert response.mimetype == "text/csv"
-    rows = list(csv.DictReader(io.StringIO(response.text)))
-    told = strictly(client.get("/v1/metrics/theme/estimate", headers={"Accept": "*/*"}).text)["values"]
-    assert [row["value"] for row in rows] == ["dark", "light", "'=1+1", "other"]
-    assert [float(row["frequency"]) for row in rows] == [row["frequency"] for row in told]
-    assert list(rows[0]) == list(told[0])
-    assert client.get("/v1/metrics/theme/estimate?format=csv").text == response.text
-    plain = client.get("/v1/metrics/theme/estimate?format=json", headers={"Accept": "text/csv"})
-    assert plain.json["values"] == told  # type: ignore[index]
 
 
 def test_a_former_version_is_answered_apart(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""The command that hands answers to other programs."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import click
+
+from dither_shared import Metric, ParameterError, load_metrics
+
+from .answers import Answer
+from .cli_options import Found, refusing, required, settings_options
+from .collector import told
+from .exports import FORMATS
+from .query import Query, confidence_of, day_of
+from .store import Store
+from .table import printable
+
+__all__ = ["export"]
+
+
+@click.command()
+@click.argument("asked", nargs=-1, metavar="[METRIC]...")
+@settings_options("metrics", "db")
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="csv", show_default=True, help="To write.")
+@click.option("--by-day", is_flag=True, help="An estimate of each day with reports, not one of all days together.")
+@click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
+@click.option("--until", metavar="DAY", help="Last UTC day, included.")
+@click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="A file, in place of stdout.")
+@refusing
+def export(
+    found: Found,
+    asked: tuple[str, ...],
+    form: str,
+    by_day: bool,
+    since: str | None,
+    until: str | None,
+    confidence: str,
+    output: str | None,
+) -> None:
+    """Write the estimates of each METRIC, or of all, as a table of one row a value."""
+    if missing := FORMATS[form].missing:
+        raise ParameterError("--format", missing)
+    if form == "arrow" and output is None and sys.stdout.isatty():
+        raise ParameterError("--format", "arrow is not text for a terminal; name a file with --output")
+    query = Query(
+        since=None if since is None else day_of(since, "--since"),
+        until=None if until is None else day_of(until, "--until"),
+        confidence=confidence_of(confidence),
+    )
+    chosen = _chosen(required(found, "metrics"), asked)
+    with closing(Store(required(found, "db"), create=False)) as store:
+        answers = [one for metric in chosen for one in _answers(store, metric, query, by_day)]
+    _write(FORMATS[form].write(answers), output)
+
+
+def _chosen(path: str, asked: Sequence[str]) -> list[Metric]:
+    """Return the metrics that are asked for; of all, those that list what to look for."""
+    known = load_metrics(path)
+    for name in asked:
+        if name not in known:
+            raise ParameterError(name, f"no such metric; {path} has {', '.join(known)}")
+        if not known[name].labels:
+            raise ParameterError(name, f"takes any string and lists none to look for; give it candidates in {path}")
+    for name in known if not asked else ():
+        if not known[name].labels:
+            click.echo(printable(f"{name} is left out: it takes any string and lists no candidates"), err=True)
+    return [metric for name, metric in known.items() if (name in asked if asked else metric.labels)]
+
+
+def _answers(store: Store, metric: Metric, query: Query, by_day: bool) -> Iterator[Answer]:
+    spans: list[tuple[date | None, date | None]] = [(query.since, query.until)]
+    if by_day:
+        first, last = query.since or date.min, query.until or date.max
+        spans = [(day, day) for day in store.active_days(metric) if first <= day <= last]
+    for since, until in spans:
+        yield told(store, metric, since, until, query.confidence)
+
+
+def _write(content: bytes, output: str | None) -> None:
+    if output is None:
+        click.echo(content, nl=False)
+        return
+    try:
+        Path(output).write_bytes(content)
+    except OSError as error:
+        raise ParameterError(output, f"cannot be written: {error.strerror}") from None

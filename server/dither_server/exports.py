@@ -1,0 +1,123 @@
+"""Answers for other programs: as JSON, or as a table of one row a value with the same columns in every format."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, get_args, get_type_hints
+
+from werkzeug.datastructures import MIMEAccept
+
+from .answers import Answer, Row
+from .problems import Kind, Problem
+
+__all__ = ["FORMATS", "Format", "chosen", "inert", "records"]
+
+_ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
+"""What stands in each row of its answer, so that tables can be laid below one another."""
+
+_DAYS = frozenset({"since", "until"})
+_TYPES = {name: hint for of in (Answer, Row) for name, hint in get_type_hints(of).items() if name != "values"}
+COLUMNS = (*_ABOUT, *get_type_hints(Row))
+"""Every table's columns: those of the answer, then those of ``Row``, whatever these are."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A way to write answers; ``package`` is what it needs besides, and ``extra`` what installs that."""
+
+    name: str
+    media_type: str
+    write: Callable[[Sequence[Answer]], bytes]
+    package: str | None = None
+    extra: str | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """What to install before this format can be written, in words; None if nothing."""
+        if self.package is None or find_spec(self.package) is not None:
+            return None
+        return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
+
+
+def records(told: Sequence[Answer]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of answers, one after another, each with what it is an answer about."""
+    for one in told:
+        about = {name: one[name] for name in _ABOUT}  # type: ignore[literal-required]  # its own keys
+        for row in one["values"]:
+            yield about | row
+
+
+def inert(label: str) -> str:
+    """Return a label that no spreadsheet takes for a formula: one that looks like it gets an apostrophe in front."""
+    return f"'{label}" if label.startswith(("=", "+", "-", "@", "\t", "\r")) else label
+
+
+def _json(told: Sequence[Answer]) -> bytes:
+    """Return a list of the API's answers."""
+    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+
+
+def _ndjson(told: Sequence[Answer]) -> bytes:
+    """Return one JSON object a line."""
+    rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records(told))
+    return "".join(f"{row}\n" for row in rows).encode()
+
+
+def _csv(told: Sequence[Answer]) -> bytes:
+    """Return CSV with a header line (RFC 4180); what is not defined is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=COLUMNS)
+    writer.writeheader()
+    writer.writerows({**row, "value": inert(row["value"])} for row in records(told))
+    return text.getvalue().encode()
+
+
+def _arrow(told: Sequence[Answer]) -> bytes:
+    """Return an Arrow IPC stream: days are dates, numbers that are not defined are null."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
+
+    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+
+    def kind(column: str) -> Any:
+        hint = _TYPES[column]
+        return kinds[next((one for one in (hint, *get_args(hint)) if one in kinds), str)]
+
+    plain = pa.schema([(column, kind(column)) for column in COLUMNS])
+    dated = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in COLUMNS])
+    table = pa.Table.from_pylist(list(records(told)), schema=plain).cast(dated)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, dated) as stream:
+        stream.write_table(table)
+    return sink.getvalue()
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("json", "application/json", _json),
+        Format("csv", "text/csv", _csv),
+        Format("ndjson", "application/x-ndjson", _ndjson),
+        Format("arrow", "application/vnd.apache.arrow.stream", _arrow, package="pyarrow", extra="arrow"),
+    )
+}
+"""Every format by its name, the preferred first."""
+
+
+def chosen(name: str | None, accept: MIMEAccept) -> Format:
+    """Return the format of that name; if None, what ``accept`` prefers among those that can be written here.
+
+    Raises Problem that says what would be needed if there is none.
+    """
+    if name is not None:
+        if missing := FORMATS[name].missing:
+            raise Problem(Kind.NOT_ACCEPTABLE, missing)
+        return FORMATS[name]
+    able = {one.media_type: one for one in FORMATS.values() if one.missing is None}
+    preferred = accept.best_match(able) if accept else next(iter(able))
+    if preferred is None:
+        needed = [one.missing for one in FORMATS.values() if one.missing and accept.quality(one.media_type)]
+        raise Problem(Kind.NOT_ACCEPTABLE, "; ".join(needed) or f"Accept names none of {', '.join(able)}")
+    return able[preferred]

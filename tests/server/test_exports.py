@@ -1,0 +1,156 @@
+"""Answers for other programs: the same rows in every format, inert where a spreadsheet would run them."""
+
+import csv
+import io
+import json
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner, Result
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server import exports
+from dither_server.answers import Row
+from dither_server.app import collector_of
+from dither_server.cli import cli
+from dither_server.exports import COLUMNS, FORMATS, inert
+from dither_server.store import Store
+from server.collecting import METRICS, METRICS_TOML, MOBILE, THEME, TODAY, environment, problem, rows_of, upload
+
+URL = "/v1/metrics/theme/estimate"
+ARROW = FORMATS["arrow"].media_type
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 800))], TODAY, b"s" * 16)
+    return app.test_client()
+
+
+def test_every_format_holds_the_same_rows(client: FlaskClient) -> None:
+    answer = client.get(URL).json
+    assert answer is not None
+    rows = [json.loads(line) for line in client.get(f"{URL}?format=ndjson").text.splitlines()]
+    assert [{name: row[name] for name in Row.__annotations__} for row in rows] == answer["values"]
+    assert {name: rows[0][name] for name in ("metric", "since", "reports")} == {
+        "metric": "theme",
+        "since": "2026-11-20",
+        "reports": 800,
+    }
+    table = pa.ipc.open_stream(client.get(f"{URL}?format=arrow").data).read_all()
+    days = {"since": TODAY, "until": TODAY}
+    assert table.to_pylist() == [row | days for row in rows]
+    assert table.column_names == list(COLUMNS)
+    text = list(csv.DictReader(io.StringIO(client.get(f"{URL}?format=csv").text)))
+    assert [row["value"] for row in text] == ["dark", "light", "'=1+1", "other"]
+    assert [float(row["low"]) for row in text] == [row["low"] for row in rows]
+    assert list(text[0]) == list(rows[0]) == list(COLUMNS)
+
+
+def test_what_is_not_defined_is_empty_or_null(client: FlaskClient) -> None:
+    first = client.get("/v1/metrics/mobile/estimate?format=csv").text.splitlines()[1]
+    assert first.startswith(f"mobile,{MOBILE.version},,,0,0.95,,false,,,")
+    table = pa.ipc.open_stream(client.get("/v1/metrics/mobile/estimate?format=arrow").data).read_all()
+    assert table["frequency"].to_pylist() == table["since"].to_pylist() == [None, None]
+    assert table.schema.field("frequency").type == pa.float64()
+    assert table.schema.field("since").type == pa.date32()
+
+
+@pytest.mark.parametrize(
+    ("accept", "given"),
+    [
+        ("text/csv", "text/csv"),
+        (ARROW, ARROW),
+        ("application/x-ndjson, application/json;q=0.9", "application/x-ndjson"),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "application/json"),
+        ("*/*", "application/json"),
+        ("", "application/json"),
+    ],
+)
+def test_accept_chooses_the_format(accept: str, given: str, client: FlaskClient) -> None:
+    assert client.get(URL, headers={"Accept": accept}).mimetype == given
+    named = client.get(f"{URL}?format=ndjson", headers={"Accept": accept})
+    assert named.mimetype == "application/x-ndjson"
+
+
+def test_a_format_that_cannot_be_had_is_told(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert problem(client.get(URL, headers={"Accept": "image/png"})) == (406, "not-acceptable")
+    monkeypatch.setattr(exports, "find_spec", lambda _name: None)
+    for response in (client.get(f"{URL}?format=arrow"), client.get(URL, headers={"Accept": ARROW})):
+        assert problem(response) == (406, "not-acceptable")
+        assert "pip install 'dither[arrow]'" in response.json["detail"]  # type: ignore[index]
+    both = client.get(URL, headers={"Accept": f"{ARROW}, text/csv;q=0.5"})
+    assert both.mimetype == "text/csv"
+
+
+@pytest.mark.parametrize("label", ["=1", "+1", "-1", "@a", "\t=1", "\r=1"])
+def test_formulas_are_inert(label: str) -> None:
+    assert inert(label) == f"'{label}"
+
+
+def test_labels_stay_as_they_are() -> None:
+    assert [inert(label) for label in ("a=1", "'=1", "", "1-2", "é")] == ["a=1", "'=1", "", "1-2", "é"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a collector has run for three days, on two of which something came."""
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register(METRICS.values())
+        for day, count in ((0, 300), (2, 500)):
+            uploads = [upload(THEME, rows_of(THEME, count)), upload(MOBILE, rows_of(MOBILE, 200, value="true"))]
+            store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["export", *arguments], env=environment(folder))
+
+
+def test_the_command_writes_one_table_of_all(folder: Path) -> None:
+    result = run(folder)
+    assert result.exit_code == 0, result.output
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["metric"] for row in rows] == ["theme"] * 4 + ["mobile"] * 2 + ["version"] * 2
+    assert {row["reports"] for row in rows if row["metric"] == "theme"} == {"800"}
+    assert result.stderr == "open is left out: it takes any string and lists no candidates\n"
+
+
+def test_the_command_writes_a_day_at_a_time_to_a_file(folder: Path) -> None:
+    path = folder / "table.arrow"
+    assert run(folder, "theme", "--by-day", "--format", "arrow", "--output", str(path)).output == ""
+    table = pa.ipc.open_stream(path.read_bytes()).read_all()
+    last = TODAY + timedelta(days=2)
+    assert table["since"].to_pylist() == table["until"].to_pylist() == [TODAY] * 4 + [last] * 4
+    assert table["reports"].to_pylist() == [300] * 4 + [500] * 4
+    later = json.loads(run(folder, "theme", "--by-day", "--format", "json", "--since", "2026-11-21").stdout)
+    assert [(one["since"], one["reports"]) for one in later] == [(last.isoformat(), 500)]
+    assert date.fromisoformat(later[0]["until"]) == last
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["nothing"], "no such metric"),
+        (["open"], "lists none to look for"),
+        (["--since", "soon"], "--since: not a date"),
+        (["--since", "2026-11-21", "--until", "2026-11-20"], "later than until"),
+        (["--output", "/nowhere/table"], "cannot be written"),
+        (["--format", "xml"], "'xml' is not one of"),
+    ],
+)
+def test_mistakes_get_one_clear_line(arguments: list[str], what: str, folder: Path) -> None:
+    result = run(folder, *arguments)
+    assert result.exit_code == 2
+    assert what in result.stderr
+    assert result.stdout == ""
+
+
+def test_without_pyarrow_the_command_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "find_spec", lambda _name: None)
+    assert "pip install 'dither[arrow]'" in run(folder, "--format", "arrow").stderr
