@@ -15,7 +15,7 @@ from dither_shared import Mechanism
 from .fold import Folded
 from .tally import Counts, Tally
 
-__all__ = ["Blocks", "from_blocks", "from_bytes", "no_blocks", "to_blocks", "to_bytes"]
+__all__ = ["Blocks", "blocks_of_reports", "from_blocks", "from_bytes", "no_blocks", "to_blocks", "to_bytes"]
 
 _WIDTH = 128
 _STORED = np.dtype("<i8")
@@ -48,6 +48,11 @@ def from_blocks(mechanism: Mechanism, blocks: Counts) -> Tally:
     reports, counts = blocks[:first].ravel(), blocks[first:].ravel()
     cells = mechanism.cohorts * mechanism.cells
     return Tally(reports[: mechanism.cohorts], counts[:cells].reshape(mechanism.cohorts, mechanism.cells))
+
+
+def blocks_of_reports(mechanism: Mechanism) -> int:
+    """Return how many of the first blocks hold the reports per cohort; counts of cells come after them."""
+    return _count(mechanism.cohorts)
 
 
 def no_blocks(mechanism: Mechanism) -> Counts:

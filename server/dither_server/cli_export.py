@@ -1,4 +1,4 @@
-"""The command that hands answers to other programs."""
+"""The commands that hand answers to other programs."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,11 @@ from .cli_options import Found, refusing, required, settings_options
 from .collector import told
 from .exports import FORMATS
 from .query import Query, confidence_of, day_of
+from .refresh import refresh
 from .store import Store
 from .table import printable
 
-__all__ = ["export"]
+__all__ = ["export", "refresh_estimates"]
 
 
 @click.command()
@@ -88,3 +89,20 @@ def _write(content: bytes, output: str | None) -> None:
         Path(output).write_bytes(content)
     except OSError as error:
         raise ParameterError(output, f"cannot be written: {error.strerror}") from None
+
+
+@click.command("refresh")
+@settings_options("db")
+@click.option("--all", "everything", is_flag=True, help="Every day, not only those that changed.")
+@refusing
+def refresh_estimates(found: Found, everything: bool) -> None:
+    """Bring the database's view daily_estimates up to date, for whoever reads it by SQL."""
+    with closing(Store(required(found, "db"), create=False)) as store:
+        for name, version in store.registered():
+            try:
+                metric = store.metric(name, version)
+            except ParameterError as error:
+                click.echo(printable(f"{name} is left out: {error}"), err=True)
+                continue
+            days = sum(1 for _ in refresh(store, metric, everything)) if metric else 0
+            click.echo(f"{name} {version}: {days} {'day' if days == 1 else 'days'} written")

@@ -13,6 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from dither_server.app import collector_of, create_app
+from dither_server.refresh import refresh
 from dither_server.store import Refusal, Store, StoreError
 from dither_server.store.schema import SCHEMA
 from dither_server.tally import Tally
@@ -20,6 +21,7 @@ from dither_shared import LocalHashing, Metric
 from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, same, upload
 from server.postgresql import WHY_NOT, server
 from server.test_blocks import some_rows
+from server.test_refresh import SELECT, expected
 
 SHARD = b"s" * 16
 NUMBERS = itertools.count()
@@ -136,6 +138,23 @@ def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
         assert pg.commit([upload(metric, part)], TODAY, SHARD) == [True]
     assert same(pg.tally(metric), Tally.fold(metric.mechanism, rows))
+
+
+def test_another_program_reads_daily_estimates(pg: Store, url: str) -> None:
+    """It may see nothing but the view."""
+    pg.commit([upload(THEME, rows_of(THEME, 300))], TODAY, SHARD)
+    assert list(refresh(pg, THEME)) == [TODAY]
+    assert list(refresh(pg, THEME)) == []
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("DROP ROLE IF EXISTS dither_reader")
+        owner.execute("CREATE ROLE dither_reader LOGIN")
+        owner.execute("GRANT SELECT ON daily_estimates TO dither_reader")
+    with psycopg.connect(url.replace("dither@", "dither_reader@")) as reader:
+        rows = reader.execute(SELECT.encode()).fetchall()
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            reader.execute("SELECT * FROM tallies")
+    assert [row[0] for row in rows] == [TODAY] * 4
+    assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(pg, TODAY))]
 
 
 def test_a_collector_on_it(url: str, tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 
 from .counting import Upload
 from .errors import StoreError
+from .estimates import Basis
 from .refusals import Refusal
 from .store import Store
 from .tokens import StoredToken
 
-__all__ = ["Refusal", "Store", "StoreError", "StoredToken", "Upload"]
+__all__ = ["Basis", "Refusal", "Store", "StoreError", "StoredToken", "Upload"]

@@ -2,9 +2,9 @@
 
 import sqlalchemy as sa
 
-__all__ = ["BATCHES", "HEAD", "METRICS", "REFUSALS", "SCHEMA", "TALLIES", "TOKENS"]
+__all__ = ["BATCHES", "ESTIMATED_DAYS", "ESTIMATES", "HEAD", "METRICS", "REFUSALS", "SCHEMA", "TALLIES", "TOKENS"]
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -36,6 +36,33 @@ TALLIES = sa.Table(
     sa.Column("shard", sa.LargeBinary(16), primary_key=True),
     sa.Column("block", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),
+)
+
+# What each day's estimates were made from, and so whether they are still true: a day's reports only ever grow.
+ESTIMATED_DAYS = sa.Table(
+    "estimated_days",
+    SCHEMA,
+    sa.Column("version", sa.String(16), sa.ForeignKey(METRICS.c.version), primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("reports", sa.BigInteger, nullable=False),
+    sa.Column("labels", sa.LargeBinary(16), nullable=False),
+)
+
+# For programs that read SQL and no blocks; they see them through the view daily_estimates, which a migration makes.
+ESTIMATES = sa.Table(
+    "estimates",
+    SCHEMA,
+    sa.Column("version", sa.String(16), primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.Text, nullable=False),
+    sa.Column("frequency", sa.Double),
+    sa.Column("noise_error", sa.Double),
+    sa.Column("standard_error", sa.Double),
+    sa.Column("low", sa.Double),
+    sa.Column("high", sa.Double),
+    sa.ForeignKeyConstraint(["version", "day"], [ESTIMATED_DAYS.c.version, ESTIMATED_DAYS.c.day]),
+    sqlite_with_rowid=False,
 )
 
 # A refused batch is counted under a name only if it is one of ours: what a stranger sends makes no rows.

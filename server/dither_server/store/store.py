@@ -1,20 +1,22 @@
 """The store: what the rest of the collector asks of a database."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import date
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError, Metric
 
-from ..blocks import from_blocks, from_bytes, no_blocks
+from ..blocks import blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..definitions import from_json, to_json
 from ..tally import Tally
 from .counting import Upload, count, forget
 from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
+from .estimates import Basis, read_bases, write_estimates
 from .lock import FileLock
 from .migrate import migrate, require_current
 from .refusals import Refusal, add_refusals, read_refusals
@@ -75,6 +77,12 @@ class Store:
         with self._transaction() as connection:
             return list(connection.scalars(query))
 
+    def registered(self) -> list[tuple[str, str]]:
+        """Return the name and the version of everything that was ever registered."""
+        query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
+        with self._transaction() as connection:
+            return [(row.name, row.version) for row in connection.execute(query)]
+
     def metric(self, name: str, version: str) -> Metric | None:
         """Return a metric as it was registered in ``version``, or None if it was not.
 
@@ -129,6 +137,30 @@ class Store:
         query = sa.select(TALLIES.c.day).where(*_of(metric)).distinct().order_by(TALLIES.c.day)
         with self._transaction() as connection:
             return list(connection.scalars(query))
+
+    def reports_by_day(self, metric: Metric) -> dict[date, int]:
+        """Return the reports of each day with any of a metric version, ascending."""
+        query = sa.select(TALLIES.c.day, TALLIES.c.counts).where(
+            *_of(metric), TALLIES.c.block < blocks_of_reports(metric.mechanism)
+        )
+        days: dict[date, int] = {}
+        with self._transaction() as connection:
+            for day, counts in connection.execute(query.order_by(TALLIES.c.day)):
+                days[day] = days.get(day, 0) + int(from_bytes(counts).sum())
+        return days
+
+    def estimated(self, version: str) -> dict[date, Basis]:
+        """Return what the written estimates of each day of a version were made from."""
+        with self._transaction() as connection:
+            return read_bases(connection, version)
+
+    def write_estimates(self, version: str, day: date, basis: Basis, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write a day's estimates down in place of those that are there, or leave these if that fails.
+
+        Where another process writes the same day at the same time, one of the two does.
+        """
+        with suppress(RacedError), self._transaction(write=True) as connection:
+            write_estimates(connection, version, day, basis, rows)
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
         """Add to the counts of refused batches."""
