@@ -5,10 +5,12 @@ import os
 import re
 import shlex
 import signal
+import sqlite3
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,9 +67,24 @@ def test_the_whole_path_as_the_readme_tells_it(tmp_path: Path, collector: str, e
     assert [row["value"] for row in told["values"]] == ["light", "dark", "system", "other"]
     assert {row["verdict"] for row in told["values"]} == {"too-few"}
 
+    recipe = blocks("python")[1].replace(f"http://127.0.0.1:{PORT}", collector)
+    printed = subprocess.check_output([sys.executable, "-W", "error", "-c", recipe], text=True)
+    assert printed == f"{[(row['value'], row['frequency'], row['standard_error']) for row in told['values']]}\n"
+
     (command,) = [words for words in commands("dither-server") if words[1] == "estimate"]
     read = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert json.loads(read.stdout) == told
+
+    (command,) = [words for words in commands("dither-server") if words[1] == "export"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    assert (tmp_path / command[-1]).read_text(encoding="utf-8").count(version) == 4
+
+    subprocess.run(["dither-server", "refresh", *command[-4:-2]], cwd=tmp_path, env=environment, check=True)
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
+        ((_, value, reports, percent, low, high),) = connection.execute(blocks("sql")[0]).fetchall()
+    assert (value, reports) == ("dark", 1)
+    dark = told["values"][1]
+    assert (percent, low, high) == pytest.approx([100 * dark[name] for name in ("frequency", "low", "high")])
 
 
 @pytest.mark.parametrize("command", commands("dither-sim"), ids=" ".join)

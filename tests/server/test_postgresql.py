@@ -21,7 +21,7 @@ from dither_shared import LocalHashing, Metric
 from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, same, upload
 from server.postgresql import WHY_NOT, server
 from server.test_blocks import some_rows
-from server.test_refresh import SELECT, expected
+from server.test_refresh import SELECT, expected, recipes
 
 SHARD = b"s" * 16
 NUMBERS = itertools.count()
@@ -151,8 +151,11 @@ def test_another_program_reads_daily_estimates(pg: Store, url: str) -> None:
         owner.execute("GRANT SELECT ON daily_estimates TO dither_reader")
     with psycopg.connect(url.replace("dither@", "dither_reader@")) as reader:
         rows = reader.execute(SELECT.encode()).fetchall()
+        grafana = recipes()[1].replace("$__timeFilter(day)", "day BETWEEN '2026-11-01' AND '2026-11-30'")
+        drawn = reader.execute(grafana.encode()).fetchall()
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             reader.execute("SELECT * FROM tallies")
+    assert {(time.date(), value) for time, value, _ in drawn} == {(TODAY, value) for value in THEME.labels}
     assert [row[0] for row in rows] == [TODAY] * 4
     assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(pg, TODAY))]
 

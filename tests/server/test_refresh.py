@@ -1,5 +1,6 @@
 """Daily estimates in the database: what the API says, made anew only where something changed, readable by SQL."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -34,6 +35,12 @@ def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
     told = answer(THEME, store.tally(THEME, day, day))
     names = ("frequency", "count", "noise_error", "standard_error", "low", "high")
     return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]  # type: ignore[literal-required]
+
+
+def recipes() -> list[str]:
+    """The README's SQL."""
+    readme = Path(__file__).parents[2] / "README.md"
+    return re.findall(r"^```sql\n(.*?)^```$", readme.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -127,8 +134,9 @@ def test_duckdb_reads_the_file(store: Store, tmp_path: Path) -> None:
     (extension,) = folder.glob("**/sqlite_scanner.duckdb_extension")
     with duckdb.connect() as connection:
         connection.execute(f"LOAD '{extension}'")
-        connection.execute(f"ATTACH '{tmp_path}/dither.db' AS collector (TYPE sqlite, READ_ONLY)")
-        query = SELECT.replace("FROM ", "FROM collector.")
-        rows = connection.execute(f"{query} WHERE day = DATE '2026-11-20'").fetchall()
+        connection.execute(f"ATTACH '{tmp_path}/dither.db' (TYPE sqlite, READ_ONLY); USE dither")
+        rows = connection.execute(f"{SELECT} WHERE day = DATE '2026-11-20'").fetchall()
+        ((day, value, reports, *_),) = connection.execute(recipes()[0]).fetchall()
+    assert (day, value, reports) == (TODAY, "dark", 300)
     assert [row[0] for row in rows] == [TODAY] * 4
     assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(store, TODAY))]
