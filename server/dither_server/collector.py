@@ -66,6 +66,7 @@ def told(
     candidates: tuple[str, ...] | None = None,
     *,
     simultaneous: bool = False,
+    forged: float = 0.01,
 ) -> Answer:
     """Return the estimates of a metric version from the database, over the days ``since`` to ``until``, both included.
 
@@ -73,4 +74,8 @@ def told(
     """
     tally = store.tally(metric, since, until)
     first, last = store.days(metric) or (None, None)
-    return answer(metric, tally, (since or first, until or last), confidence, candidates, simultaneous=simultaneous)
+    days = (since or first, until or last)
+    refused = store.refusals(metric.name, *days)
+    return answer(
+        metric, tally, days, confidence, candidates, simultaneous=simultaneous, forged=forged, refused=refused
+    )

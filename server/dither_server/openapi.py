@@ -1,38 +1,12 @@
 """The API's description, OpenAPI 3.1. The tests hold the app to it, request by request."""
 
-from typing import Any
-
 from .auth import Role
 from .exports import FORMATS
 from .policies import POLICIES
 from .problems import MEDIA_TYPE, Kind
+from .schemas import Json, schemas
 
 __all__ = ["openapi"]
-
-Json = dict[str, Any]
-
-_CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
-"""Base64 in which the bits that are not used are zero."""
-
-_NUMBER = {"type": ["number", "null"]}
-_ROW = {
-    "value": {"type": "string"},
-    **{
-        name: _NUMBER | {"description": said}
-        for name, said in (
-            ("frequency", "Raw and unbiased: it may lie below 0 or above 1."),
-            ("count", "The frequency times the number of reports."),
-            ("noise_error", "Standard error from the noise alone: of the share among those who reported."),
-            ("noise_low", "The interval of the share among those who reported."),
-            ("noise_high", "Its other end."),
-            ("standard_error", "From the noise and from who happened to report: of the share in the population."),
-            ("low", "The interval of the share in the population of which those who reported are a random sample."),
-            ("high", "Its other end."),
-            ("consistent", "Non-negative and summing to 1, prettier and biased."),
-        )
-    },
-    "verdict": {"enum": ["ok", "noise", "too-few"]},
-}
 
 
 def openapi() -> Json:
@@ -42,7 +16,7 @@ def openapi() -> Json:
         "info": {"title": "dither", "version": "1", "description": "A collector of reports under local privacy."},
         "paths": _paths(),
         "components": {
-            "schemas": _schemas(),
+            "schemas": schemas(),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "password": {"type": "http", "scheme": "basic", "description": "Any user; the token is the password."},
@@ -95,9 +69,11 @@ def _get_combined() -> Json:
 
 
 def _get_estimate() -> Json:
+    share = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
     parameters = [
         *_span(),
         _query("simultaneous", {"enum": ["true", "false"]}, "Whether the intervals are to hold all together."),
+        _query("forged", share, "The share of reports assumed forged, where their effect is told."),
         _query("format", {"enum": list(FORMATS)}, "Before what Accept prefers."),
         _query("version", {"type": "string"}, "Another version than the current one."),
     ]
@@ -151,45 +127,3 @@ def _wrong(*kinds: Kind) -> Json:
 
 def _json(name: str) -> Json:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{name}"}}}
-
-
-def _object(properties: Json, **more: Any) -> Json:
-    return {"type": "object", "properties": properties, "required": list(properties), **more}
-
-
-def _schemas() -> Json:
-    text, strings = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-    number = {"type": "number"}
-    cost = {"epsilon": number, "epsilon_after_10": number, "epsilon_forever": _NUMBER, "privacy": text}
-    metric = {
-        **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
-        **cost, "values": strings,
-    }  # fmt: skip
-    estimate = {
-        "metric": text, "version": text, "mechanism": text, **cost, "reports": {"type": "integer", "minimum": 0},
-        "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
-        "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
-        "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
-    }  # fmt: skip
-    few = {name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}
-    combination = {
-        "metric": text, "versions": strings, "reports": {"type": "integer", "minimum": 0}, "confidence": number,
-        "values": {"type": "array", "items": _object(few, additionalProperties=False)},
-    }  # fmt: skip
-    batch = {
-        "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-        "metric": text,
-        "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-        "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
-    }
-    problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
-    return {
-        "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
-        "Batch": _object(batch, additionalProperties=False),
-        "Combined": _object(combination, additionalProperties=False),
-        "Estimate": _object(estimate, additionalProperties=False),
-        "Metric": _object(metric),
-        "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
-        "Problem": _object(problem, additionalProperties=False),
-        "Status": _object({"status": text}),
-    }

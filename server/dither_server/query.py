@@ -10,20 +10,21 @@ from dither_shared import ParameterError
 
 from .exports import FORMATS
 
-__all__ = ["Query", "confidence_of", "day_of"]
+__all__ = ["Query", "confidence_of", "day_of", "share_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
     """The parameters of an estimate: UTC days, both included, a confidence, another version, a format.
 
-    ``simultaneous`` asks for intervals that hold all together.
+    ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged.
     """
 
     since: date | None = None
     until: date | None = None
     confidence: float = 0.95
     simultaneous: bool = False
+    forged: float = 0.01
     version: str | None = None
     format: str | None = None
 
@@ -48,6 +49,7 @@ class Query:
             until=day_of(given["until"], "until") if "until" in given else None,
             confidence=confidence_of(given["confidence"]) if "confidence" in given else 0.95,
             simultaneous=_truth_of(given.get("simultaneous", "false"), "simultaneous"),
+            forged=share_of(given["forged"], "forged") if "forged" in given else 0.01,
             version=given.get("version"),
             format=given.get("format"),
         )
@@ -66,13 +68,18 @@ def day_of(text: str, place: str) -> date:
 
 def confidence_of(text: str) -> float:
     """Return a confidence strictly between 0 and 1; raise ParameterError otherwise."""
+    return share_of(text, "confidence", "0.95")
+
+
+def share_of(text: str, place: str, example: str = "0.01") -> float:
+    """Return a number strictly between 0 and 1; raise ParameterError at ``place`` otherwise."""
     try:
-        confidence = float(text)
+        share = float(text)
     except ValueError:
-        confidence = 0.0
-    if not 0 < confidence < 1:  # NaN compares false
-        raise ParameterError("confidence", "not a number strictly between 0 and 1, such as 0.95")
-    return confidence
+        share = 0.0
+    if not 0 < share < 1:  # NaN compares false
+        raise ParameterError(place, f"not a number strictly between 0 and 1, such as {example}")
+    return share
 
 
 def _truth_of(text: str, place: str) -> bool:

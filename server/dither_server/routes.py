@@ -81,7 +81,13 @@ def estimate_metric(name: str) -> Response:
     if not metric.labels:
         raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
     estimates = told(
-        _collector().store, metric, query.since, query.until, query.confidence, simultaneous=query.simultaneous
+        _collector().store,
+        metric,
+        query.since,
+        query.until,
+        query.confidence,
+        simultaneous=query.simultaneous,
+        forged=query.forged,
     )
     return jsonify(estimates) if form.name == "json" else Response(form.write([estimates]), mimetype=form.media_type)
 

@@ -25,7 +25,21 @@ def as_table(told: Answer) -> str:
     )
     rows = [_HEADER, *(_cells(row, errors) for row in told["values"])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join([head, "", *(_line(row, widths) for row in rows)])
+    return "\n".join([head, "", *(_line(row, widths) for row in rows), *_doubts(told)])
+
+
+def _doubts(told: Answer) -> list[str]:
+    """Return what forged reports could have done, and what about the reports is odd."""
+    known = [max(up, down) for row in told["values"] if (up := row["gain_up"]) and (down := row["gain_down"])]
+    lines = [
+        f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
+        for check in told["health"]
+        if check["odd"]
+    ]
+    if known and told["reports"]:
+        share = f"{100 * told['poisoning']['share']:g}%"
+        lines.append(f"If {share} of the reports were forged, a share could be off by {100 * max(known):.1f} points.")
+    return ["", *lines] if lines else []
 
 
 def printable(label: str) -> str:

@@ -44,7 +44,8 @@ def told(result: Result) -> str:
 def test_estimates_are_a_table(folder: Path) -> None:
     result = invoke(folder, "estimate", "theme")
     assert result.exit_code == 0, result.output
-    head, privacy, blank, *lines = result.stdout.splitlines()
+    head, privacy, blank, *lines, _, forged = result.stdout.splitlines()
+    assert forged == "If 1% of the reports were forged, a share could be off by 2.8 points."
     assert head == "theme: randomized-response, 2,000 reports, 2026-11-20 to 2026-11-20, 95% intervals"
     assert privacy == "ε = 1 for each report"
     assert blank == ""
@@ -118,9 +119,10 @@ def test_a_corrupt_database_is_told(folder: Path) -> None:
 
 def test_labels_cannot_steer_the_terminal() -> None:
     row = {"frequency": None, "standard_error": None, "low": 0.0, "high": 1.0, "consistent": None, "verdict": "ok"}
+    row |= {"gain_up": None, "gain_down": None}
     answer = {
         "metric": "m", "mechanism": "r", "privacy": "", "reports": 0, "since": None, "until": None,
-        "confidence": 0.95, "simultaneous": None, "version": "", "values": [row | {"value": "\x1b[2J\n"}],
+        "confidence": 0.95, "simultaneous": None, "version": "", "health": [], "values": [row | {"value": "\x1b[2J\n"}],
     }  # fmt: skip
     table = as_table(answer)  # type: ignore[arg-type]
     assert "\x1b" not in table

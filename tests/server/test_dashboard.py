@@ -97,6 +97,8 @@ def row(verdict: str, error: float | None) -> Row:
         low=0.0,
         high=1.0,
         consistent=0.1,
+        gain_up=0.01,
+        gain_down=0.01,
         verdict=verdict,  # type: ignore[typeddict-item]
     )
 

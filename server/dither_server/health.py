@@ -1,0 +1,165 @@
+"""Health of the reports: tests of what honest clients leave in a tally whatever their answers are.
+
+A test looks at the sums alone, and its p-value is that of honest reports at worst. Over an estimate they raise a false
+alarm with probability ``FALSE_ALARMS`` at most, a part of it each. Nothing is dropped for failing one: it is shown.
+
+Devices with a permanent draw or a cohort for life repeat themselves from period to period. At worst every one of T
+periods holds the same reports; then a T-th of the tally has the law of independent ones.
+"""
+
+import math
+from collections.abc import Callable
+from functools import singledispatch
+from typing import NamedTuple, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from dither_shared import BitFlip, CountMeanSketch, Mechanism, OptimizedUnary, Rappor, SymmetricUnary
+
+from .decoders.support import support
+from .patterns import spare_supports, uniform_counts
+from .tally import Tally
+
+__all__ = ["FALSE_ALARMS", "Check", "health"]
+
+Floats = NDArray[np.float64]
+
+FALSE_ALARMS = 0.001
+
+_LEAST_EXPECTED = 25.0
+"""Of a count in a chi-square test, and
+"""
+_LEAST_VARIANCE = 400.0
+"""of a sum in a normal one: with less their laws are not near enough that far in the tail."""
+
+
+class Check(TypedDict):
+    """A test: what honest reports do, its p-value, the level below which that is odd, and whether it is."""
+
+    test: str
+    says: str
+    p_value: float
+    level: float
+    odd: bool
+
+
+class _Sums(NamedTuple):
+    """A tally over the periods that may repeat each other, as numbers that need not be whole."""
+
+    mechanism: Mechanism
+    tally: Tally
+    reports: Floats
+    counts: Floats
+    periods: int
+
+
+def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
+    """Return the tests that a tally over so many reporting periods admits; few reports admit none."""
+    repeated = periods if mechanism.forever_ratio is not None else 1
+    sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
+    found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
+    held = [(name, says, p_value) for name, says, p_value in found if p_value is not None]
+    level = FALSE_ALARMS / max(len(held), 1)
+    return [
+        Check(test=name, says=says, p_value=p_value, level=level, odd=p_value < level) for name, says, p_value in held
+    ]
+
+
+def _range(sums: _Sums) -> float | None:
+    """Hold each support to what it is at least and at most, whatever the answers are: Bin(n, q) and Bin(n, p)."""
+    if sums.mechanism.size is None:
+        return None
+    supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
+    low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
+    tails = np.minimum(_at_most(supporting, trials, low), _at_most(trials - supporting, trials, 1 - high))
+    return min(1.0, 2 * len(tails) * float(tails.min()))
+
+
+def _balance(sums: _Sums) -> float | None:
+    return _even(sums.reports) if len(sums.reports) > 1 else None
+
+
+def _weight(sums: _Sums) -> float | None:
+    """Compare all ones with what is expected: how many bits a value marks is known, whichever value it is."""
+    moments = weight_of(sums.mechanism)
+    n = float(sums.reports.sum())
+    if moments is None or n * moments[1] < _LEAST_VARIANCE:
+        return None
+    score = (float(sums.counts.sum()) - n * moments[0]) / math.sqrt(n * moments[1])
+    return float(2 * special.ndtr(-abs(score)))
+
+
+def _weights(sums: _Sums) -> float | None:
+    """Do the same for each cohort, and add up the squares; where a cohort's marks depend on the answers, do not."""
+    moments = weight_of(sums.mechanism) if sums.mechanism.coverage == 1 else None
+    if moments is None or len(sums.reports) == 1 or float(sums.reports.min()) * moments[1] < _LEAST_VARIANCE:
+        return None
+    away = sums.counts.sum(axis=1) - sums.reports * moments[0]
+    return float(stats.chi2.sf(float((away**2 / (sums.reports * moments[1])).sum()), len(away)))
+
+
+def _spare(sums: _Sums) -> float | None:
+    """Hold what stands for no value to its law, Bin(n, q)."""
+    found = spare_supports(sums.mechanism, sums.tally)
+    if not len(found):
+        return None
+    supporting, trials, q = found / sums.periods, float(sums.reports.sum()), float(sums.mechanism.q)
+    tails = np.minimum(_at_most(supporting, trials, q), _at_most(trials - supporting, trials, 1 - q))
+    return min(1.0, 2 * len(tails) * float(tails.min()))
+
+
+def _symbols(sums: _Sums) -> float | None:
+    found = uniform_counts(sums.mechanism, sums.counts)
+    return _even(found) if len(found) > 1 else None
+
+
+_TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
+    "range": ("no value is much rarer than nobody's or commoner than everybody's", _range),
+    "cohorts": ("every cohort has about as many reports", _balance),
+    "weight": ("reports have as many ones as noise makes, whatever the answers", _weight),
+    "weight-by-cohort": ("so they have in each cohort", _weights),
+    "spare": ("what stands for no value is supported by chance alone", _spare),
+    "symbols": ("symbols that say nothing of a value are alike", _symbols),
+}
+
+
+@singledispatch
+def weight_of(mechanism: Mechanism) -> tuple[float, float] | None:
+    """Return mean and variance of the number of ones in a report, or None where it says nothing or is not known."""
+    return None
+
+
+@weight_of.register(OptimizedUnary)
+@weight_of.register(SymmetricUnary)
+@weight_of.register(CountMeanSketch)
+@weight_of.register(Rappor)
+def _(mechanism: Mechanism) -> tuple[float, float]:
+    marked = mechanism.hashes if isinstance(mechanism, Rappor) else 1
+    a, b, others = float(mechanism.a), float(mechanism.b), mechanism.cells - marked
+    return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)
+
+
+@weight_of.register
+def _(mechanism: BitFlip) -> tuple[float, float]:
+    """Count the window's marked bit, which is there for d of k devices, whatever the value."""
+    a, b, there = float(mechanism.a), float(mechanism.b), float(mechanism.coverage)
+    return (
+        mechanism.bits * b + there * (a - b),
+        mechanism.bits * b * (1 - b) + there * (1 - there) * (a - b) ** 2,
+    )
+
+
+def _even(counts: Floats) -> float | None:
+    """Return the p-value of counts that are expected to be equal (Pearson's chi-square)."""
+    expected = float(counts.mean())
+    if expected < _LEAST_EXPECTED:
+        return None
+    return float(stats.chi2.sf(float(((counts - expected) ** 2).sum()) / expected, len(counts) - 1))
+
+
+def _at_most(counts: Floats, trials: Floats | float, probability: float) -> Floats:
+    """Return P[Bin(trials, probability) <= counts]; 1 if nobody was asked."""
+    some = np.maximum(trials - counts, 1e-300)
+    return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 1.0)

@@ -1,0 +1,59 @@
+"""How far forged reports could have moved an estimate: no honest client is needed to send one, and none can be told."""
+
+import math
+from statistics import NormalDist
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import Mechanism, Rappor
+
+__all__ = ["Poisoning", "gains", "poisoning"]
+
+Floats = NDArray[np.float64]
+
+
+class Poisoning(TypedDict):
+    """What is assumed of forged reports, and how few could make a value up.
+
+    ``share`` of the reports, that is ``reports`` of them, are assumed forged. ``reports_to_appear`` forged ones take a
+    value that nobody has from 0 to where its interval no longer contains 0; None for a mechanism that has no support.
+    """
+
+    share: float
+    reports: int
+    reports_to_appear: int | None
+
+
+def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> Poisoning:
+    """Return what is told beside an estimate from ``reports`` reports."""
+    appear = None
+    if not isinstance(mechanism, Rappor):
+        noise = math.sqrt(mechanism.variance(0.0) * reports)
+        appear = math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * noise / _extremes(mechanism)[1])
+    return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
+
+
+def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats, Floats]:
+    """Return by how much a share β of forged reports raises and lowers the estimate of each value, at worst.
+
+    A crafted report supports a value for certain, or does not, and so counts (1-q)/(p-q) or -q/(p-q) where an honest
+    one counts the estimate on average: β ((1-q)/(p-q) - f) up, β (f + q/(p-q)) down (Cao, Jia and Gong, USENIX
+    Security 2021).
+    Where a report speaks of a share c of the values, forged ones all speak of the one that is attacked: β/c for β. One
+    report may raise several values at once; this is for each by itself. NaN where a value has no support of its own.
+    """
+    if isinstance(mechanism, Rappor):
+        unknown = np.full(len(frequency), np.nan)
+        return unknown, unknown
+    low, high = (each / float(mechanism.coverage) for each in _extremes(mechanism))
+    honest = frequency / float(mechanism.coverage)
+    return share * (high - honest), share * (honest - low)
+
+
+def _extremes(mechanism: Mechanism) -> tuple[float, float]:
+    """Return the least and the most that one report adds to n times an estimate."""
+    p, q = float(mechanism.p), float(mechanism.q)
+    ends = (-q / (p - q), (1 - q) / (p - q))
+    return min(ends), max(ends)

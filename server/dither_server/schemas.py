@@ -1,0 +1,95 @@
+"""What the API's answers hold, as JSON schemas."""
+
+from typing import Any
+
+__all__ = ["Json", "schemas"]
+
+Json = dict[str, Any]
+
+_CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+"""Base64 in which the bits that are not used are zero."""
+
+_NUMBER = {"type": ["number", "null"]}
+_ROW = {
+    "value": {"type": "string"},
+    **{
+        name: _NUMBER | {"description": said}
+        for name, said in (
+            ("frequency", "Raw and unbiased: it may lie below 0 or above 1."),
+            ("count", "The frequency times the number of reports."),
+            ("noise_error", "Standard error from the noise alone: of the share among those who reported."),
+            ("noise_low", "The interval of the share among those who reported."),
+            ("noise_high", "Its other end."),
+            ("standard_error", "From the noise and from who happened to report: of the share in the population."),
+            ("low", "The interval of the share in the population of which those who reported are a random sample."),
+            ("high", "Its other end."),
+            ("consistent", "Non-negative and summing to 1, prettier and biased."),
+            ("gain_up", "By how much forged reports could have raised the frequency, at worst."),
+            ("gain_down", "By how much they could have lowered it."),
+        )
+    },
+    "verdict": {"enum": ["ok", "noise", "too-few"]},
+}
+
+_REFUSED = "How many batches of the metric were refused on these days, by the end of the problem's type."
+_POISONING = {
+    "share": {"type": "number", "description": "So many of the reports are assumed forged"},
+    "reports": {"type": "integer", "description": "that is, this number of them."},
+    "reports_to_appear": {
+        "type": ["integer", "null"],
+        "description": "So many forged ones take a value that nobody has to where its interval leaves 0.",
+    },
+}
+_CHECK = {
+    "test": {"type": "string"},
+    "says": {"type": "string", "description": "What holds of honest reports."},
+    "p_value": {"type": "number", "minimum": 0, "maximum": 1},
+    "level": {"type": "number", "description": "Its part of the false alarms, of which there is 1 in 1,000 estimates."},
+    "odd": {"type": "boolean", "description": "Whether honest reports would hardly be so."},
+}
+
+
+def _object(properties: Json, **more: Any) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties), **more}
+
+
+def schemas() -> Json:
+    """Return the schemas by name."""
+    text, strings = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    number = {"type": "number"}
+    cost = {"epsilon": number, "epsilon_after_10": number, "epsilon_forever": _NUMBER, "privacy": text}
+    metric = {
+        **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
+        **cost, "values": strings,
+    }  # fmt: skip
+    estimate = {
+        "metric": text, "version": text, "mechanism": text, **cost, "reports": {"type": "integer", "minimum": 0},
+        "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
+        "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
+        "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
+        "poisoning": _object(_POISONING, additionalProperties=False),
+        "health": {"type": "array", "items": _object(_CHECK, additionalProperties=False)},
+        "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
+    }  # fmt: skip
+    few = {name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}
+    combination = {
+        "metric": text, "versions": strings, "reports": {"type": "integer", "minimum": 0}, "confidence": number,
+        "values": {"type": "array", "items": _object(few, additionalProperties=False)},
+    }  # fmt: skip
+    batch = {
+        "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+        "metric": text,
+        "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+        "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
+    }
+    problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
+    return {
+        "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
+        "Batch": _object(batch, additionalProperties=False),
+        "Combined": _object(combination, additionalProperties=False),
+        "Estimate": _object(estimate, additionalProperties=False),
+        "Metric": _object(metric),
+        "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
+        "Problem": _object(problem, additionalProperties=False),
+        "Status": _object({"status": text}),
+    }
