@@ -19,6 +19,18 @@ __all__ = ["Upload", "count", "forget"]
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
+# Statements are made once: to make one costs as much as to run it.
+_KNOWN = sa.select(BATCHES.c.batch, BATCHES.c.digest).where(BATCHES.c.batch.in_(sa.bindparam("asked", expanding=True)))
+_REMEMBER = sa.insert(BATCHES)
+_OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "shard")]
+_BEFORE = sa.select(TALLIES.c.block, TALLIES.c.counts).where(
+    *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
+)
+_CHANGE = (
+    sa.update(TALLIES).where(*_OURS, TALLIES.c.block == sa.bindparam("number")).values(counts=sa.bindparam("sums"))
+)
+_ADD = sa.insert(TALLIES)
+
 
 @dataclass(frozen=True)
 class Upload:
@@ -46,7 +58,7 @@ def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard
     if fresh:
         fresh.sort(key=lambda upload: upload.batch)  # in one order, or two writers could wait for each other
         rows = [{"batch": upload.batch, "digest": upload.digest, "day": day} for upload in fresh]
-        connection.execute(sa.insert(BATCHES), rows)
+        connection.execute(_REMEMBER, rows)
         for metric, blocks in _sums(fresh):
             _add(connection, metric.version, day, shard, blocks)
     return [seen[upload.batch] == upload.digest for upload in uploads]
@@ -63,8 +75,7 @@ def _digests(connection: sa.Connection, batches: set[bytes]) -> dict[bytes, byte
     asked, known = list(batches), dict[bytes, bytes]()
     for start in range(0, len(asked), _AT_ONCE):
         some = asked[start : start + _AT_ONCE]
-        query = sa.select(BATCHES.c.batch, BATCHES.c.digest).where(BATCHES.c.batch.in_(some))
-        known.update((row.batch, row.digest) for row in connection.execute(query))
+        known.update((batch, digest) for batch, digest in connection.execute(_KNOWN, {"asked": some}))
     return known
 
 
@@ -79,20 +90,19 @@ def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Blocks]]:
 
 def _add(connection: sa.Connection, version: str, day: date, shard: bytes, blocks: Blocks) -> None:
     """Add blocks to the shard's counts of a day."""
-    key = (TALLIES.c.version == version, TALLIES.c.day == day, TALLIES.c.shard == shard)
     common = {"version": version, "day": day, "shard": shard}
+    key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
-        query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*key, TALLIES.c.block.in_(numbers))
-        before: dict[int, bytes] = {row.block: row.counts for row in connection.execute(query)}
+        found = connection.execute(_BEFORE, {**key, "numbers": numbers})
+        before: dict[int, bytes] = {block: counts for block, counts in found}  # noqa: C416  # it has keys, so dict() mistakes it
         changed, added = [], []
         for number, sums in zip(numbers, counts, strict=True):
             if number in before:
-                changed.append({"number": number, "sums": to_bytes(sums + from_bytes(before[number]))})
+                changed.append({**key, "number": number, "sums": to_bytes(sums + from_bytes(before[number]))})
             else:
                 added.append(common | {"block": number, "counts": to_bytes(sums)})
         if changed:
-            update = sa.update(TALLIES).where(*key, TALLIES.c.block == sa.bindparam("number"))
-            connection.execute(update.values(counts=sa.bindparam("sums")), changed)
+            connection.execute(_CHANGE, changed)
         if added:
-            connection.execute(sa.insert(TALLIES), added)
+            connection.execute(_ADD, added)

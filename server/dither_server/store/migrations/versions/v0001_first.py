@@ -20,7 +20,6 @@ def upgrade() -> None:
         sa.Column("batch", sa.LargeBinary(16), primary_key=True),
         sa.Column("digest", sa.LargeBinary(16), nullable=False),
         sa.Column("day", sa.Date, nullable=False, index=True),
-        sqlite_with_rowid=False,
     )
     op.create_table(
         "tallies",
