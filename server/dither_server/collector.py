@@ -40,7 +40,6 @@ class Collector:
             self.gauges,
             config.body_limit,
             config.rows_limit,
-            answer_wait=config.answer_wait,
         )
 
     def close(self) -> None:

@@ -45,7 +45,6 @@ class Config:
     group_limit: int = _setting(512, "Batches of one transaction.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
     lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
-    answer_wait: float = _setting(30.0, "Seconds that a request waits for its commit.")
     log_level: str = _setting("info", "Least level of what is logged: debug, info, warning, error.")
     today: Callable[[], date] = utc_today
 

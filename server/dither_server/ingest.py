@@ -4,11 +4,11 @@
 Flask, for this is the one path that every device walks and the framework would cost more than the work.
 """
 
-import json
 import logging
-from collections.abc import Iterable, Mapping
-from concurrent.futures import TimeoutError as NotYet
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from dither_shared import Batch, Metric, WireError
@@ -41,42 +41,70 @@ class Ingest:
     gauges: Gauges
     body_limit: int
     rows_limit: int
-    answer_wait: float
+    patience: float = 30.0
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
-        """Return the answer to a request; it is 202 only after the reports are durably counted."""
-        answer = self._answer(environ)
-        self.gauges.answered(answer[0])
-        return answer
+        """Return the answer to a request, having waited for it."""
+        answers: SimpleQueue[Answer] = SimpleQueue()
+        self.begin(environ, answers.put)
+        try:
+            return answers.get(timeout=self.patience)
+        except Empty:
+            late = Problem(Kind.UNAVAILABLE, "the commit takes too long; send the same batch again", _LATER)
+            return self._told(late.answer())
 
-    def _answer(self, environ: WSGIEnvironment) -> Answer:
+    def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
+        """Take a request; ``then`` is called once with its answer, now or by the thread that has committed.
+
+        The answer is 202 only after the reports are durably counted.
+        """
         named = ""
         try:
             self.gatekeeper.admit(environ, Role.REPORT)
             batch = _decoded(read_body(environ, self.body_limit))
             named = batch.metric if batch.metric in self.metrics else ""
-            body = json.dumps({"accepted": self.receive(batch)}).encode("ascii")
-        except Problem as problem:
-            return self._refused(named, problem)
-        except Exception:
-            _log.exception("a batch could not be received")
-            return self._refused(named, Problem(Kind.INTERNAL, "not counted; the collector's log says why"))
-        return 202, [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS], body
+            upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
+            rows = self._rows(upload)
+            counted = self._submit(upload)
+        except Exception as error:
+            then(self._refused(named, error))
+        else:
+            counted.add_done_callback(lambda future: then(self._committed(named, rows, future)))
 
-    def _refused(self, metric: str, problem: Problem) -> Answer:
+    def _submit(self, upload: Upload) -> Future[bool]:
+        try:
+            return self.committer.submit(upload)
+        except QueueFullError:
+            raise Problem(Kind.OVERLOADED, "the queue is full; the batch was not taken", _SOON) from None
+        except ClosedError as error:
+            raise StoreError(str(error)) from None
+
+    def _committed(self, metric: str, rows: int, counted: Future[bool]) -> Answer:
+        try:
+            if not counted.result():
+                detail = "batch: this id was counted with another body; draw a fresh random id"
+                raise Problem(Kind.BATCH_CONFLICT, detail)
+        except Exception as error:
+            return self._refused(metric, error)
+        self.gauges.acknowledged(metric, rows)
+        body = b'{"accepted": %d}' % rows
+        headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS]
+        return self._told((202, headers, body))
+
+    def _refused(self, metric: str, error: Exception) -> Answer:
+        if isinstance(error, Problem):
+            problem = error
+        elif isinstance(error, StoreError):
+            problem = Problem(Kind.UNAVAILABLE, "the batch was not counted; send it again later", _LATER)
+        else:
+            _log.error("a batch could not be received", exc_info=error)
+            problem = Problem(Kind.INTERNAL, "the batch was not counted; the collector's log says why")
         self.committer.refused(metric, problem.kind.slug)
-        return problem.answer()
+        return self._told(problem.answer())
 
-    def receive(self, batch: Batch) -> int:
-        """Count the reports of a batch and return how many they are.
-
-        Raises Problem, and then none of them is known to be counted.
-        """
-        upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
-        rows = self._rows(upload)
-        self._count(upload)
-        self.gauges.acknowledged(batch.metric, rows)
-        return rows
+    def _told(self, answer: Answer) -> Answer:
+        self.gauges.answered(answer[0])
+        return answer
 
     def _metric(self, batch: Batch) -> Metric:
         metric = self.metrics.get(batch.metric)
@@ -97,18 +125,6 @@ class Ingest:
             return Tally.check(mechanism, upload.rows)
         except WireError as error:
             raise Problem(Kind.MALFORMED, str(error)) from None
-
-    def _count(self, upload: Upload) -> None:
-        try:
-            counted = self.committer.submit(upload).result(self.answer_wait)
-        except QueueFullError:
-            raise Problem(Kind.OVERLOADED, "the queue is full; the batch was not taken", _SOON) from None
-        except (ClosedError, StoreError):
-            raise Problem(Kind.UNAVAILABLE, "the batch was not counted; send it again later", _LATER) from None
-        except NotYet:
-            raise Problem(Kind.UNAVAILABLE, "the commit takes too long; send the same batch again", _LATER) from None
-        if not counted:
-            raise Problem(Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id")
 
 
 class IngestLayer:

@@ -8,13 +8,11 @@ from types import FrameType
 
 import waitress  # type: ignore[import-untyped]
 from flask import Flask
-from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
-from waitress.task import ErrorTask  # type: ignore[import-untyped]
 
 from dither_shared import ParameterError
 
 from .app import collector_of
-from .problems import http_answer, reason
+from .deferring import Channel, Dispatcher
 
 __all__ = ["listen", "serve"]
 
@@ -42,7 +40,7 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
     server = waitress.create_server(
         app,
         sockets=[listener],
-        threads=collector.config.threads,
+        _dispatcher=Dispatcher(collector.ingest, collector.config.threads, collector.committer.close),
         connection_limit=collector.config.connections,
         asyncore_use_poll=True,
         # Whether a proxy stands between is for the gatekeeper to see; nothing else reads these headers.
@@ -51,7 +49,7 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
         max_request_body_size=collector.config.body_limit + 1,
         ident="dither",
     )
-    server.channel_class = _Channel
+    server.channel_class = Channel
     try:
         ready(_url(listener))
         server.run()
@@ -61,23 +59,6 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # asked twice, the commits are still made
         server.close()
         collector.close()
-
-
-class _ProblemTask(ErrorTask):  # type: ignore[misc]  # waitress is untyped
-    """Answers what waitress refuses before the app sees it (no HTTP, a body too large) like the app would."""
-
-    def execute(self) -> None:
-        """Write the problem, and close."""
-        code, headers, body = http_answer(self.request.error.code)
-        self.status = reason(code)
-        self.response_headers.extend(pair for pair in headers if pair[0] != "Content-Length")
-        self.set_close_on_finish()
-        self.content_length = len(body)
-        self.write(body)
-
-
-class _Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
-    error_task_class = _ProblemTask
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> None:

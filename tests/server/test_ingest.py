@@ -243,7 +243,7 @@ def test_without_a_commit_there_is_no_acknowledgement(
     collector = collector_of(app)
     with monkeypatch.context() as patch:
         patch.setattr(collector.committer, "submit", lambda _: future)
-        patch.setitem(collector.ingest.__dict__, "answer_wait", 0.001)
+        patch.setitem(collector.ingest.__dict__, "patience", 0.001)
         response = post(door, batch().encode())
     assert problem(response) == (503, kind)
     assert int(response.headers["Retry-After"]) > 0

@@ -1,0 +1,107 @@
+"""Waitress without a thread for each report that waits for its commit.
+
+Waitress gives a request to a thread, which has to stay until there is an answer. Here that comes with a commit, and
+dozens of threads that fall asleep and are woken together cost more than all the work. So a small report is read and
+submitted by the thread that took it off the socket, which then goes on; when it is committed, one thread writes the
+answers. Everything else is served by waitress' own threads.
+
+This leans on four names of waitress that its documentation does not mention: a dispatcher's ``add_task`` and
+``shutdown``, a channel's ``requests`` and ``service``. The tests of the process walk all of it.
+"""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask  # type: ignore[import-untyped]
+
+from .ingest import PATH, Ingest
+from .problems import Answer, http_answer, reason
+
+__all__ = ["Channel", "Dispatcher"]
+
+_SMALL = 1 << 16
+"""Bytes of a body that are read at once; a larger one would hold up the other connections."""
+
+
+class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is untyped
+    """Submits small reports itself, and gives what is left to ``threads`` threads."""
+
+    def __init__(self, ingest: Ingest, threads: int, drain: Callable[[], None]) -> None:
+        """Take reports for ``ingest``; ``drain`` answers all that it was given, before the end."""
+        super().__init__()
+        self._ingest = ingest
+        self._drain = drain
+        self._answered: SimpleQueue[HTTPChannel | None] = SimpleQueue()
+        self._writer = threading.Thread(target=self._write, name="dither-answers", daemon=True)
+        self._writer.start()
+        self.set_thread_count(threads)
+
+    def add_task(self, task: HTTPChannel) -> None:
+        """Take the first request of a channel."""
+        request = task.requests[0]
+        if request.error or not (request.command == "POST" and request.path == PATH) or not _is_small(request):
+            super().add_task(task)
+            return
+
+        def answer(answer: Answer) -> None:
+            request.answer = answer
+            self._answered.put(task)
+
+        self._ingest.begin(WSGITask(task, request).get_environment(), answer)
+
+    def shutdown(self, cancel_pending: bool = True, timeout: int = 5) -> bool:
+        """End the threads, having answered every report that was submitted."""
+        ended: bool = super().shutdown(cancel_pending, timeout)
+        self._drain()
+        self._answered.put(None)
+        self._writer.join(timeout)
+        return ended
+
+    def _write(self) -> None:
+        for channel in iter(self._answered.get, None):
+            channel.service()
+
+
+def _is_small(request: object) -> bool:
+    # A token may have to be looked up in the database: the socket's thread does not wait for that.
+    headers = request.headers  # type: ignore[attr-defined]  # waitress is untyped
+    return not request.chunked and request.content_length <= _SMALL and "AUTHORIZATION" not in headers  # type: ignore[attr-defined]
+
+
+class _Task(WSGITask):  # type: ignore[misc]  # waitress is untyped
+    """Writes the answer that is there already, or asks the app."""
+
+    def execute(self) -> None:
+        """Write the answer."""
+        told = getattr(self.request, "answer", None)
+        if told is None:
+            super().execute()
+        else:
+            _write(self, told)
+
+
+class _ProblemTask(ErrorTask):  # type: ignore[misc]  # waitress is untyped
+    """Answers what waitress refuses before the app sees it (no HTTP, a body too large) like the app would."""
+
+    def execute(self) -> None:
+        """Write the problem, and close."""
+        self.set_close_on_finish()
+        _write(self, http_answer(self.request.error.code))
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
+    """A connection whose answers are ours."""
+
+    task_class = _Task
+    error_task_class = _ProblemTask
+
+
+def _write(task: WSGITask | ErrorTask, answer: Answer) -> None:
+    code, headers, body = answer
+    task.complete = True
+    task.status = reason(code)
+    task.response_headers.extend(pair for pair in headers if pair[0] != "Content-Length")
+    task.content_length = len(body)
+    task.write(body)
