@@ -1,16 +1,16 @@
 """The app factory."""
 
-from http import HTTPStatus
-
 from flask import Flask, Response, current_app, request
-from werkzeug.exceptions import HTTPException
 
 from .collector import Collector
 from .config import Config
+from .failures import answer_failures, problem_answer
 from .ingest import IngestLayer
+from .lookup import EXTENSION
+from .pages import pages
 from .policies import OPEN, POLICIES
-from .problems import SAFE_HEADERS, Kind, Problem, http_answer
-from .routes import EXTENSION, routes
+from .problems import SAFE_HEADERS, Kind, Problem
+from .routes import routes
 
 __all__ = ["collector_of", "create_app"]
 
@@ -29,7 +29,8 @@ def create_app(config: Config) -> Flask:
     app.json.sort_keys = False  # type: ignore[attr-defined]  # of the default provider, which this is
     app.extensions[EXTENSION] = collector = Collector(config)
     app.register_blueprint(routes)
-    app.register_error_handler(HTTPException, _http_problem)
+    app.register_blueprint(pages)
+    answer_failures(app)
     app.before_request(_admit)
     app.after_request(_guard)
     app.wsgi_app = IngestLayer(app.wsgi_app, collector.ingest)  # type: ignore[method-assign]
@@ -53,8 +54,7 @@ def _admit() -> Response | None:
         if role is not OPEN:
             collector_of(current_app).gatekeeper.admit(request.environ, role)
     except Problem as problem:
-        status, headers, body = problem.answer()
-        return Response(body, status, headers)
+        return problem_answer(problem)
     return None
 
 
@@ -63,12 +63,3 @@ def _guard(response: Response) -> Response:
     response.headers["Content-Security-Policy"] = _CONTENT_POLICY
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
-
-
-def _http_problem(error: HTTPException) -> Response:
-    """Answer the framework's own errors as problems, with the headers that belong to them, such as Allow."""
-    if error.code is None or error.code < HTTPStatus.BAD_REQUEST:
-        return Response(error.get_body(), error.code, error.get_headers())
-    status, headers, body = http_answer(error.code)
-    own = {name for name, _ in headers}
-    return Response(body, status, [*headers, *(pair for pair in error.get_headers() if pair[0] not in own)])

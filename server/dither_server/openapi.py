@@ -8,6 +8,9 @@ from .schemas import Json, schemas
 
 __all__ = ["openapi"]
 
+_ROLES = {endpoint.rpartition(".")[2]: role for endpoint, role in POLICIES.items()}
+"""By the name of a route's function, which is its operation's id."""
+
 
 def openapi() -> Json:
     """Return the document."""
@@ -108,7 +111,7 @@ def _get(name: str, summary: str, content: Json, parameters: list[Json] | None =
 
 
 def _secured(name: str, kinds: tuple[Kind, ...]) -> Json:
-    role = POLICIES[f"dither.{name}"]
+    role = _ROLES[name]
     if role is None:
         return {"security": []}
     roles = [one.value for one in Role if one.covers(role)]
@@ -119,7 +122,7 @@ def _wrong(*kinds: Kind) -> Json:
     """Return the problems of an operation, those of one status together."""
     answers: Json = {}
     for kind in (*kinds, Kind.UNAUTHORIZED, Kind.FORBIDDEN, Kind.INTERNAL):
-        content = {MEDIA_TYPE: _json("Problem")["application/json"]}
+        content = {MEDIA_TYPE: _json("Problem")["application/json"], "text/html": {}}
         said = answers.setdefault(str(kind.status), {"description": "", "content": content})
         said["description"] = "; ".join(filter(None, (said["description"], f"{kind.urn}: {kind.title}")))
     return answers

@@ -13,6 +13,7 @@ from werkzeug.test import EnvironBuilder, TestResponse
 
 from dither_server.app import collector_of, create_app
 from dither_server.auth import Gatekeeper, Role, digest_of, draw_token, is_loopback
+from dither_server.pages import pages
 from dither_server.policies import OPEN, POLICIES
 from dither_server.problems import Problem
 from dither_server.routes import routes
@@ -35,7 +36,8 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 def rules() -> list[Rule]:
     """Every route that the app's own url map knows, without a list to be forgotten."""
     bare = Flask("dither_server")
-    bare.register_blueprint(routes)
+    for blueprint in (routes, pages):
+        bare.register_blueprint(blueprint)
     return list(bare.url_map.iter_rules())
 
 

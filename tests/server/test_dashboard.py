@@ -124,3 +124,21 @@ def test_a_browser_shows_it_without_complaint(tmp_path: Path) -> None:
         shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "What people answered" in shown.stdout
     assert not [line for line in shown.stderr.splitlines() if "CONSOLE" in line]
+
+
+def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    far = {"REMOTE_ADDR": "192.0.2.7"}
+    shut = client.get("/", headers=browser, environ_overrides=far)
+    assert (shut.status_code, shut.mimetype) == (401, "text/html")
+    assert "Basic" in shut.headers["WWW-Authenticate"]
+    assert "give it as the password" in shut.text
+    for path, status, said in (
+        ("/m/nothing", 404, "No such metric"),
+        ("/nowhere", 404, "No such page"),
+        ("/v1/metrics/theme/estimate?since=soon", 400, "since: not a date"),
+    ):
+        response = client.get(path, headers=browser)
+        assert (response.status_code, response.mimetype) == (status, "text/html")
+        assert said in response.text
+        assert problem(client.get(path))[0] == status

@@ -1,0 +1,54 @@
+"""What a request names, found: the collector behind the app, metrics, their versions."""
+
+from typing import cast
+
+from flask import current_app
+
+from dither_shared import Metric
+
+from .answers import odds_of, told_privacy
+from .collector import Collector
+from .problems import Kind, Problem
+
+__all__ = ["EXTENSION", "collector_here", "described", "metric_named", "version_named"]
+
+EXTENSION = "dither"
+"""Where an app keeps its ``Collector``, in ``app.extensions``."""
+
+
+def collector_here() -> Collector:
+    """Return the collector of the app that answers this request."""
+    return cast("Collector", current_app.extensions[EXTENSION])
+
+
+def metric_named(name: str) -> Metric:
+    """Return the metric of that name, as it is asked now; raise Problem if there is none."""
+    metric = collector_here().metrics.get(name)
+    if metric is None:
+        raise Problem(Kind.UNKNOWN_METRIC, "no metric of this name; GET /v1/metrics lists them")
+    return metric
+
+
+def version_named(metric: Metric, version: str | None) -> Metric:
+    """Return the metric as it was in ``version``; the current one if none is asked for."""
+    if version is None or version == metric.version:
+        return metric
+    older = collector_here().store.metric(metric.name, version)
+    if older is None:
+        raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists them")
+    return older
+
+
+def described(metric: Metric) -> dict[str, object]:
+    """Return what a metric asks and what it promises."""
+    return {
+        "metric": metric.name,
+        "version": metric.version,
+        "description": metric.description,
+        "type": metric.kind,
+        "mechanism": metric.mechanism.name,
+        **told_privacy(metric),
+        "odds": odds_of(metric),
+        "period": metric.period,
+        "values": list(metric.labels),
+    }
