@@ -3,13 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dither_shared.audit import Finding, audit
+import click
+
+from dither_shared import KeyedEntropy, Mechanism, SystemEntropy
+from dither_shared.audit import audit
 
 from .tables import render
 
-__all__ = ["AuditRow", "audit", "row", "table"]
+__all__ = ["Audit", "AuditRow", "perform", "table"]
 
 _HEADER = ("mechanism", "reports", "declared ε", "at least", "by the event", "")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An attack on series of ``reports`` reports; without a seed the noise is the operating system's."""
+
+    mechanism: Mechanism
+    reports: int
+    draws: int
+    confidence: float
+    seed: int | None
 
 
 @dataclass(frozen=True)
@@ -26,8 +40,12 @@ class AuditRow:
     passed: bool
 
 
-def row(finding: Finding) -> AuditRow:
-    """Return a finding with its verdict spelt out."""
+def perform(one: Audit) -> AuditRow:
+    """Carry out an attack. Its stream depends on the seed and on the mechanism, so that no order of audits matters."""
+    entropy = SystemEntropy()
+    name = one.mechanism.name
+    keyed = KeyedEntropy(b"dither-sim audit", str(one.seed).encode(), name.encode())
+    finding = audit(one.mechanism, entropy if one.seed is None else keyed, one.draws, one.reports, one.confidence)
     return AuditRow(
         mechanism=finding.mechanism,
         reports=finding.reports,
@@ -40,14 +58,16 @@ def row(finding: Finding) -> AuditRow:
     )
 
 
-def table(findings: Sequence[Finding]) -> str:
+def table(rows: Sequence[AuditRow]) -> str:
     """Return the findings for a terminal, with what they mean."""
-    first = findings[0]
-    failed = [finding.mechanism for finding in findings if not finding.passed]
-    verdict = f"VIOLATED by {', '.join(failed)}" if failed else "none tells more than it declares"
+    first = rows[0]
+    failed = dict.fromkeys(row.mechanism for row in rows if not row.passed)
+    verdict = "none tells more than it declares"
+    if failed:
+        verdict = click.style(f"VIOLATED by {', '.join(failed)}", fg="red", bold=True)
     return "\n".join(
         (
-            render(_HEADER, [_cells(finding) for finding in findings]),
+            render(_HEADER, [_cells(row) for row in rows]),
             "",
             f"{first.draws:,} reports of each of two inputs; bounds at {100 * first.confidence:g} % each: {verdict}.",
             "An audit finds a randomizer that leaks; that none does is what the exact laws prove.",
@@ -55,12 +75,12 @@ def table(findings: Sequence[Finding]) -> str:
     )
 
 
-def _cells(finding: Finding) -> tuple[str, ...]:
+def _cells(row: AuditRow) -> tuple[str, ...]:
     return (
-        finding.mechanism,
-        f"{finding.reports:,}",
-        f"{finding.declared:.4f}",
-        f"{finding.lower_bound:.4f}",
-        finding.event,
-        "pass" if finding.passed else "FAIL",
+        row.mechanism,
+        f"{row.reports:,}",
+        f"{row.declared:.4f}",
+        f"{row.lower_bound:.4f}",
+        row.event,
+        "pass" if row.passed else "FAIL",
     )

@@ -1,6 +1,7 @@
 """What the commands of ``dither-sim`` read alike from the command line."""
 
 import math
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,28 +10,43 @@ from typing import Any
 import click
 import numpy as np
 
-from dither_shared import ParameterError
+from dither_shared import DitherError, ParameterError
 
 from .plots import FORMATS
 from .populations import MAX_USERS
 
 __all__ = [
+    "MAX_SIZE",
     "Commands",
     "epsilons_of",
     "input_options",
-    "json_option",
     "new_file",
     "positive",
-    "seed_option",
+    "reports_of",
     "share",
+    "sizes_of",
+    "users_list",
     "users_of",
 ]
 
 _GRID = "0.25:4:10"
 
+MAX_SIZE = 1 << 20
+"""The most values of a question."""
+
 
 class Commands(click.Group):
-    """A group whose commands end with status 2 and one line, not a traceback, on a parameter that cannot be."""
+    """A group whose commands end in one line, not a traceback: status 2 on a parameter that cannot be, else 1.
+
+    With NO_COLOR in the environment nothing is coloured, wherever it is printed (https://no-color.org).
+    """
+
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """Read the arguments."""
+        context = super().make_context(*arguments, **extra)
+        if os.environ.get("NO_COLOR"):
+            context.color = False
+        return context
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command asked for."""
@@ -38,6 +54,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except ParameterError as error:
             raise click.UsageError(str(error), ctx) from None
+        except DitherError as error:
+            raise click.ClickException(str(error)) from None
 
 
 def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
@@ -53,6 +71,30 @@ def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> 
         problem = f"{text!r} is not a whole number from 1 to {MAX_USERS:.0e}, such as 10000 or 1e9"
         raise click.BadParameter(problem, param=parameter)
     return int(number)
+
+
+def users_list(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """Read one or more numbers of users, with commas between them: an option's callback."""
+    found = (users_of(context, parameter, part) for part in (text.split(",") if text is not None else ()))
+    return tuple(dict.fromkeys(users for users in found if users is not None))
+
+
+def sizes_of(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """Read one or more numbers of values, with commas between them: an option's callback."""
+    sizes = tuple(int(part) if part.isdecimal() else 0 for part in (text.split(",") if text is not None else ()))
+    if not all(2 <= size <= MAX_SIZE for size in sizes):
+        raise click.BadParameter(
+            f"{text!r} is not a list of whole numbers from 2 to {MAX_SIZE:,}, such as 16,128", param=parameter
+        )
+    return tuple(dict.fromkeys(sizes))
+
+
+def reports_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    """Read one or more numbers of reports, or of days, with commas between them: an option's callback."""
+    counts = tuple(int(part) if part.isdecimal() else 0 for part in text.split(","))
+    if not all(1 <= count <= 10_000 for count in counts):
+        raise click.BadParameter(f"{text!r} is not a list of whole numbers from 1 to 10,000", param=parameter)
+    return tuple(dict.fromkeys(counts))
 
 
 def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
@@ -106,17 +148,6 @@ def new_file(_: click.Context, parameter: click.Parameter, path: Path | None) ->
     if path.suffix not in wanted:
         raise click.BadParameter(f"{str(path)!r} must end in {' or '.join(wanted)}", param=parameter)
     return path
-
-
-def seed_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--seed``."""
-    kind = click.IntRange(min=0)
-    return click.option("--seed", type=kind, default=0, show_default=True, help="Same seed, same numbers.")(command)
-
-
-def json_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:

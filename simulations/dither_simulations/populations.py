@@ -19,6 +19,7 @@ __all__ = [
     "geometric",
     "items_of",
     "numbered",
+    "step",
     "uniform",
     "zipf",
 ]
@@ -98,6 +99,11 @@ def zipf(size: int, exponent: float) -> Floats:
 def geometric(size: int, ratio: float) -> Floats:
     """Return weights ratio^rank: each value is held by ``ratio`` times as many as the one before."""
     return np.power(ratio, np.arange(size, dtype=np.float64))
+
+
+def step(size: int) -> Floats:
+    """Return weights of which the first tenth, but at least one, are ten times the others."""
+    return np.where(np.arange(size) < max(1, size // 10), 10.0, 1.0)
 
 
 def numbered(size: int) -> tuple[str, ...]:

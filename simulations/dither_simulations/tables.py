@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from .experiments import Row
+from .accuracy import Row
 
 __all__ = ["error_table", "number", "render"]
-
-_ERROR_HEADER = ("mechanism", "law", "ε", "MSE", "theory", "ratio", "max error", "coverage")
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
@@ -25,21 +23,49 @@ def number(value: float, error: float | None, form: str = ".3e") -> str:
 
 
 def error_table(rows: Sequence[Row]) -> str:
-    """Return the results of a sweep: means over the repeats, ± their standard errors."""
-    return render(_ERROR_HEADER, [_error_cells(row) for row in rows], words=2)
+    """Return the results of a sweep: means over the repeats, ± their standard errors; a column that varies is shown."""
+    varying = [name for name in ("size", "users", "day") if len({getattr(row, name) for row in rows}) > 1]
+    steps = {row.step for row in rows} != {"raw"}
+    spent = ("ε spent",) if "day" in varying else ()
+    header = ("mechanism", "law", *(("step",) if steps else ()), *(_SHORT[name] for name in varying), "ε", *spent)
+    words = 3 if steps else 2
+    cells = [
+        (
+            row.mechanism if row.asked == row.mechanism else f"{row.asked}: {row.mechanism}",
+            row.law,
+            *((row.step,) if steps else ()),
+            *(f"{getattr(row, name):,}" for name in varying),
+            f"{row.epsilon:.4g}",
+            *((f"{row.epsilon_spent:.4g}",) if spent else ()),
+            *_measured(row),
+        )
+        for row in rows
+    ]
+    top = f"top-{rows[0].top} recall"
+    return render((*header, *_MEASURES[:-3], top, *_MEASURES[-2:]), cells, words)
 
 
-def _error_cells(row: Row) -> tuple[str, ...]:
+_SHORT = {"size": "k", "users": "n", "day": "day"}
+_MEASURES = ("MSE", "theory", "ratio", "bound", "L1", "max error", "KL", "recall", "coverage", "width")
+
+
+def _measured(row: Row) -> tuple[str, ...]:
     return (
-        row.mechanism if row.asked == row.mechanism else f"{row.asked}: {row.mechanism}",
-        row.law,
-        f"{row.epsilon:.4g}",
-        number(row.mse, row.mse_se),
-        number(row.mse_theory, None),
-        f"{row.mse / row.mse_theory:.3f}",
-        number(row.max_error, row.max_error_se),
-        number(row.coverage, row.coverage_se, ".4f"),
+        number(row.mse, row.mse_se, ".2e"),
+        _or_dash(row.mse_theory, ".2e"),
+        "-" if row.mse_theory is None else f"{row.mse / row.mse_theory:.3f}",
+        f"{row.mse_bound:.2e}",
+        f"{row.l1:.3g}",
+        f"{row.max_error:.2e}",
+        _or_dash(row.kl, ".3g"),
+        f"{row.recall:.2f}",
+        _or_dash(row.coverage, ".4f"),
+        _or_dash(row.width, ".2e"),
     )
+
+
+def _or_dash(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
 
 
 def _printable(cell: str) -> str:

@@ -5,19 +5,25 @@ from typing import Literal
 
 import numpy as np
 
-from dither_server.estimate import estimate
-from dither_server.tally import Tally
-from dither_shared import Mechanism
+from dither_server.estimate import Estimate, estimate
+from dither_shared import Mechanism, ParameterError
 
 from .devices import device_entropy, device_tally
-from .populations import Floats, Population
+from .measures import Interval, Scores, intervals, scores
+from .populations import Population
+from .remote import collected
 from .samplers import Marginal, has_marginal, joint_draws, sample_support, sample_tally
+from .steps import Step, apply
 
-__all__ = ["MOST_DRAWS", "Law", "Outcome", "Setting", "affordable_law", "run_trial"]
+__all__ = ["LAWS", "MOST_DRAWS", "Law", "Outcome", "Setting", "affordable_law", "run_trial"]
 
-Law = Literal["joint", "marginal", "device"]
+Law = Literal["joint", "marginal", "device", "collector"]
 """How the reports of all users are drawn: their tally from its joint law; the support of each value from its own law,
-without regard to the others; or one by one, by the device's randomizer."""
+without regard to the others; one by one, by the device's randomizer; or by real clients that send them to a real
+collector, which estimates."""
+
+LAWS = ("joint", "marginal", "device")
+"""Those that need nothing but a seed."""
 
 MOST_DRAWS = 2e6
 """Above so many draws, a fraction of a second, a joint law costs more than what it adds is usually worth."""
@@ -25,37 +31,28 @@ MOST_DRAWS = 2e6
 
 @dataclass(frozen=True)
 class Setting:
-    """What a trial is a trial of: everything but its seed."""
+    """What a trial is a trial of: everything but its seed.
+
+    ``collector`` is the URL to send to under the law "collector", and ``asked`` the ε that its metric was asked for;
+    the noise is then the operating system's.
+    """
 
     mechanism: Mechanism
     population: Population
     confidence: float = 0.95
     law: Law = "joint"
+    steps: tuple[Step, ...] = ("raw",)
+    top: int = 10
+    collector: str = ""
+    asked: float = 1.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Outcome:
-    """How far the estimates of one trial are from the true shares among its users."""
+    """What one trial came to: scores after each step of its setting, and of the intervals, which are those of "raw"."""
 
-    squared_errors: Floats
-    """(estimate - share)² of each value, shape (k,)."""
-    covered: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    """Whether the interval of each value, from noise alone, contains its share among the users; shape (k,)."""
-
-    @property
-    def mse(self) -> float:
-        """The squared error, averaged over the values."""
-        return float(self.squared_errors.mean())
-
-    @property
-    def max_error(self) -> float:
-        """The largest absolute error over the values."""
-        return float(np.sqrt(self.squared_errors.max()))
-
-    @property
-    def coverage(self) -> float:
-        """The share of values whose interval contains the truth."""
-        return float(self.covered.mean())
+    scores: tuple[Scores, ...]
+    interval: Interval
 
 
 def affordable_law(mechanism: Mechanism, population: Population) -> Law:
@@ -67,22 +64,24 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
 
 def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
     """Run one trial; it depends on ``setting`` and ``seed`` alone, so trials may run in any order and anywhere."""
-    population = setting.population
-    mechanism, tally = _tally(setting, seed)
-    estimated = estimate(mechanism, population.labels, tally, setting.confidence)
-    shares = population.shares
+    estimated, shares = _estimated(setting, seed), setting.population.shares
     return Outcome(
-        squared_errors=(estimated.frequency - shares) ** 2,
-        covered=(estimated.noise_low <= shares) & (shares <= estimated.noise_high),
+        tuple(scores(apply(step, estimated), shares, setting.top) for step in setting.steps),
+        intervals(estimated, shares),
     )
 
 
-def _tally(setting: Setting, seed: np.random.SeedSequence) -> tuple[Mechanism, Tally]:
-    """Return a tally, and the mechanism by which it is to be estimated."""
+def _estimated(setting: Setting, seed: np.random.SeedSequence) -> Estimate:
     mechanism, population = setting.mechanism, setting.population
+    if setting.law == "collector":
+        return collected(mechanism, population, setting.asked, setting.collector, setting.confidence)
     if setting.law == "device":
-        return mechanism, device_tally(mechanism, population, device_entropy(seed))
-    rng = np.random.default_rng(seed)
-    if setting.law == "marginal":
-        return Marginal(whole=mechanism), sample_support(mechanism, population, rng)
-    return mechanism, sample_tally(mechanism, population, rng)
+        tally = device_tally(mechanism, population, device_entropy(seed))
+    elif setting.law == "marginal":
+        if not has_marginal(mechanism):
+            raise ParameterError("law", f"the values of {mechanism.name} have no marginal law; its hashing ties them")
+        tally = sample_support(mechanism, population, np.random.default_rng(seed))
+        mechanism = Marginal(whole=mechanism)
+    else:
+        tally = sample_tally(mechanism, population, np.random.default_rng(seed))
+    return estimate(mechanism, population.labels, tally, setting.confidence)

@@ -42,8 +42,8 @@ def test_a_seed_repeats_an_audit_whatever_else_is_audited() -> None:
     assert "subset-selection" in alone[1]
 
 
-def test_without_a_seed_the_systems_randomness_is_used() -> None:
-    result = run("--draws", "1000", "--mechanism", "hadamard-response")
+def test_the_systems_randomness_can_be_asked_for() -> None:
+    result = run("--draws", "1000", "--mechanism", "hadamard-response", "--system")
     assert "hadamard-response" in result.stdout
     assert result.exit_code in {0, 1}  # a right randomizer fails one in a thousand
 
@@ -52,6 +52,14 @@ def test_a_series_of_reports_is_held_against_what_a_series_may_tell() -> None:
     several = (*FEW, "--reports", "4", "--permanent-epsilon", "2", "--json")
     rows = json.loads(run(*several, "--mechanism", "optimized-unary", "--mechanism", "subset-selection").stdout)
     assert rows[0]["declared"] < 2 < rows[1]["declared"] == pytest.approx(4.0)
+
+
+def test_several_lengths_of_series_are_audited_by_several_processes_with_the_same_numbers() -> None:
+    asked = (*FEW, "--reports", "1,3", "--mechanism", "randomized-response", "--mechanism", "hadamard-response")
+    alone = run(*asked, "--json", "--confidence", "0.99").stdout
+    assert [row["reports"] for row in json.loads(alone)] == [1, 3, 1, 3]
+    assert {row["confidence"] for row in json.loads(alone)} == {0.99}
+    assert run(*asked, "--json", "--confidence", "0.99", "--jobs", "2").stdout == alone
 
 
 def test_a_randomizer_that_tells_too_much_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

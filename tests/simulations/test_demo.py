@@ -9,9 +9,9 @@ from click.testing import CliRunner, Result
 
 from dither_shared import ParameterError
 from dither_simulations.cli import main
-from dither_simulations.demo.collector import CollectorError, fetch_estimate, running_collector
-from dither_simulations.demo.fleet import send_all
+from dither_simulations.collecting import CollectorError, fetch_estimate, running_collector
 from dither_simulations.demo.surveys import Survey, browser_survey, column_survey
+from dither_simulations.fleet import send_all
 
 
 def demo(*arguments: str | Path) -> Result:
@@ -175,7 +175,7 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
 
 
 def test_devices_whose_collector_is_gone_give_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither_simulations.demo.fleet._PATIENCE", 0.05)
+    monkeypatch.setattr("dither_simulations.fleet._PATIENCE", 0.05)
     survey = browser_survey(1000, np.random.default_rng(0))
     tried: list[int] = []
     assert not send_all(survey.metrics, "http://127.0.0.1:9", survey.people, workers=2, step=lambda: tried.append(1))

@@ -39,6 +39,16 @@ class Answer:
         order = np.argsort(-self.shares.truth, kind="stable")[:count]
         return Answer(self.metric, self.reports, self.shares.chosen(order))
 
+    def described(self) -> dict[str, object]:
+        """Return it as JSON's objects and arrays."""
+        columns = zip(
+            *(self.shares.labels, self.shares.truth, self.shares.estimate, self.shares.low, self.shares.high),
+            strict=True,
+        )
+        names = ("value", "truth", "frequency", "low", "high")
+        values = [dict(zip(names, (row[0], *map(float, row[1:])), strict=True)) for row in columns]
+        return {"metric": self.metric.name, "reports": self.reports, "values": values}
+
 
 def from_json(metric: Metric, truth: Population, told: Mapping[str, Any]) -> Answer:
     """Return what a collector's API tells of a metric (its estimate as JSON)."""

@@ -1,5 +1,6 @@
 """The command ``dither-sim demo``."""
 
+import json
 import signal
 import sys
 import tempfile
@@ -14,12 +15,12 @@ from tqdm import tqdm
 
 from dither_shared import ParameterError
 
+from ..collecting import DATABASE, CollectorError, fetch_estimate, running_collector
 from ..files import write_bytes
-from ..options import input_options, seed_option
+from ..fleet import send_all
+from ..options import input_options
 from ..plots import save, shares_plot
 from .answers import Answer, from_devices, from_json, show
-from .collector import DATABASE, CollectorError, fetch_estimate, running_collector
-from .fleet import send_all
 from .surveys import Survey, browser_survey, column_survey
 
 __all__ = ["demo"]
@@ -30,7 +31,9 @@ _DEFINITION = "demo-metrics.toml"
 
 @click.command()
 @click.option("--devices", type=click.IntRange(1, 10**6), help=f"How many.  [default: {_DEVICES}; all rows of --input]")
-@seed_option
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws the users.")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=32, show_default=True, help="Devices at a time.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="A folder for charts and the database.")
 @input_options
 @click.option("--no-http", is_flag=True, help="Devices' randomizers only, seeded: no client, no collector.")
@@ -38,6 +41,8 @@ _DEFINITION = "demo-metrics.toml"
 def demo(
     devices: int | None,
     seed: int,
+    jobs: int,
+    as_json: bool,
     out: Path | None,
     source: Path | None,
     column: str | None,
@@ -53,14 +58,19 @@ def demo(
         raise ParameterError("--repeats", "goes with --no-http")
     if no_http and out is not None:
         raise ParameterError("--out", "goes without --no-http, which only counts")
+    if no_http and as_json:
+        raise ParameterError("--json", "goes without --no-http, which only counts")
     survey = _survey(devices, seed, source, column)
     if no_http:
         return _count(survey, seed, repeats)
     with _ended_by_sigterm(), _folder(out) as folder:
-        answers = _collect(survey, folder)
-        _tell(answers)
+        answers = _collect(survey, folder, jobs, quiet=as_json)
+        if as_json:
+            click.echo(json.dumps([answer.described() for answer in answers], indent=1))
+        else:
+            _tell(answers)
         if out is not None:
-            _draw(answers, out)
+            _draw(answers, out, quiet=as_json)
     return None
 
 
@@ -106,16 +116,17 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _collect(survey: Survey, folder: Path) -> list[Answer]:
+def _collect(survey: Survey, folder: Path, jobs: int, quiet: bool) -> list[Answer]:
     """Send every person's answers to a collector of their own, and ask it what it makes of them."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
     devices = len(survey.people)
     try:
         with running_collector(definition, folder) as url:
-            click.echo(f"A collector listens at {url}; {devices:,} devices report to it.\n")
+            if not quiet:
+                click.echo(f"A collector listens at {url}; {devices:,} devices report to it.\n")
             with tqdm(total=devices, unit="device", disable=None, leave=False) as bar:
-                delivered = send_all(survey.metrics, url, survey.people, step=bar.update)
+                delivered = send_all(survey.metrics, url, survey.people, jobs, bar.update)
             if not delivered:
                 raise CollectorError("it took no reports from a device for as long as a device waits")
             return [
@@ -136,10 +147,12 @@ def _tell(answers: list[Answer]) -> None:
     )
 
 
-def _draw(answers: list[Answer], out: Path) -> None:
+def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
         save(shares_plot(answer.most_frequent().shares, title), out / f"{answer.metric.name}.png")
+    if quiet:
+        return
     name, definition, database = answers[0].metric.name, out / _DEFINITION, out / DATABASE
     click.echo(f"The charts are in {out}. To ask the collector's database again:")
     click.echo(f"  dither-server estimate {name} --metrics {definition} --db sqlite:///{database}")

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from dither_shared import DitherError
 
-__all__ = ["DATABASE", "CollectorError", "fetch_estimate", "running_collector"]
+__all__ = ["DATABASE", "CollectorError", "fetch", "fetch_estimate", "running_collector"]
 
 DATABASE = "demo.db"
 """Not the name that a collector in earnest is likely to have given its own."""
@@ -47,12 +47,20 @@ def running_collector(metrics: Path, folder: Path) -> Iterator[str]:
             _end(process)
 
 
-def fetch_estimate(url: str, metric: str) -> dict[str, Any]:
+def fetch_estimate(url: str, metric: str, confidence: float = 0.95) -> dict[str, Any]:
     """Return the collector's estimate of a metric, as its API tells it. Raises CollectorError if it does not."""
+    return fetch(url, f"/v1/metrics/{quote(metric, safe='')}/estimate?confidence={confidence}")
+
+
+def fetch(url: str, path: str) -> dict[str, Any]:
+    """Return the JSON at a path of the collector's API. Raises CollectorError if there is none."""
     address = urlsplit(url)
-    connection = HTTPConnection(address.hostname or "", address.port, timeout=_PATIENCE)
     try:
-        connection.request("GET", f"/v1/metrics/{quote(metric, safe='')}/estimate")
+        connection = HTTPConnection(address.hostname or "", address.port, timeout=_PATIENCE)
+    except ValueError as error:
+        raise CollectorError(f"{url!r} is not the URL of a collector: {error}") from None
+    try:
+        connection.request("GET", address.path.rstrip("/") + path)
         response = connection.getresponse()
         body = response.read()
     except OSError as error:
@@ -61,8 +69,11 @@ def fetch_estimate(url: str, metric: str) -> dict[str, Any]:
         connection.close()
     if response.status != 200:
         raise CollectorError(f"the collector at {url} answers {response.status}: {body.decode('utf-8', 'replace')}")
-    estimate: dict[str, Any] = loads(body)
-    return estimate
+    try:
+        answer: dict[str, Any] = loads(body)
+    except ValueError:
+        raise CollectorError(f"what answers at {url} is no collector: {body[:80]!r}") from None
+    return answer
 
 
 def _first_line(process: subprocess.Popen[str], log: Path) -> str:

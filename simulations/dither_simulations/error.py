@@ -1,0 +1,141 @@
+"""The command ``dither-sim error``."""
+
+from pathlib import Path
+
+import click
+
+from dither_shared import ParameterError
+
+from .accuracy import Accuracy
+from .error_plots import error_plot
+from .files import write_bytes
+from .naming import NAMES
+from .options import epsilons_of, new_file, positive, share, sizes_of, users_list
+from .plots import save
+from .remote import definitions
+from .runs import Run, run_options
+from .source_options import source_options
+from .sources import Column, Source
+from .steps import STEPS, Step
+from .tables import error_table
+from .trials import LAWS, Law
+
+__all__ = ["error"]
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option(
+    "--mechanism",
+    "names",
+    type=click.Choice(NAMES),
+    multiple=True,
+    help="Repeatable; auto is the best whose report fits 64 bytes.  [default: every mechanism]",
+)
+@click.option(
+    "--epsilon",
+    "epsilons",
+    callback=epsilons_of,
+    metavar="LIST",
+    default="grid",
+    show_default=True,
+    help="0.5,1,2 or LOW:HIGH:COUNT; grid is ten values from 0.25 to 4.",
+)
+@click.option(
+    "-n", "--users", callback=users_list, metavar="LIST", help="How many users.  [default: 1e5, or those of --input]"
+)
+@click.option(
+    "-k", "--size", "sizes", callback=sizes_of, metavar="LIST", help="How many values.  [default: 64; all of --column]"
+)
+@source_options
+@click.option(
+    "--step",
+    "steps",
+    type=click.Choice((*STEPS, "all")),
+    multiple=True,
+    default=("raw",),
+    show_default=True,
+    help="Repeatable: what is done to estimates to make shares of them.",
+)
+@click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Of one report each.")
+@click.option("--permanent-epsilon", callback=positive, metavar="ε", help="Of all reports of a value: memoisation.")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Of top-k recall.")
+@click.option("--confidence", callback=share, default="0.95", show_default=True, help="Of the intervals.")
+@click.option(
+    "--repeats", type=click.IntRange(1, 10**6), help="Trials of each cell.  [default: 20; 1 with --collector]"
+)
+@click.option(
+    "--law",
+    type=click.Choice(LAWS),
+    help="Draw all counts together, each value by itself, or user by user with the device's randomizer.  "
+    "[default: joint, or marginal where that takes long]",
+)
+@click.option("--device", is_flag=True, help="The same as --law device; slow for many users.")
+@click.option("--collector", metavar="URL", help="Let real clients report to this collector, and ask it.")
+@click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector must have.")
+@run_options
+@click.option("--plot", type=_FILE, callback=new_file, help="Write a picture, as .png, .svg or .pdf.")
+def error(
+    run: Run,
+    source: Source,
+    names: tuple[str, ...],
+    epsilons: tuple[float, ...],
+    users: tuple[int, ...],
+    sizes: tuple[int, ...],
+    steps: tuple[Step, ...],
+    days: int,
+    permanent_epsilon: float | None,
+    top: int,
+    confidence: float,
+    repeats: int | None,
+    law: Law | None,
+    device: bool,
+    collector: str | None,
+    write_to: Path | None,
+    plot: Path | None,
+) -> None:
+    """Measure the error of estimates over repeated trials, beside what theory expects.
+
+    The tally of all users is drawn from its exact law, so a billion cost no more than a thousand.
+    """
+    plan = Accuracy(
+        names=tuple(dict.fromkeys(names or NAMES[1:])),
+        epsilons=epsilons,
+        sizes=sizes or (len(source.whole.labels) if isinstance(source, Column) else 64,),
+        users=users or (source.whole.users if isinstance(source, Column) else 100_000,),
+        source=source,
+        steps=STEPS if "all" in steps else tuple(dict.fromkeys(steps)),
+        days=days,
+        permanent_epsilon=permanent_epsilon,
+        repeats=repeats or (1 if collector else 20),
+        seed=run.seed,
+        confidence=confidence,
+        law="collector" if collector else "device" if device else law,
+        top=top,
+        collector=collector or "",
+    )
+    _check(plan)
+    if write_to is not None:
+        _define(plan, write_to)
+        return
+    rows = run.sweep(plan)
+    run.tell(rows, lambda: error_table(rows))
+    if plot is not None:
+        save(error_plot(rows), plot)
+
+
+def _check(plan: Accuracy) -> None:
+    """Raise ParameterError before anything is computed, if a cell cannot be."""
+    if plan.collector and (plan.repeats, plan.days, plan.permanent_epsilon) != (1, 1, None):
+        raise ParameterError("--collector", "goes with one repeat, one day and no --permanent-epsilon")
+    for cell in plan.cells():
+        if cell.day == 1:
+            plan.setting(cell)
+
+
+def _define(plan: Accuracy, path: Path) -> None:
+    settings = [plan.setting(cell) for cell in plan.cells()]
+    text = definitions((setting.mechanism, setting.population, setting.asked) for setting in settings)
+    write_bytes(path, text.encode("utf-8"))
+    click.echo(f"dither-server run --metrics {path} --db sqlite:///lab.db --port 8000")

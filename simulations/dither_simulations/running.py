@@ -1,0 +1,79 @@
+"""Where work is done: here, by processes of this machine, or by the workers of a Dask scheduler. One seam for all.
+
+Whatever is done takes its randomness from its arguments, so that the numbers are the same whoever does it.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from dither_shared import ParameterError
+
+__all__ = ["Map", "here", "workers"]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+
+class Map(Protocol):
+    """Applies a function of a module to each item, and yields the results in the order of the items."""
+
+    def __call__(self, function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
+        """Return the results, each as soon as it and those before it are there."""
+
+
+def here(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
+    """Apply a function to one item after the other, in this process."""
+    return map(function, items)
+
+
+@contextmanager
+def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
+    """Yield what spreads work over ``jobs`` processes (0 is one a processor), or over a Dask cluster.
+
+    Raises ParameterError if there is no scheduler at that address, or no Dask.
+    """
+    if scheduler is not None:
+        yield from _cluster(scheduler)
+    elif jobs == 1:
+        yield here
+    else:
+        # New processes rather than forks: a fork would copy locks that threads of this one hold.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs or _processors(), mp_context=context) as pool:
+            try:
+                yield pool.map
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+def _cluster(address: str) -> Iterator[Map]:
+    try:
+        from distributed import Client  # noqa: PLC0415 — an extra that most do not install
+    except ModuleNotFoundError:
+        raise ParameterError("--scheduler", "needs Dask: pip install 'dither[dask]'") from None
+    try:
+        client: Any = Client(address, timeout=_PATIENCE)  # type: ignore[no-untyped-call]  # Dask has no types
+    except (OSError, ValueError) as error:
+        raise ParameterError("--scheduler", f"no Dask scheduler answers at {address!r}: {error}") from None
+
+    def spread(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
+        futures = client.map(function, items, pure=False)
+        while futures:
+            yield futures[0].result()
+            del futures[0]  # the cluster may forget it
+
+    with client:
+        yield spread
+
+
+_PATIENCE = 10
+"""Seconds for a scheduler to answer."""
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

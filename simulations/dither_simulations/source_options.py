@@ -1,0 +1,87 @@
+"""The options that say who the users are."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither_shared import ParameterError
+
+from .columns import read_column, read_histogram
+from .options import input_options
+from .populations import Population
+from .sources import KINDS, Column, Distribution, Source
+
+__all__ = ["source_options"]
+
+
+def source_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--distribution``, its parameters, ``--input``, ``--column`` and ``--weights``.
+
+    The command gets a ``source``.
+    """
+
+    @functools.wraps(command)
+    def with_source(
+        *,
+        distribution: str | None,
+        zipf_s: float,
+        ratio: float,
+        drift: float,
+        source: Path | None,
+        column: str | None,
+        weights: str | None,
+        **rest: Any,
+    ) -> None:
+        if source is None:
+            if distribution == "csv" or column or weights:
+                raise ParameterError("--input", "missing; it is the file of a column")
+            found: Source = Distribution(_kind(distribution), zipf_s, ratio, drift)
+        elif distribution not in {None, "csv"}:
+            raise ParameterError("--input", f"goes without --distribution {distribution}")
+        elif drift:
+            raise ParameterError("--drift", "goes without --input, whose values stay as they are")
+        else:
+            found = _of_file(source, column, weights)
+        command(source=found, **rest)
+
+    for option in reversed(_OPTIONS):
+        with_source = option(with_source)
+    return with_source
+
+
+_OPTIONS = (
+    click.option("--distribution", type=click.Choice((*KINDS, "csv")), help="[default: zipf, or csv with --input]"),
+    click.option("--zipf-s", type=click.FloatRange(min=0), default=1.1, show_default=True, help="Zipf's exponent."),
+    click.option(
+        "--ratio",
+        type=click.FloatRange(0, 1, min_open=True),
+        default=0.9,
+        show_default=True,
+        help="Of a geometric distribution.",
+    ),
+    click.option(
+        "--drift",
+        type=click.FloatRange(0, 1),
+        default=0.0,
+        show_default=True,
+        help="Each day so much of the distribution moves to its mirror image: what was rare becomes frequent.",
+    ),
+    input_options,
+    click.option("--weights", metavar="NAME", help="The column of --input that counts users, where a row is a value."),
+)
+
+
+def _kind(name: str | None) -> Any:
+    return name or "zipf"
+
+
+def _of_file(path: Path, column: str | None, weights: str | None) -> Column:
+    if column is None:
+        raise ParameterError("--column", f"missing; it says which column of {path} holds the answers")
+    if weights is None:
+        return Column(read_column(path, column))
+    labels, held = read_histogram(path, column, weights)
+    return Column(Population.spread(labels, held, round(float(held.sum())) or 1))

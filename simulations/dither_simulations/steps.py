@@ -1,0 +1,38 @@
+"""Consistency steps: what may be done to unbiased frequencies to make them look like shares.
+
+Names and findings are those of Wang et al. (NDSS 2020). What a collector shows beside its estimates is ``consistent``,
+the projection on the simplex; the others are here to be compared with it.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from dither_server.estimate import Estimate
+
+from .populations import Floats
+
+__all__ = ["STEPS", "Step", "apply"]
+
+Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
+STEPS: tuple[Step, ...] = get_args(Step)
+
+
+def apply(step: Step, estimated: Estimate) -> Floats:
+    """Return the frequencies of an estimate after a step; shape (k,).
+
+    - ``raw``: unbiased, as they come;
+    - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;
+    - ``shift``: the same added to all, so that they sum to 1 ("Norm"); still unbiased where the truth sums to 1;
+    - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large;
+    - ``rescale``: clipped, then divided by their sum ("Norm-Mul").
+    """
+    frequency = estimated.frequency
+    if step == "raw":
+        return frequency
+    if step == "consistent":
+        return estimated.consistent
+    if step == "shift":
+        return np.asarray(frequency + (1 - frequency.sum()) / len(frequency))
+    positive = np.maximum(frequency, 0.0)
+    return positive if step == "clip" or not positive.any() else np.asarray(positive / positive.sum())
