@@ -102,9 +102,7 @@ class KeyedEntropy(Entropy):
     _BLOCK = 512
 
     def __init__(self, key: bytes, *context: bytes) -> None:
-        self._sponge = hashlib.shake_256()
-        for part in (key, *context):
-            self._sponge.update(len(part).to_bytes(4, "big") + part)
+        self._start = b"".join([len(part).to_bytes(4, "big") + part for part in (key, *context)])
         self._blocks = 0
         self._buffer = b""
 
@@ -114,8 +112,7 @@ class KeyedEntropy(Entropy):
     def take(self, count: int) -> bytes:
         """Return the next ``count`` bytes of the stream."""
         while len(self._buffer) < count:
-            sponge = self._sponge.copy()
-            sponge.update(self._blocks.to_bytes(4, "big"))
+            sponge = hashlib.shake_256(self._start + self._blocks.to_bytes(4, "big"))
             self._buffer += sponge.digest(self._BLOCK)
             self._blocks += 1
         taken, self._buffer = self._buffer[:count], self._buffer[count:]
