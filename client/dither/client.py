@@ -18,6 +18,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric, load_metrics
 
 from . import forks
+from .departures import SPREAD, Departures
 from .explain import consent_text
 from .folder import FolderState, default_folder
 from .journal import Journal
@@ -42,10 +43,12 @@ class Client:
 
     Keyword arguments: ``transport`` replaces HTTP; ``entropy`` the system's generator; ``today`` the UTC date;
     ``environ`` the surroundings in which consent is looked for, ``policy`` the administrator's file.
-    ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device.
-    ``background=False`` uploads nothing but on ``flush``. ``strict`` is for tests: mistakes of the app's developer (a
-    metric that is not defined, an object that is no answer, definitions or an endpoint that cannot be) raise
-    ParameterError; otherwise they are logged once, and the client stays silent.
+    ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device. ``token`` lets the app in
+    at a collector that asks for one: it is the app's, the same for all its users, and so tells nothing of anyone. Each
+    report leaves at a random moment within ``spread`` seconds (departures.py), or on ``flush``.
+    ``background=False`` starts no thread, and uploads nothing but on ``flush``. ``strict`` is for tests: mistakes of
+    the app's developer (a metric that is not defined, an object that is no answer, definitions or an endpoint that
+    cannot be) raise ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
     def __init__(
@@ -63,6 +66,8 @@ class Client:
         environ: Mapping[str, str] | None = None,
         policy: Path | None = None,
         lifetime_cap: float = math.inf,
+        spread: float = SPREAD,
+        token: str | None = None,
     ) -> None:
         self._lifetime_cap = lifetime_cap
         self._app, self._strict, self._background = app, strict, background
@@ -74,9 +79,14 @@ class Client:
         self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
             self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
-            transport = transport or HttpTransport(endpoint)
+            transport = transport or HttpTransport(endpoint, token=token)
             self._settle(_state(state, app), self._step, environ, policy)
-            self._sender = Sender(self._journal, transport, lambda: self._permission.consent().mode == "on")
+            self._sender = Sender(
+                self._journal,
+                transport,
+                lambda: self._permission.consent().mode == "on",
+                departures=Departures(spread),
+            )
             self._resume()
         except ParameterError as error:
             if strict:
@@ -101,8 +111,11 @@ class Client:
         if self._silent:
             return
         try:
-            if self._recorder.record(metric, value) and self._background:
-                self._worker.wake()
+            if self._recorder.record(metric, value):
+                if self._background:
+                    self._worker.wake()
+                else:
+                    self._journal.tidy()
         except ParameterError as error:
             if self._strict:
                 raise
@@ -178,7 +191,7 @@ class Client:
         """
         try:
             self._permission.choose(mode, self._chosen(metrics))
-            self._journal.discard(self._permission.consent().mode)
+            self._journal.settle(self._permission.consent().mode)
         except Exception as error:
             self._failed("consent", error)
 
@@ -205,6 +218,7 @@ class Client:
             if not self._silent and self._permission.consent().mode == "on":
                 self._refresh()
                 if outbox.next() is not None:
+                    self._sender.hurry()
                     self._worker.flush(timeout)
             return outbox.next() is None
         except Exception as error:
@@ -279,7 +293,7 @@ class Client:
         """Go on with what an earlier run left unsent."""
         if self._background and self._permission.consent().mode == "on" and self._journal.state.exists():
             self._refresh()
-            if self._journal.outbox.next() is not None:
+            if self._sender.resume():
                 self._worker.wake()
 
 

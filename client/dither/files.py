@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .records import Record, from_lines
 
-__all__ = ["open_private", "read", "records_of", "replace"]
+__all__ = ["open_private", "read", "records_of", "replace", "sync_folder", "write"]
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _MOST_OF_A_SMALL_FILE = 1 << 20
@@ -32,13 +32,13 @@ def replace(path: str, data: bytes) -> None:
     """Write a file so that after a power cut it is the old one or the new one, in full."""
     draft = Path(f"{path}.{os.getpid()}.new")
     try:
-        _write(str(draft), data)
+        write(str(draft), data)
         draft.replace(path)
     except BaseException:
         with suppress(OSError):
             draft.unlink()
         raise
-    _sync_folder(str(draft.parent))
+    sync_folder(str(draft.parent))
 
 
 def records_of(path: str) -> list[Record]:
@@ -51,7 +51,8 @@ def records_of(path: str) -> list[Record]:
     return [] if damaged or torn else records
 
 
-def _write(path: str, data: bytes) -> None:
+def write(path: str, data: bytes) -> None:
+    """Write a file anew, durably."""
     descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         if os.write(descriptor, data) != len(data):
@@ -61,7 +62,8 @@ def _write(path: str, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str) -> None:
+    """Make the names of the files in a folder durable."""
     if sys.platform != "win32":  # which has no such call, and needs none
         descriptor = os.open(folder, os.O_RDONLY)
         try:

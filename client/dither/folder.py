@@ -2,7 +2,7 @@
 
     consent     the user's choice, and what was accepted  replaced atomically, with fsync
     secret      the device's secret, drawn once           likewise, and never again
-    journal     debits and reports (records.py)          appended to; rewritten atomically when a client starts
+    journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held while the journal is read or written
     sending     held by the process that uploads
 
@@ -21,7 +21,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from dither_shared.entropy import Entropy
 
 from . import filelock
 from .consent import Choice
-from .files import open_private, read, records_of, replace
+from .files import open_private, read, records_of, replace, sync_folder, write
 from .keys import SECRET_BYTES
 from .records import Accepted, Chosen, Header, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
@@ -37,6 +37,7 @@ from .state import BusyError, Cursor, News, StateError
 __all__ = ["FolderState", "default_folder"]
 
 FORMAT = 1
+_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending")
 _HEADER_BYTES = 36
 _TRIES = 22
 _PAUSE = 0.0001  # seconds before the second try for a lock that is held for some ten microseconds; then twice as many
@@ -59,13 +60,14 @@ class FolderState:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._paths = {name: str(folder / name) for name in ("consent", "secret", "journal", "lock", "sending")}
+        self._paths = {name: str(folder / name) for name in _FILES}
         self._made = False
         self._seen: tuple[int, int, int] | None = None
         self._choice: Choice | None = None
         self._key: bytes | None = None
         self._journal = -1  # descriptors, while they are open
         self._end = 0
+        self._header = b""  # of the draft
         self._locks: list[int] = []
 
     def __repr__(self) -> str:
@@ -87,7 +89,7 @@ class FolderState:
         """Store the user's choice."""
         self._make_folder()
         records: list[Record] = [Chosen(choice.mode), *(choice.accepted or {}).values()]
-        self._replace("consent", b"".join(map(to_line, records)))
+        replace(self._paths["consent"], b"".join(map(to_line, records)))
 
     def exists(self) -> bool:
         """Return whether there is a journal, or was one."""
@@ -98,49 +100,71 @@ class FolderState:
         """Hold the journal against all other processes."""
         self._make_folder()
         lock = self._acquire("lock", _TRIES)
+        if lock is None:
+            raise BusyError("the journal is held by another process")
         try:
-            if lock is None:
-                raise BusyError("the journal is held by another process")
             self._journal = self._open_journal()
-            yield
+            try:
+                yield
+            finally:
+                self._close_journal()
         finally:
-            self._close_journal()
             self._release(lock)
 
-    def news(self, cursor: Cursor) -> News:
-        """Return the records beyond ``cursor``."""
+    def news(self, cursor: Cursor) -> News | None:
+        """Return the records beyond ``cursor``, or None if there is nothing new."""
         size = self._end = os.fstat(self._journal).st_size  # nobody else can move it while we hold the journal
-        mark = read(self._journal, 0, _HEADER_BYTES)
+        mark = os.read(self._journal, _HEADER_BYTES)  # it has just been opened
+        if (mark, size) == cursor:
+            return None
         anew = mark != cursor.mark
         position = 0 if anew else cursor.position
         if size < position:
             raise StateError("the journal has shrunk")
-        end = Cursor(mark, size)
-        if size == position and not anew:
-            return News([], end, anew=False)
         records, damaged, torn = from_lines(read(self._journal, position, size - position))
         if anew:
             _check_header(records, damaged)
             self._key = None  # after a "forget" the secret, too, is another one
-        return News(records, end, anew, damaged, torn)
+        return News(records, Cursor(mark, size), anew, damaged, torn)
 
-    def append(self, record: Record) -> int:
-        """Write a record to the end, in full or not at all."""
-        line = to_line(record)
-        if os.write(self._journal, line) != len(line):
+    def append(self, records: Iterable[Record]) -> int:
+        """Write records to the end, in full or not at all."""
+        lines = b"".join(map(to_line, records))
+        if os.write(self._journal, lines) != len(lines):
             os.ftruncate(self._journal, self._end)  # leave no fragment to which the next record would be glued
             raise StateError("the disk is full")
-        self._end += len(line)
+        self._end += len(lines)
         return self._end
 
-    def rewrite(self, records: list[Record]) -> Cursor:
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Replace all records, at once and durably."""
         self._close_journal()
         header = _new_header()
-        self._replace("journal", header + b"".join(map(to_line, records)))
-        self._journal = self._open("journal", os.O_RDWR | os.O_APPEND)
-        self._end = os.fstat(self._journal).st_size
-        return Cursor(header, self._end)
+        replace(self._paths["journal"], b"".join((header, *map(to_line, records))))
+        return self._begun_anew(header)
+
+    @contextmanager
+    def draft(self, records: Iterable[Record]) -> Iterator[None]:
+        """Write records to a journal that does not count yet, durably; at the end it is gone unless installed."""
+        self._header = _new_header()
+        try:
+            write(self._paths["journal.new"], b"".join((self._header, *map(to_line, records))))
+            yield
+        finally:
+            Path(self._paths["journal.new"]).unlink(missing_ok=True)
+
+    def install(self, since: Cursor) -> Cursor:
+        """Let the draft take the journal's place, with what was appended to the journal beyond ``since``."""
+        late = read(self._journal, since.position, self._end - since.position)
+        self._close_journal()
+        draft = self._open("journal.new", os.O_WRONLY | os.O_APPEND)
+        try:
+            if os.write(draft, late) != len(late):
+                raise StateError("the disk is full")
+        finally:
+            os.close(draft)
+        Path(self._paths["journal.new"]).replace(self._paths["journal"])
+        return self._begun_anew(self._header)
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``."""
@@ -149,17 +173,18 @@ class FolderState:
             records = records_of(self._paths["secret"]) if exists else []
             if not exists and may_create:
                 records = [Secret(entropy.take(SECRET_BYTES).hex())]
-                self._replace("secret", to_line(records[0]))
+                replace(self._paths["secret"], to_line(records[0]))
             self._key = _key_of(records)
         return self._key
 
     def sync(self) -> None:
-        """Make what was appended durable."""
+        """Make what was appended durable, and that it is in the file of this name."""
         descriptor = self._open("journal", os.O_RDWR)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+        sync_folder(str(self._folder))
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
@@ -238,16 +263,18 @@ class FolderState:
         except FileNotFoundError:
             if self._key is not None or os.path.lexists(self._paths["secret"]):
                 raise StateError("the journal is lost") from None
-        self._replace("journal", _new_header())
+        replace(self._paths["journal"], _new_header())
         return self._open("journal", os.O_RDWR | os.O_APPEND)
 
-    def _close_journal(self) -> None:
-        if self._journal >= 0:
-            os.close(self._journal)
-            self._journal = -1
+    def _begun_anew(self, header: bytes) -> Cursor:
+        self._journal = self._open("journal", os.O_RDWR | os.O_APPEND)
+        self._end = os.fstat(self._journal).st_size
+        return Cursor(header, self._end)
 
-    def _replace(self, name: str, data: bytes) -> None:
-        replace(self._paths[name], data)
+    def _close_journal(self) -> None:
+        descriptor, self._journal = self._journal, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
 def _choice_of(records: list[Record]) -> Choice:

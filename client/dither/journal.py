@@ -1,16 +1,21 @@
 """The journal: one append-only log from which ledger and outbox follow, shared by threads and processes.
 
 Whoever wants to write enters a transaction: it takes the locks, reads what others wrote since, and so decides on what
-is true now. Nobody holds the locks while syncing, sending or waiting, so a transaction takes microseconds.
+is true now. Nobody holds the locks while syncing, sending or waiting, so a transaction takes microseconds. What belongs
+together is written in one call to the system, a debit before its report.
 
 What cannot be read is quarantined: it is left out, counted, and holds every metric until its next period, for it may
 have been a debit. The rest goes on.
+
+**Tidying.** When most of a journal is of no use any more it is written anew. That takes as long as the disk wants, so
+the worker does it, and holds the locks for no longer than it takes to put the new one in the place of the old, with
+what was appended meanwhile. Only a journal that is damaged is written anew at once, by whoever finds it so.
 """
 
 import math
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from dither_shared.entropy import Entropy
 from dither_shared.wire import Batch
@@ -19,7 +24,7 @@ from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
 from .records import Debit, Disabled, Done, Fate, Hold, Queued, Record, Totals
-from .state import START, BusyError, Cursor, News, State
+from .state import START, BusyError, Cursor, State, StateError
 
 __all__ = ["Journal"]
 
@@ -49,7 +54,8 @@ class Journal:
         self._entropy = entropy
         self._today = today
         self._cursor = START
-        self._tidy = 0
+        self._tidied = 0
+        self._untidy = False
         self._lock = threading.Lock()
         self._keys: Keys | None = None
 
@@ -66,10 +72,14 @@ class Journal:
         finally:
             self._lock.release()
 
-    def write(self, record: Debit | Disabled | Queued | Done) -> None:
-        """Append a record and let it count; for the holder of a transaction."""
-        self._cursor = Cursor(self._cursor.mark, self.state.append(record))
-        self._apply(record)
+    def write(self, *records: Debit | Disabled | Queued | Done) -> None:
+        """Append records, all or none, and let them count; for the holder of a transaction."""
+        mark, _ = self._cursor
+        self._cursor = Cursor(mark, self.state.append(records))
+        for record in records:
+            self._apply(record)
+        if self._cursor.position > 2 * self._tidied + _SLACK:
+            self._untidy = True
 
     def keys(self) -> Keys:
         """Return the device's keys; for the holder of a transaction. The secret is drawn on the very first use."""
@@ -77,18 +87,32 @@ class Journal:
             self._keys = Keys(self.state.secret(self._entropy, may_create=self.ledger.untouched))
         return self._keys
 
-    def trim(self, today: int) -> None:
-        """Let what exceeds the outbox's bounds give way; for the holder of a transaction."""
-        for done in self.outbox.excess(today):
-            self.write(done)
+    def tidy(self) -> None:
+        """Write the journal anew if most of it is of no use any more; another time, if that cannot be done now."""
+        if not (self._untidy and self.state.exists()):
+            return
+        self._untidy = False
+        with suppress(StateError, OSError), self.state.sending() as ours:
+            if ours:
+                self._tidy()
 
-    def next(self) -> Queued | None:
-        """Return the report to be sent next, in a transaction of its own."""
+    def _tidy(self) -> None:
+        with self.transaction():
+            kept, since = self._kept(), self._cursor
+        with self.state.draft(kept), self.transaction():
+            if self._cursor.mark == since.mark:  # else somebody found it damaged, or forgot it, meanwhile
+                self._cursor = self.state.install(since)
+                self._tidied = self._cursor.position
+        self.state.sync()
+
+    def waiting(self) -> list[Queued]:
+        """Return the reports to be sent, oldest first, in a transaction of its own."""
         if not self.state.exists():
-            return None
+            return []
         with self.transaction() as today:
-            self.trim(today)
-            return self.outbox.next()
+            if excess := self.outbox.excess(today):
+                self.write(*excess)
+            return self.outbox.waiting()
 
     def finish(self, entry: Queued, fate: Fate) -> None:
         """Note what became of a report, in a transaction of its own.
@@ -105,10 +129,8 @@ class Journal:
     def disable(self, version: str) -> None:
         """Note that the collector takes no more reports of a metric version, and drop those that wait."""
         with self.transaction() as today:
-            self.write(Disabled(version, today))
-            for entry in self.outbox.waiting():
-                if Batch.decode(entry.body).version == version:
-                    self.write(Done(entry.batch, "dropped"))
+            gone = [entry for entry in self.outbox.waiting() if Batch.decode(entry.body).version == version]
+            self.write(Disabled(version, today), *(Done(entry.batch, "dropped") for entry in gone))
 
     def refresh(self) -> None:
         """Read what others wrote; nothing is made if there is nothing."""
@@ -116,14 +138,20 @@ class Journal:
             with self.transaction():
                 pass
 
-    def discard(self, mode: str) -> None:
-        """Drop what will never be sent, now that ``mode`` holds."""
-        if self.state.exists():
-            with self.transaction():
-                entries = self.outbox.waiting(local=True) if mode != "local" else []
-                entries += self.outbox.waiting() if mode == "off" else []
-                for entry in entries:
-                    self.write(Done(entry.batch, "dropped"))
+    def settle(self, mode: str) -> None:
+        """Do what follows now that ``mode`` holds: drop what will never be sent; make a secret, for reports to come.
+
+        A secret is made durable, which takes as long as the disk wants: better now than in the first ``record``.
+        """
+        if mode == "off" and not self.state.exists():
+            return
+        with self.transaction():
+            if mode != "off":
+                self.keys()
+            entries = self.outbox.waiting(local=True) if mode != "local" else []
+            entries += self.outbox.waiting() if mode == "off" else []
+            if entries:
+                self.write(*(Done(entry.batch, "dropped") for entry in entries))
 
     def clear(self) -> None:
         """Forget what was read, after the state was deleted."""
@@ -139,6 +167,8 @@ class Journal:
 
     def _catch_up(self, today: int) -> None:
         news = self.state.news(self._cursor)
+        if news is None:
+            return
         if news.anew:
             self.outbox.clear()
             self._keys = None
@@ -147,23 +177,17 @@ class Journal:
         self._cursor = news.cursor
         if news.damaged:
             self.ledger.apply(self.ledger.hold(today, news.damaged))
-        if news.damaged or news.torn or self._overgrown(news):
+        if news.damaged or news.torn:
             self._cursor = self.state.rewrite(self._kept())
-            self._tidy = self._cursor.position
-        elif news.anew:
-            self._tidy = self._cursor.position
-
-    def _overgrown(self, news: News) -> bool:
-        """Return whether most of the journal is of no use any more: looked at when it is opened and as it doubles."""
-        if news.anew:
-            return len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * len(self._kept())
-        return self._cursor.position > 2 * self._tidy + _SLACK
+        if news.anew or news.damaged or news.torn:
+            self._tidied = self._cursor.position
+            self._untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * len(self._kept())
 
     def _kept(self) -> list[Record]:
         return [*self.ledger.records(), *self.outbox.records()]
 
     def _apply(self, record: Record) -> None:
-        if isinstance(record, Debit | Disabled | Hold):
+        if isinstance(record, (Debit, Disabled, Hold)):
             self.ledger.apply(record)
-        elif isinstance(record, Queued | Done | Totals):
+        elif isinstance(record, (Queued, Done, Totals)):
             self.outbox.apply(record)

@@ -22,10 +22,12 @@ from dither_shared.errors import DitherError
 from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
-__all__ = ["SECRET_BYTES", "Keys"]
+__all__ = ["SECRET_BYTES", "TAG_DIGITS", "Keys"]
 
 SECRET_BYTES = 32
-_TAG_BYTES = 16
+TAG_DIGITS = 32
+"""How many hex digits of a digest are its tag; the rest are its seal."""
+
 _INDEX_BYTES = 8
 
 
@@ -36,7 +38,7 @@ class Keys:
         self._secret = secret
         self._cohorts: dict[str, int] = {}
         self._tags: dict[str, tuple[Item, str]] = {}  # of the last value of each version, and its row: most
-        self._rows: dict[str, tuple[Item, _Witness]] = {}  # reports repeat it, and drawing it is a third of the work
+        self._rows: dict[str, tuple[Item, _Row]] = {}  # reports repeat it, and drawing it is a third of the work
 
     def __repr__(self) -> str:
         return "Keys(…)"
@@ -51,16 +53,7 @@ class Keys:
 
     def permanent(self, metric: Metric, item: Item) -> Entropy:
         """Return the stream of the permanent draw of ``item``: at its start, every time it is asked for."""
-        item_before, drawn = self._rows.get(metric.version, (None, None))
-        if drawn is not None and item_before == item and drawn.row is not None:
-            return _Kept(drawn.row)
-        version, cohort = metric.version.encode("ascii"), self.cohort(metric).to_bytes(4, "big")
-        stream = KeyedEntropy(self._secret, version, cohort, _as_bytes(item))
-        if metric.mechanism.size is not None:
-            return stream
-        witness = _Witness(stream)
-        self._rows[metric.version] = item, witness
-        return witness
+        return self._row(metric, item) if metric.mechanism.size is None else self._stream(metric, item)
 
     def tag(self, metric: Metric, item: Item) -> str:
         """Return by what the ledger knows that ``item`` has been charged; it tells nothing without the secret."""
@@ -68,7 +61,7 @@ class Keys:
         if before is not None and before[0] == item:
             return before[1]
         stream = KeyedEntropy(self._secret, b"charged", metric.version.encode("ascii"), _as_bytes(item))
-        tag = stream.take(_TAG_BYTES).hex()
+        tag = stream.take(TAG_DIGITS // 2).hex()
         self._tags[metric.version] = item, tag
         return tag
 
@@ -76,61 +69,59 @@ class Keys:
         """Return what ``replay`` needs to answer as ``item`` does, masked."""
         if isinstance(item, int):
             return self._masked(metric, item.to_bytes(_INDEX_BYTES, "big"), tag)
-        witness = _Witness(self.permanent(metric, item))
-        metric.mechanism.randomize(item, _Silence(), self.cohort(metric), witness)
-        return self._masked(metric, (witness.row or 0).to_bytes(metric.mechanism.payload_bytes, "big"), tag)
+        row = self._row(metric, item)
+        if row.drawn is None:  # as it is by a report that was made just before
+            metric.mechanism.randomize(item, _Silence(), self.cohort(metric), row)
+        return self._masked(metric, (row.drawn or 0).to_bytes(metric.mechanism.payload_bytes, "big"), tag)
 
     def replay(self, metric: Metric, digest: str) -> tuple[Item, Entropy]:
         """Return an item and a permanent stream that together repeat the answer of a digest: a tag and its seal.
 
         Raises DitherError for a digest that this device did not make.
         """
-        tag, seal = digest[: 2 * _TAG_BYTES], digest[2 * _TAG_BYTES :]
+        tag, seal = digest[:TAG_DIGITS], digest[TAG_DIGITS:]
         plain = int(self._masked(metric, bytes.fromhex(seal), tag), 16)
         if metric.mechanism.size is None:
             if not plain >> metric.mechanism.cells:
-                return b"", _Kept(plain)
+                return b"", _Row(_Silence(), plain)
         elif self.tag(metric, plain) == tag:
             return plain, self.permanent(metric, plain)
         raise DitherError("a seal is not of this device")
 
+    def _stream(self, metric: Metric, item: Item) -> Entropy:
+        version, cohort = metric.version.encode("ascii"), self.cohort(metric).to_bytes(4, "big")
+        return KeyedEntropy(self._secret, version, cohort, _as_bytes(item))
+
+    def _row(self, metric: Metric, item: Item) -> "_Row":
+        before, row = self._rows.get(metric.version, (None, None))
+        if row is None or row.drawn is None or before != item:
+            row = _Row(self._stream(metric, item))
+            self._rows[metric.version] = item, row
+        return row
+
     def _masked(self, metric: Metric, plain: bytes, tag: str) -> str:
         stream = KeyedEntropy(self._secret, b"sealed", metric.version.encode("ascii"), tag.encode("ascii"))
-        return bytes(one ^ other for one, other in zip(plain, stream.take(len(plain)), strict=True)).hex()
+        mask = int.from_bytes(stream.take(len(plain)), "big")
+        return (int.from_bytes(plain, "big") ^ mask).to_bytes(len(plain), "big").hex()
 
 
-class _Kept(Entropy):
-    """A permanent draw of a row that was made before: whatever the value, the same bits."""
+class _Row(Entropy):
+    """A permanent row: drawn from its stream once, unless it is given; from then on the same, whatever the value."""
 
-    def __init__(self, row: int) -> None:
-        self._row = row
-
-    def __repr__(self) -> str:
-        return "_Kept(…)"
-
-    def take(self, count: int) -> bytes:
-        raise NotImplementedError("a permanent row is drawn as a whole")
-
-    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
-        return self._row
-
-
-class _Witness(Entropy):
-    """A stream that remembers the row that was drawn from it."""
-
-    def __init__(self, stream: Entropy) -> None:
+    def __init__(self, stream: Entropy, drawn: int | None = None) -> None:
         self._stream = stream
-        self.row: int | None = None
+        self.drawn = drawn
 
     def __repr__(self) -> str:
-        return "_Witness(…)"
+        return "_Row(…)"
 
     def take(self, count: int) -> bytes:
         return self._stream.take(count)
 
     def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
-        self.row = self._stream.bernoulli_bits(width, marked, high, low)
-        return self.row
+        if self.drawn is None:
+            self.drawn = self._stream.bernoulli_bits(width, marked, high, low)
+        return self.drawn
 
 
 class _Silence(Entropy):

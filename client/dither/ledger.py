@@ -3,8 +3,9 @@
 A mechanism without permanent draws is charged its epsilon for each report. One with permanent draws is charged its
 ``forever_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.
 
-A debit is in the journal before its report is drawn, so a report that exists is always paid for. If anything fails in
-between, the spend stays: the ledger may overstate, never understate.
+A debit stands in the journal before its report, and one write brings both there (journal.py). So a report that can be
+seen, sent or found has been paid for; a write that is cut short may leave a debit without a report, and the ledger then
+overstates, but never understates.
 
 **Caps.** A metric version costs a device no more than its ``cap``. Without permanent draws it then falls silent, which
 tells only how often it was asked. With them it goes on and replays its last permanent answer, for silence would tell
@@ -18,10 +19,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import repeat
+from typing import NamedTuple
 
 from dither_shared.metric import Metric
 from dither_shared.privacy import sequential
 
+from .keys import TAG_DIGITS
 from .records import Debit, Disabled, Hold, Record
 
 __all__ = ["NO_DIGEST", "Ledger", "cap_of"]
@@ -45,7 +48,26 @@ class _Account:
     epsilon: float = 0.0
     claim: float = 0.0
     last: str = NO_DIGEST
-    digests: dict[str, None] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    """By their tags."""
+
+
+class _Price(NamedTuple):
+    """What a metric version costs; worked out once, so that a report is decided on by comparing integers."""
+
+    charge: float
+    cap: float
+    most: float
+    """How many charges the cap pays for: a whole number, exactly, or infinity."""
+    lasting: bool
+    """Whether it has permanent draws."""
+
+    @classmethod
+    def of(cls, metric: Metric) -> "_Price":
+        """Return the price of ``metric``."""
+        cap, charge = cap_of(metric), metric.charge
+        most = math.inf if cap == math.inf or not charge else Fraction(cap) // Fraction(charge)
+        return cls(charge, cap, most, metric.mechanism.forever_ratio is not None)
 
 
 class Ledger:
@@ -57,6 +79,7 @@ class Ledger:
         self._last: dict[str, int] = {}
         self._disabled: dict[str, int] = {}
         self._hold = Hold(0, 0)
+        self._prices: dict[str, _Price] = {}
 
     @property
     def untouched(self) -> bool:
@@ -81,31 +104,29 @@ class Ledger:
         day = self._disabled.get(metric.version)
         return day is not None and today <= day + _PROBATION
 
-    def known(self, metric: Metric, tag: str) -> str | None:
-        """Return the digest that begins with ``tag``, if its value has been paid for."""
+    def answer(self, metric: Metric, tag: str) -> str | None:
+        """Return the digest of the answer that a metric with permanent draws is to give for the value of ``tag``.
+
+        That of the value itself, if it has been paid for; None if it is new and can be paid for; else that of the last
+        answer, which is to be replayed.
+        """
         account = self._accounts.get(metric.version)
-        return next((digest for digest in account.digests if digest.startswith(tag)), None) if account else None
+        if account is None:
+            return None
+        new_is_paid = not account.charges or self._pays(self._price(metric), account)
+        return account.digests.get(tag, None if new_is_paid else account.last)
 
     def debit(self, metric: Metric, today: int, digest: str = NO_DIGEST) -> Debit:
-        """Return the debit for one more report of ``metric``; it counts once it is applied.
+        """Return the debit for one more report of ``metric`` that gives the answer ``digest``; it counts once applied.
 
-        Its digest is another than ``digest`` where the budget is used up, and the last answer is to be replayed.
+        A metric without permanent draws pays for each report, one with them for each digest that is new.
         """
         account = self._accounts.get(metric.version) or _Account(metric.name, today)
-        charge = digest == NO_DIGEST or digest not in account.digests
-        lasting = digest != NO_DIGEST
-        if charge and lasting and account.charges and not self._pays(metric, account):
-            charge, digest = False, account.last
-        return Debit(
-            metric.name,
-            metric.version,
-            today,
-            account.reports + 1,
-            account.charges + charge,
-            metric.charge,
-            cap_of(metric) if lasting else 0.0,
-            digest,
-        )
+        price = self._price(metric)
+        charge = not price.lasting or digest[:TAG_DIGITS] not in account.digests
+        claim = price.cap if price.lasting else 0.0
+        reports, charges = account.reports + 1, account.charges + charge
+        return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim, digest)
 
     def hold(self, today: int, damaged: int) -> Hold:
         """Return the record that holds every metric because of ``damaged`` more unreadable records."""
@@ -129,7 +150,7 @@ class Ledger:
         account.reports = max(account.reports, record.reports)
         account.charges = max(account.charges, record.charges)
         account.epsilon, account.claim = record.epsilon, record.claim
-        account.digests[record.digest] = None
+        account.digests[record.digest[:TAG_DIGITS]] = record.digest
         self._last[record.name] = max(record.day, self._last.get(record.name, 0))
 
     def reports(self, metric: Metric) -> int:
@@ -150,22 +171,24 @@ class Ledger:
         for version, day in self._disabled.items():
             yield Disabled(version, day)
         for version, one in self._accounts.items():
-            for digest in (*sorted(one.digests.keys() - {one.last}), one.last):
+            for digest in (*sorted(set(one.digests.values()) - {one.last}), one.last):
                 yield Debit(one.name, version, one.day, one.reports, one.charges, one.epsilon, one.claim, digest)
 
     def _affords(self, metric: Metric) -> bool:
         """Return whether one more report, of whatever value, can be paid for or replayed."""
-        account = self._accounts.get(metric.version)
-        lasting = metric.mechanism.forever_ratio is not None
-        if lasting and account:
-            return True  # its claim was admitted with its first report
-        price = cap_of(metric) if lasting else metric.charge
-        return (lasting or self._pays(metric, account)) and self._admits(price)
+        account, price = self._accounts.get(metric.version), self._price(metric)
+        if not price.lasting:
+            return self._pays(price, account) and self._admits(price.charge)
+        return account is not None or self._admits(price.cap)  # its claim was admitted with its first report
 
-    def _pays(self, metric: Metric, account: _Account | None) -> bool:
-        charges = (account.charges if account else 0) + self._hold.damaged + 1
-        cap = cap_of(metric)
-        return cap == math.inf or Fraction(metric.charge) * charges <= Fraction(cap)
+    def _price(self, metric: Metric) -> _Price:
+        price = self._prices.get(metric.version)
+        if price is None:
+            price = self._prices[metric.version] = _Price.of(metric)
+        return price
+
+    def _pays(self, price: _Price, account: _Account | None) -> bool:
+        return (account.charges if account else 0) + self._hold.damaged < price.most
 
     def _admits(self, price: float) -> bool:
         if self._lifetime_cap == math.inf:

@@ -3,7 +3,7 @@
 Of those that were sent the last thirty are kept, so that a user can see what has left the device.
 """
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 
 from .records import Done, Queued, Record, Totals
@@ -26,7 +26,7 @@ class Outbox:
         self._max_reports = max_reports
         self._max_bytes = max_bytes
         self._max_days = max_days
-        self._queue: dict[str, Queued] = {}
+        self._queue: OrderedDict[str, Queued] = OrderedDict()  # a dict finds its first entry slowly once many are gone
         self._history: deque[Queued] = deque(maxlen=_MOST_SHOWN)
 
     def __len__(self) -> int:
@@ -72,9 +72,10 @@ class Outbox:
         """Return the oldest report that is to be sent."""
         return next((entry for entry in self._queue.values() if not entry.local), None)
 
-    def excess(self, today: int) -> list[Done]:
-        """Return what must give way today for the bounds to hold."""
-        count, size = len(self._queue), self.bytes
+    def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
+        """Return what must give way today for the bounds to hold, and to hold with the report that is coming."""
+        count = len(self._queue) + (coming is not None)
+        size = self.bytes + (len(coming.body) if coming else 0)
         excess = []
         for entry in self._queue.values():
             too_many = count > self._max_reports or size > self._max_bytes

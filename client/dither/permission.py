@@ -52,18 +52,19 @@ class Permission:
             choice, policy = Choice("", {}), None
         return decide(self._environ, choice, policy=policy, automatic=self._automatic or self._tested())
 
-    def covers(self, consent: Consent, metric: Metric) -> bool:
+    def covers(self, consent: Consent, metric: Metric, today: date) -> bool:
         """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""
         accepted = consent.accepted is None or self._of(metric) in consent.accepted
-        return accepted and not metric.expired(self._today())
+        return accepted and not metric.expired(today)
 
     def standing(self, consent: Consent, metric: Metric) -> str:
         """Return in a word whether answers to ``metric`` are collected, and if not, why."""
-        if metric.expired(self._today()):
+        today = self._today()
+        if metric.expired(today):
             return "expired"
         if consent.mode == "off":
             return "off"
-        return "collected" if self.covers(consent, metric) else "not accepted"
+        return "collected" if self.covers(consent, metric, today) else "not accepted"
 
     def pending(self, metrics: Iterable[Metric]) -> list[str]:
         """Return the names of those that the user is to be asked about; none if the user, or somebody else, said no."""

@@ -1,7 +1,7 @@
 """The recorder: from an answer to a report, in the order that keeps every promise.
 
-Consent is asked first, then the ledger is debited, then the report is drawn, then it is queued; so that whatever fails
-leaves nothing that was not agreed to, and the ledger on the safe side.
+Consent is asked first, then the ledger. What the report is drawn from stays in this function until one write has put
+its debit, and behind it the report, into the journal: whatever fails before leaves nothing at all, for anyone to see.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,9 +13,9 @@ from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
 from .journal import Journal
-from .keys import Keys
 from .ledger import NO_DIGEST
 from .permission import Permission
+from .records import Queued
 from .reports import build
 from .trouble import Trouble
 
@@ -46,7 +46,7 @@ class Recorder:
         self.ignored = self.withheld = self.outside = 0
 
     def record(self, name: str, value: object) -> bool:
-        """Make a report of an answer if one is due; return whether there is one more to be sent.
+        """Make a report of an answer if one is due; return whether there is one more.
 
         Raises ParameterError for a metric that is not defined and, if ``strict``, for an object that is no answer.
         """
@@ -55,17 +55,18 @@ class Recorder:
             raise ParameterError(f"metrics.{name}", "not defined")
         if not isinstance(value, str | int | float):
             self._no_answer(metric, value)
+        today = self._today()
         # Looked at before anything else, for most calls end here; once more when the journal is ours.
-        if not self._journal.ledger.open_to(metric, self._today().toordinal()):
+        if not self._journal.ledger.open_to(metric, today.toordinal()):
             self.ignored += 1
             return False
         consent = self._permission.consent()
         if consent.mode == "off":
             return False
-        if not self._permission.covers(consent, metric):
+        if not self._permission.covers(consent, metric, today):
             self.withheld += 1
             return False
-        return self._report(metric, value, local=consent.mode == "local") and consent.mode == "on"
+        return self._report(metric, value, local=consent.mode == "local")
 
     def _report(self, metric: Metric, value: object, *, local: bool) -> bool:
         item = metric.item(value)
@@ -74,19 +75,21 @@ class Recorder:
             if not journal.ledger.open_to(metric, today):
                 self.ignored += 1
                 return False
-            keys = journal.keys()
-            digest = NO_DIGEST if metric.mechanism.forever_ratio is None else self._digest(metric, item, keys)
-            debit = journal.ledger.debit(metric, today, digest)
-            replayed = None if debit.digest == digest else debit.digest
-            journal.write(debit)
-            journal.write(build(metric, item, keys, self._entropy, today, local, replayed))
-            journal.trim(today)
+            queued, digest = self._draw(metric, item, today, local)
+            journal.write(journal.ledger.debit(metric, today, digest), queued, *journal.outbox.excess(today, queued))
         self.outside += _is_outside(metric, value)
         return True
 
-    def _digest(self, metric: Metric, item: Item, keys: Keys) -> str:
+    def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, str]:
+        """Return a report and the digest of the answer that it gives."""
+        keys = self._journal.keys()
+        if metric.mechanism.forever_ratio is None:
+            return build(metric, item, keys, self._entropy, today, local), NO_DIGEST
         tag = keys.tag(metric, item)
-        return self._journal.ledger.known(metric, tag) or tag + keys.seal(metric, item, tag)
+        digest = self._journal.ledger.answer(metric, tag)
+        replayed = None if digest is None or digest.startswith(tag) else digest
+        queued = build(metric, item, keys, self._entropy, today, local, replayed)
+        return queued, tag + keys.seal(metric, item, tag) if digest is None else digest
 
     def _no_answer(self, metric: Metric, value: object) -> None:
         """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""

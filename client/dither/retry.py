@@ -11,7 +11,7 @@ from collections.abc import Callable
 from .records import Fate
 from .transport import Answer
 
-__all__ = ["GONE", "Backoff", "fate_of"]
+__all__ = ["GONE", "Backoff", "fate_of", "uniform"]
 
 GONE = 410
 """The collector takes no more reports of this metric version (``urn:dither:problem:metric-disabled``).
@@ -39,14 +39,15 @@ def fate_of(answer: Answer | None) -> Fate | None:
     return "sent" if answer.status in _ACCEPTED else "dropped"
 
 
-def _uniform() -> float:
+def uniform() -> float:
+    """Return a random number in [0, 1)."""
     return int.from_bytes(os.urandom(4), "big") / 2**32
 
 
 class Backoff:
     """The delays between tries, in seconds. ``uniform`` returns a number in [0, 1)."""
 
-    def __init__(self, uniform: Callable[[], float] = _uniform) -> None:
+    def __init__(self, uniform: Callable[[], float] = uniform) -> None:
         self._uniform = uniform
         self._failures = 0
 

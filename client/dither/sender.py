@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from dither_shared.wire import Batch
 
+from .departures import Departures
 from .journal import Journal
 from .records import Queued
 from .retry import GONE, Backoff, fate_of
@@ -18,7 +19,7 @@ _PAUSE = 1.0
 
 
 class Sender:
-    """Takes the oldest report from the outbox to the collector, while ``permitted``."""
+    """Takes one report after the other from the outbox to the collector, while ``permitted``."""
 
     def __init__(
         self,
@@ -26,36 +27,60 @@ class Sender:
         transport: Transport,
         permitted: Callable[[], bool],
         *,
+        departures: Departures | None = None,
         backoff: Backoff | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._journal = journal
         self._transport = transport
         self._permitted = permitted
+        self._departures = departures or Departures()
         self._backoff = backoff or Backoff()
         self._clock = clock
+        self._hurried = False
         self._not_before = 0.0
+
+    def hurry(self) -> None:
+        """Let all that waits leave at once, one after the other, until none is left or one fails."""
+        self._hurried = True
+
+    def resume(self) -> bool:
+        """Return whether an earlier run left something to be sent; the oldest of it then leaves without waiting."""
+        entry = self._journal.outbox.next()
+        if entry is not None:
+            self._departures.at_once(entry)
+        return entry is not None
 
     def step(self) -> float | None:
         """Try to send one report; return how many seconds to wait for the next step, or None if none is left.
 
         Nothing is sent before its debit is safe on disk, nor if that cannot be had: OSError.
         """
-        if not self._permitted():
-            return None
-        wait = self._not_before - self._clock()
-        if wait > 0:  # the server asked for it: not even a flush overrides that
-            return wait
+        hurried, self._hurried = self._hurried, False
+        self._journal.tidy()
         try:
-            if self._journal.next() is None:
+            if not self._permitted() or not self._journal.waiting():
                 return None
-            with self._journal.state.sending() as ours:
-                if not ours:
-                    return _PAUSE
-                entry = self._journal.next()  # looked at again: another process may have sent it just before
-                return self._upload(entry) if entry else None
+            wait = self._not_before - self._clock()
+            if wait <= 0:  # else the server asked for it: not even a flush overrides that
+                with self._journal.state.sending() as ours:
+                    if ours:
+                        return self._next(hurried)
         except BusyError:
-            return _PAUSE
+            wait = 0.0
+        self._hurried |= hurried
+        return max(wait, _PAUSE)
+
+    def _next(self, hurried: bool) -> float | None:
+        waiting = self._journal.waiting()  # looked at again: another process may have sent it all just before
+        if not waiting:
+            return None
+        entry, wait = (waiting[0], 0.0) if hurried else self._departures.first(waiting)
+        if wait > 0:
+            return wait
+        delay = self._upload(entry)
+        self._hurried |= hurried and not delay
+        return delay
 
     def _upload(self, entry: Queued) -> float:
         self._journal.state.sync()

@@ -1,12 +1,12 @@
 """State: where a device keeps its consent, its secret and its journal; the seam between folder and memory.
 
-The rest of the client asks for six things (``State``) and does not know which of the two it has.
+The rest of the client asks for these things (``State``) and does not know which of the two it has.
 
 StateError    the state cannot be read, written or trusted; whoever asked stays silent
 └── BusyError      another thread or process holds it just now
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple, Protocol
 
@@ -63,20 +63,26 @@ class State(Protocol):
     def exclusive(self) -> AbstractContextManager[None]:
         """Hold the journal against all others, making it if need be; raise BusyError rather than wait.
 
-        The four methods below are for whoever holds it.
+        The five methods below are for whoever holds it.
         """
 
-    def news(self, cursor: Cursor) -> News:
-        """Return the records beyond ``cursor``, whoever wrote them."""
+    def news(self, cursor: Cursor) -> News | None:
+        """Return the records beyond ``cursor``, whoever wrote them, or None if there is nothing new."""
 
-    def append(self, record: Record) -> int:
-        """Write a record to the end, in full or not at all, and return the position behind it."""
+    def append(self, records: Sequence[Record]) -> int:
+        """Write records to the end, in full or not at all, and return the position behind them."""
 
     def rewrite(self, records: list[Record]) -> Cursor:
         """Replace all records, at once and durably, and return the cursor behind them."""
 
+    def install(self, since: Cursor) -> Cursor:
+        """Replace all records by those of the draft and those beyond ``since``; return the cursor behind them."""
+
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it from ``entropy`` if there is none and ``may_create``."""
+
+    def draft(self, records: list[Record]) -> AbstractContextManager[None]:
+        """Prepare records for ``install``, durably, and enter. Asked for while ``sending``, not holding the journal."""
 
     def sync(self) -> None:
         """Make what was appended durable. Asked for without holding the journal."""
@@ -102,6 +108,7 @@ class MemoryState:
         self._choice = None if choice is None else Choice(choice)
         self._secret: bytes | None = None
         self._records: list[Record] = []
+        self._draft: list[Record] = []
         self._rewritten = 0
 
     def __repr__(self) -> str:
@@ -124,15 +131,17 @@ class MemoryState:
         """Hold the state: always granted, for nobody else has it."""
         yield
 
-    def news(self, cursor: Cursor) -> News:
-        """Return the records beyond ``cursor``."""
-        if cursor.mark == self._end().mark:
-            return News(self._records[cursor.position :], self._end(), anew=False)
-        return News(self._records[:], self._end(), anew=True)
+    def news(self, cursor: Cursor) -> News | None:
+        """Return the records beyond ``cursor``, or None if there is nothing new."""
+        end = self._end()
+        if end == cursor:
+            return None
+        anew = cursor.mark != end.mark
+        return News(self._records[0 if anew else cursor.position :], end, anew)
 
-    def append(self, record: Record) -> int:
-        """Keep a record."""
-        self._records.append(record)
+    def append(self, records: Sequence[Record]) -> int:
+        """Keep records."""
+        self._records.extend(records)
         return len(self._records)
 
     def rewrite(self, records: list[Record]) -> Cursor:
@@ -140,6 +149,16 @@ class MemoryState:
         self._records = records
         self._rewritten += 1
         return self._end()
+
+    @contextmanager
+    def draft(self, records: list[Record]) -> Iterator[None]:
+        """Keep a draft."""
+        self._draft = records
+        yield
+
+    def install(self, since: Cursor) -> Cursor:
+        """Replace all records by the draft and what came after ``since``."""
+        return self.rewrite(self._draft + self._records[since.position :])
 
     def _end(self) -> Cursor:
         return Cursor(b"%d" % self._rewritten, len(self._records))

@@ -38,9 +38,13 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """POSTs to ``<endpoint>/v1/reports`` over HTTP or HTTPS; ``endpoint`` may have a path. Holds no connection."""
+    """POSTs to ``<endpoint>/v1/reports`` over HTTP or HTTPS; ``endpoint`` may have a path. Holds no connection.
 
-    def __init__(self, endpoint: str, timeout: float = _TIMEOUT) -> None:
+    ``token`` goes along with each upload, for a collector that asks for one. It must be the app's, the same for all its
+    users: one of a device's own would be its name. Raises ParameterError for an endpoint or a token that cannot be.
+    """
+
+    def __init__(self, endpoint: str, timeout: float = _TIMEOUT, token: str | None = None) -> None:
         try:
             parts = urlsplit(endpoint)
             host, port = parts.hostname, parts.port
@@ -57,6 +61,7 @@ class HttpTransport:
         self._port = port
         self._path = f"{parts.path.rstrip('/')}/v1/reports"
         self._timeout = timeout
+        self._headers = _HEADERS if token is None else _HEADERS | {"Authorization": f"Bearer {_checked(token)}"}
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
@@ -64,7 +69,7 @@ class HttpTransport:
 
         connection = self._connection()
         try:
-            connection.request("POST", self._path, body, _HEADERS)
+            connection.request("POST", self._path, body, self._headers)
             response = connection.getresponse()
             try:
                 answer = Answer(response.status, _seconds(response.getheader("Retry-After")))
@@ -82,6 +87,13 @@ class HttpTransport:
 
         kind = HTTPSConnection if self._secure else HTTPConnection
         return kind(self._host, self._port, timeout=self._timeout)
+
+
+def _checked(token: str) -> str:
+    """Return ``token``; raise ParameterError, which does not quote it, unless it can stand in a header."""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise ParameterError("token", "has other characters than letters, digits and signs, or none at all")
+    return token
 
 
 def _seconds(retry_after: str | None) -> float | None:

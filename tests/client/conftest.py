@@ -32,6 +32,7 @@ def make(calendar: Calendar) -> Iterator[Make]:
         state = dither.MemoryState() if state is None else state
         usual: dict[str, Any] = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "tests", "state": state}
         usual |= {"transport": Script(), "today": calendar, "background": False, "strict": True, "environ": {}}
+        usual |= {"spread": 0.0}
         client = dither.Client(**(usual | other))
         if mode is not None:
             client.consent(mode)

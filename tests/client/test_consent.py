@@ -115,7 +115,7 @@ def test_a_damaged_choice_is_off(make: Make, folder: Path) -> None:
         client = make(folder, mode=None)
         client.record("mobile", True)
         assert client.status().mode == "off"
-    assert not (folder / "journal").exists()
+    assert b"debit" not in (folder / "journal").read_bytes()
 
 
 def test_a_mode_that_is_none_is_the_developers_mistake(make: Make) -> None:

@@ -24,7 +24,7 @@ class Down:
         hanging.set()
         forever.wait()
 hanging, forever = threading.Event(), threading.Event()
-client = dither.Client(metrics, "", "app", sys.argv[2], transport=Down(), today=lambda: day, environ={})
+client = dither.Client(metrics, "", "app", sys.argv[2], transport=Down(), today=lambda: day, environ={}, spread=0)
 client.consent("on")
 client.record("first", True)
 hanging.wait(20)  # from now on every fork finds an upload under way
@@ -120,7 +120,7 @@ class Late:
     def __del__(self):
         client.record("first", True)
 transport = dither.HttpTransport(sys.argv[3], timeout=3600)
-client = dither.Client(sys.argv[1], "", "app", sys.argv[2], transport=transport, environ={})
+client = dither.Client(sys.argv[1], "", "app", sys.argv[2], transport=transport, environ={}, spread=0)
 client.consent("on")
 client.record("theme", "dark")
 late = Late()

@@ -1,5 +1,8 @@
 """The outbox is bounded, the journal stays small, and every bound is counted."""
 
+import errno
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -80,13 +83,14 @@ def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folde
     client.record("theme", "dark")
     before = client.status()
     size = (folder / "journal").stat().st_size
-    after = make(folder).status()
+    again = make(folder)
+    assert again.status() == before
+    again._journal.tidy()
     assert (folder / "journal").stat().st_size < size / 3
-    assert (before.sent, before.queued) == (120, 1)
-    assert after == before
+    assert make(folder).status() == again.status() == before
 
 
-def test_a_running_client_rewrites_its_journal_as_it_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_client_tidies_its_journal_as_it_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither.journal._SLACK", 50)
     state = dither.MemoryState()
     journal = Journal(state, SystemEntropy(), lambda: 1)
@@ -94,8 +98,98 @@ def test_a_running_client_rewrites_its_journal_as_it_doubles(monkeypatch: pytest
         with journal.transaction():
             journal.write(entry(number))
             journal.write(Done(entry(number).batch, "sent"))
+        journal.tidy()
     assert len(state._records) < 200
     assert journal.outbox.sent == 1000
+
+
+def test_no_record_waits_for_the_disk(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the user has said yes, everything that takes as long as the disk wants is done by the worker."""
+    monkeypatch.setattr("dither.journal._SLACK", 2000)
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def watch(descriptor: int) -> None:
+        synced.append(threading.current_thread().name)
+        fsync(descriptor)
+
+    client = make(folder, background=True, transport=Script(down=True), spread=600.0)
+    monkeypatch.setattr("os.fsync", watch)
+    header = (folder / "journal").read_bytes()[:36]
+    for _ in range(60):
+        client.record("mobile", True)
+        calendar.pass_days(1)
+    assert threading.current_thread().name not in synced
+    client.flush(0.0)  # whatever wakes the worker, it tidies first
+    for _ in range(1000):
+        if (folder / "journal").read_bytes()[:36] != header and "dither" in synced:
+            break
+        client._worker.join(0.01)
+    assert set(synced) == {"dither"}
+    assert client.status().queued == 31
+    client.close()
+    assert make(folder, mode=None).status().queued == 31
+
+
+def test_what_is_written_while_a_journal_is_tidied_is_kept(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = make(folder), make(folder)
+    for _ in range(60):
+        client.record("mobile", True)
+        assert client.flush(5)
+        calendar.pass_days(1)
+    client._journal._untidy = True
+    fsync, late = os.fsync, [client, other]
+
+    def meanwhile(descriptor: int) -> None:
+        fsync(descriptor)
+        if late:
+            late.pop().record("theme", "dark")
+            late.pop().record("mobile", True)
+
+    monkeypatch.setattr("os.fsync", meanwhile)
+    size = (folder / "journal").stat().st_size
+    client._journal.tidy()
+    assert late == []
+    assert (folder / "journal").stat().st_size < size
+    for reader in (client, other, make(folder)):
+        assert (reader.status().queued, reader.status().sent) == (2, 60)
+        assert [metric.reports for metric in reader.status().metrics[:2]] == [61, 1]
+    assert not list(folder.glob("*.new"))
+
+
+@pytest.mark.parametrize("event", ["forget", "damage", "full"])
+def test_tidying_gives_way_to_what_happens_meanwhile(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    client, other = make(folder), make(folder)
+    client.record("mobile", True)
+    client._journal._untidy = True
+    fsync, first = os.fsync, [True]
+
+    def meanwhile(descriptor: int) -> None:
+        if not first:
+            return fsync(descriptor)
+        first.clear()
+        if event == "full":
+            raise OSError(errno.ENOSPC, "full")
+        if event == "forget":
+            return other.forget()
+        with (folder / "journal").open("ab") as journal:
+            journal.write(b"nonsense\n")
+        return other.record("theme", "dark")
+
+    monkeypatch.setattr("os.fsync", meanwhile)
+    client._journal.tidy()
+    assert not first
+    assert not list(folder.glob("*.new"))
+    after = make(folder, mode=None)
+    assert after.status().queued == {"forget": 0, "damage": 1, "full": 1}[event]
+    assert b"debit" not in b"".join(path.read_bytes() for path in folder.iterdir()) or event != "forget"
+    assert after.status().trouble == {}
 
 
 def test_two_clients_of_one_folder_follow_each_other_through_rewrites(

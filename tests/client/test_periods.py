@@ -1,5 +1,6 @@
 """One report for each metric and period; the spend stands before the report."""
 
+import os
 from pathlib import Path
 from typing import NoReturn
 
@@ -78,7 +79,7 @@ def test_permanent_answers_are_charged_once_for_each_value(make: Make, state: St
         calendar.pass_days(1)
 
 
-def test_the_spend_stays_if_drawing_fails(make: Make, state: State) -> None:
+def test_a_report_that_cannot_be_drawn_costs_nothing_and_is_drawn_another_time(make: Make, state: State) -> None:
     class Failing(Entropy):
         def take(self, count: int) -> NoReturn:
             raise OSError("no entropy")
@@ -87,26 +88,54 @@ def test_the_spend_stays_if_drawing_fails(make: Make, state: State) -> None:
     client = make(state, entropy=Failing())
     client.record("mobile", True)
     assert client.status().queued == 1
-    assert spent(client, "mobile") == MOBILE.mechanism.epsilon
+    assert spent(client, "mobile") == 0
     again = make(state)
     again.record("mobile", True)
-    assert again.status().queued == 1
-    assert again.status().ignored == 1
+    assert again.status().queued == 2
     assert spent(again, "mobile") == MOBILE.mechanism.epsilon
 
 
-def test_a_debit_is_on_disk_when_the_report_is_drawn(make: Make, folder: Path) -> None:
-    seen: list[bytes] = []
+@pytest.mark.parametrize("name", ["mobile", "browser"])
+def test_a_debit_stands_before_its_report_in_one_write(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    written: list[bytes] = []
+    write = os.write
 
-    class Looking(Entropy):
-        def take(self, count: int) -> bytes:
-            if (folder / "secret").exists():
-                seen.append((folder / "journal").read_bytes())
-            return bytes(count)
+    def watch(descriptor: int, data: bytes) -> int:
+        written.append(data)
+        return write(descriptor, data)
 
-    make(folder, entropy=Looking()).record("mobile", True)
-    assert seen
-    assert all(b"debit mobile" in journal and b"queued" not in journal for journal in seen)
+    client = make(folder)
+    monkeypatch.setattr("os.write", watch)
+    for _ in range(3):
+        client.record(name, "firefox")
+        calendar.pass_days(1)
+    assert len(written) == 3
+    for data in written:
+        debit, queued = data.splitlines()
+        assert (debit.split()[1], debit.split()[2]) == (b"debit", name.encode())
+        assert (queued.split()[1], queued.split()[3]) == (b"queued", name.encode())
+
+
+@pytest.mark.parametrize("room", range(0, 400, 7))
+def test_a_write_that_is_cut_short_and_cannot_be_undone_leaves_no_report_without_its_debit(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    client = make(folder)
+    write = os.write
+    monkeypatch.setattr("os.write", lambda descriptor, data: write(descriptor, data[:room]))
+    monkeypatch.setattr("os.ftruncate", _fails)
+    client.record("mobile", True)
+    monkeypatch.undo()
+    after = make(folder)
+    left = after.status()
+    mobile = left.metrics[list(METRICS).index("mobile")]
+    assert left.queued <= mobile.reports <= 1
+
+
+def _fails(*_: object) -> NoReturn:
+    raise OSError("the disk is gone")
 
 
 def test_nothing_is_sent_before_it_is_durable(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,12 @@ import pytest
 
 import dither
 from client.devices import Make, Script, Stuck
+from dither.departures import Departures
 from dither.retry import Backoff, fate_of
 from dither.sender import Sender
 from dither.worker import Worker
+
+NOW = Departures(0.0)
 
 
 @pytest.mark.parametrize("failure", [429, 502, 503, 504, OSError("network")])
@@ -75,7 +78,9 @@ def test_not_even_a_flush_overrides_retry_after(make: Make) -> None:
     client = make()
     client.record("mobile", True)
     now = [1000.0]
-    sender = Sender(client._journal, sent, lambda: True, backoff=Backoff(lambda: 0.0), clock=lambda: now[0])
+    sender = Sender(
+        client._journal, sent, lambda: True, departures=NOW, backoff=Backoff(lambda: 0.0), clock=lambda: now[0]
+    )
     assert sender.step() == 60
     now[0] += 59
     assert sender.step() == 1
@@ -100,9 +105,9 @@ def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     one.record("mobile", True)
     with one._journal.state.sending() as ours:
         assert ours
-        assert Sender(other._journal, sent, lambda: True).step() == 1
+        assert Sender(other._journal, sent, lambda: True, departures=NOW).step() == 1
     assert sent.bodies == []
-    assert Sender(other._journal, sent, lambda: True).step() == 0
+    assert Sender(other._journal, sent, lambda: True, departures=NOW).step() == 0
     assert one.status().sent == 1
     assert one.flush(0)
 
