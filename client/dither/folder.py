@@ -20,15 +20,14 @@ symbolic link: StateError, and nothing is made anew, for that would redraw perma
 import os
 import stat
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dither_shared.entropy import Entropy
 
-from . import filelock
 from .consent import Choice
+from .filelock import FileLock
 from .files import open_private, read, records_of, replace, sync_folder, write
 from .keys import SECRET_BYTES
 from .records import Accepted, Chosen, Header, Record, Secret, from_lines, to_line
@@ -40,8 +39,7 @@ FORMAT = 1
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending")
 _HEADER_BYTES = 36
 _TRIES = 22
-_PAUSE = 0.0001  # seconds before the second try for a lock that is held for some ten microseconds; then twice as many
-_LONGEST_PAUSE = 0.005  # 0.08 s in all: the first report of a device, which others wait for, is made durable
+"""For the journal: the first report of a device, which others wait for, may have to be made durable."""
 
 
 def default_folder(app: str) -> Path:
@@ -68,7 +66,8 @@ class FolderState:
         self._journal = -1  # descriptors, while they are open
         self._end = 0
         self._header = b""  # of the draft
-        self._locks: list[int] = []
+        self._lock = FileLock(self._paths["lock"], _TRIES)
+        self._sending = FileLock(self._paths["sending"], 1)
 
     def __repr__(self) -> str:
         return f"FolderState({str(self._folder)!r})"
@@ -95,21 +94,22 @@ class FolderState:
         """Return whether there is a journal, or was one."""
         return Path(self._paths["journal"]).exists() or Path(self._paths["secret"]).exists()
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def acquire(self) -> None:
         """Hold the journal against all other processes."""
         self._make_folder()
-        lock = self._acquire("lock", _TRIES)
-        if lock is None:
-            raise BusyError("the journal is held by another process")
+        self._lock_or_fail()
         try:
             self._journal = self._open_journal()
-            try:
-                yield
-            finally:
-                self._close_journal()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def release(self) -> None:
+        """Let go of the journal."""
+        try:
+            self._close_journal()
         finally:
-            self._release(lock)
+            self._lock.release()
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the records beyond ``cursor``, or None if there is nothing new."""
@@ -189,33 +189,30 @@ class FolderState:
     @contextmanager
     def sending(self) -> Iterator[bool]:
         """Enter as the one who uploads; False if another process is at it."""
-        lock = self._acquire("sending", 1)
+        ours = self._sending.acquire()
         try:
-            yield lock is not None
+            yield ours
         finally:
-            self._release(lock)
+            if ours:
+                self._sending.release()
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
         if not self._folder.exists():
             return
-        lock = self._acquire("lock", _TRIES)
-        if lock is None:
-            raise BusyError("the journal is held by another process")
+        self._lock_or_fail()
         try:
             for path in (Path(self._paths["journal"]), Path(self._paths["secret"]), *self._folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None
         finally:
-            self._release(lock)
+            self._lock.release()
 
     def after_fork(self) -> None:
         """Close the child's copies of descriptors that another thread of the parent had open."""
-        for descriptor in (self._journal, *self._locks):
-            if descriptor >= 0:  # gevent's close minds
-                with suppress(OSError):
-                    os.close(descriptor)
-        self._journal, self._locks = -1, []
+        for close in (self._close_journal, self._lock.after_fork, self._sending.after_fork):
+            with suppress(OSError):
+                close()
 
     def _make_folder(self) -> None:
         if self._made:
@@ -233,29 +230,9 @@ class FolderState:
     def _open(self, name: str, flags: int) -> int:
         return open_private(self._paths[name], flags)
 
-    def _acquire(self, name: str, tries: int) -> int | None:
-        """Return the descriptor of a lock that is ours now; None if somebody else has it."""
-        descriptor = self._open(name, os.O_RDWR | os.O_CREAT)
-        self._locks.append(descriptor)
-        granted = False
-        try:
-            granted, pause = filelock.lock(descriptor), _PAUSE
-            while not granted and (tries := tries - 1) > 0:
-                time.sleep(pause)
-                granted, pause = filelock.lock(descriptor), min(2 * pause, _LONGEST_PAUSE)
-        finally:
-            if not granted:
-                self._locks.remove(descriptor)
-                os.close(descriptor)
-        return descriptor if granted else None
-
-    def _release(self, lock: int | None) -> None:
-        if lock is not None and lock in self._locks:  # else this is a child, and its copy is closed by now
-            self._locks.remove(lock)
-            try:
-                filelock.unlock(lock)
-            finally:
-                os.close(lock)
+    def _lock_or_fail(self) -> None:
+        if not self._lock.acquire():
+            raise BusyError("the journal is held by another process")
 
     def _open_journal(self) -> int:
         try:

@@ -62,15 +62,19 @@ class Journal:
     @contextmanager
     def transaction(self) -> Iterator[int]:
         """Hold the journal, up to date, and enter with the day; raises BusyError, StateError or OSError."""
-        if not self._lock.acquire(timeout=_PATIENCE):
+        lock = self._lock  # after a fork it is another one
+        if not lock.acquire(timeout=_PATIENCE):
             raise BusyError("the journal is held by another thread")
         try:
-            with self.state.exclusive():
+            self.state.acquire()
+            try:
                 today = self._today()
                 self._catch_up(today)
                 yield today
+            finally:
+                self.state.release()
         finally:
-            self._lock.release()
+            lock.release()
 
     def write(self, *records: Debit | Disabled | Queued | Done) -> None:
         """Append records, all or none, and let them count; for the holder of a transaction."""

@@ -42,6 +42,7 @@ class Permission:
         self._policy = Policy(policy if policy or self._sealed_off else policy_path(), app)
         self._automatic = automaton(self._environ)
         self._terms: dict[int, tuple[Metric, str]] = {}
+        self._decided: tuple[tuple[object, ...], Consent] | None = None
 
     def consent(self) -> Consent:
         """Return the consent that holds at this moment; what cannot be read is taken for off."""
@@ -50,7 +51,13 @@ class Permission:
         except Exception as error:
             self._trouble.failed("consent", error)
             choice, policy = Choice("", {}), None
-        return decide(self._environ, choice, policy=policy, automatic=self._automatic or self._tested())
+        said = (choice, policy, self._environ.get("DO_NOT_TRACK"), self._environ.get("DITHER"), self._tested())
+        decided = self._decided
+        if decided is None or decided[0] != said:  # it seldom changes, and is asked for with each report
+            automatic = self._automatic or self._tested()
+            consent = decide(self._environ, choice, policy=policy, automatic=automatic)
+            decided = self._decided = said, consent
+        return decided[1]
 
     def covers(self, consent: Consent, metric: Metric, today: date) -> bool:
         """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""

@@ -60,11 +60,14 @@ class State(Protocol):
     def exists(self) -> bool:
         """Return whether there is a journal. Writes nothing."""
 
-    def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the journal against all others, making it if need be; raise BusyError rather than wait.
+    def acquire(self) -> None:
+        """Hold the journal against all others, making it if need be; raise BusyError rather than wait for long.
 
-        The five methods below are for whoever holds it.
+        The six methods below are for whoever holds it.
         """
+
+    def release(self) -> None:
+        """Let go of the journal."""
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the records beyond ``cursor``, whoever wrote them, or None if there is nothing new."""
@@ -126,10 +129,11 @@ class MemoryState:
         """Return whether anything was recorded."""
         return bool(self._records)
 
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def acquire(self) -> None:
         """Hold the state: always granted, for nobody else has it."""
-        yield
+
+    def release(self) -> None:
+        """Let go of the state."""
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the records beyond ``cursor``, or None if there is nothing new."""
