@@ -119,8 +119,8 @@ def test_no_record_waits_for_the_disk(
     monkeypatch.setattr("os.fsync", watch)
     header = (folder / "journal").read_bytes()[:36]
     for _ in range(60):
-        client.record("mobile", True)
         calendar.pass_days(1)
+        client.record("mobile", True)
     assert threading.current_thread().name not in synced
     client.flush(0.0)  # whatever wakes the worker, it tidies first
     for _ in range(1000):

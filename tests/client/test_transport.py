@@ -37,6 +37,24 @@ def test_all_requests_look_alike(make: Make, collector: Collector) -> None:
     assert set(one) <= {"Host", "User-Agent", "Content-Type", "Content-Length", "Connection", "Accept-Encoding"}
 
 
+def test_the_apps_token_goes_along_and_is_the_only_difference(make: Make, collector: Collector) -> None:
+    for token in ("an-app's.token", None):
+        client = make(transport=None, endpoint=collector.endpoint, token=token)
+        client.record("browser", "firefox")
+        assert client.flush(10)
+        assert "app's" not in f"{client!r} {client.status()!r} {client._sender._transport!r}"
+    one, other = (request.headers for request in collector.arrived)
+    assert one.pop("Authorization") == "Bearer an-app's.token"
+    assert one == other
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\r\nCookie: id=1", "ü", "a\x7f"])
+def test_a_token_that_cannot_be_is_refused_and_not_quoted(token: str) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^token: ") as caught:
+        dither.HttpTransport("https://example.org", token=token)
+    assert len(token) < 2 or token not in str(caught.value)
+
+
 @pytest.mark.parametrize("name", list(METRICS))
 def test_the_length_of_a_body_does_not_depend_on_the_value(make: Make, name: str) -> None:
     lengths = set()

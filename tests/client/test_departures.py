@@ -1,0 +1,120 @@
+"""When reports leave: each at a moment of its own, and all at once only if the host asks for that."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import Calendar, Make, Script
+from dither.departures import SPREAD, Departures
+from dither.records import Queued
+from dither.retry import Backoff
+from dither.sender import Sender
+
+ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def leave(departures: Departures, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
+    """Wait for one report after the other, and return which left, and when."""
+    left = []
+    while waiting:
+        entry, wait = departures.first(waiting)
+        clock.now += wait
+        assert departures.first(waiting) == (entry, 0.0)
+        waiting.remove(entry)
+        left.append((entry, clock.now))
+    return left
+
+
+def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
+    clock = Clock()
+    left = leave(Departures(clock=clock), clock, ENTRIES[:])
+    waits = sorted(moment - 5000.0 for _, moment in left)
+    assert waits[0] >= 0
+    assert waits[-1] <= SPREAD
+    # Kolmogorov-Smirnov against the uniform law: P[D > 0.09] <= 2 exp(-2 · 1000 · 0.09²) < 2e-7
+    assert max(abs(wait / SPREAD - rank / 1000) for rank, wait in enumerate(waits)) < 0.09
+    assert [entry for entry, _ in left] != ENTRIES, "nor does their order tell in which they were made"
+
+
+def test_what_is_due_together_does_not_leave_together() -> None:
+    clock = Clock()
+    drawn = iter([0.1, 0.2, 0.3, 0.5, 0.25])
+    departures = Departures(100.0, uniform=lambda: next(drawn), clock=clock)
+    assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 10.0)
+    clock.now += 1000  # an outage
+    assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 0.0)
+    assert departures.first(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
+
+
+def test_of_what_an_earlier_run_left_one_goes_at_once() -> None:
+    clock = Clock()
+    departures = Departures(100.0, uniform=lambda: 0.5, clock=clock)
+    departures.at_once(ENTRIES[1])
+    assert departures.first(ENTRIES[:3]) == (ENTRIES[1], 0.0)
+    assert departures.first([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
+
+
+def test_without_a_spread_all_are_due() -> None:
+    departures = Departures(0.0, clock=Clock())
+    assert [departures.first(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
+
+
+def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) -> None:
+    sent = Script([202, 503])
+    client = make()
+    for name in ("mobile", "theme", "survey"):
+        client.record(name, True)
+    departures = Departures(100.0, uniform=lambda: 0.5)
+    sender = Sender(client._journal, sent, lambda: True, departures=departures, backoff=Backoff(lambda: 0.5))
+    assert sender.step() == pytest.approx(50.0, abs=1.0)
+    sender.hurry()
+    assert sender.step() == 0.0
+    assert sender.step() == 60.0, "the second was refused: the haste is over"
+    assert sender.step() == pytest.approx(50.0, abs=1.0)
+    sender.hurry()
+    assert [sender.step() for _ in range(3)] == [0.0, 0.0, None]
+    assert len(sent.bodies) == 4
+
+
+def test_in_the_background_reports_leave_one_by_one_and_a_flush_sends_the_rest(make: Make, folder: Path) -> None:
+    arrived = threading.Event()
+
+    class Waiting(Script):
+        def send(self, body: bytes) -> dither.Answer:
+            arrived.set()
+            return super().send(body)
+
+    earlier = make(folder)
+    for name in ("mobile", "theme", "survey"):
+        earlier.record(name, True)
+    sent = Waiting()
+    client = make(folder, mode=None, transport=sent, background=True, spread=1e6)
+    assert arrived.wait(10)
+    assert client.preview()
+    client._worker.join(0.05)
+    assert len(sent.bodies) == 1, "the others wait, for days"
+    assert client.flush(10)
+    assert len(sent.bodies) == 3
+
+
+def test_what_is_recorded_waits_too(make: Make, calendar: Calendar) -> None:
+    sent = Script()
+    client = make(transport=sent, background=True, spread=1e6)
+    client.record("mobile", True)
+    client._worker.join(0.05)
+    assert sent.bodies == []
+    client.close()
+    client._worker.join(10)
+    assert sent.bodies == []
