@@ -29,21 +29,28 @@ class Worker:
         """Make sure that a thread is at work; return at once. A wait between two tries is not cut short."""
         with self._changed:
             self._asked = True
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:  # too many threads, or the interpreter is shutting down: the next run will send
-                    self._thread = None
-                except BaseException:
-                    self._thread = None
-                    raise
+            if self._thread is not None or self._closed:
+                return
+            thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
+        self._start(thread)
+
+    def _start(self, thread: threading.Thread) -> None:
+        """Start a thread, not holding the lock: under gevent the new one may run before ``start`` returns."""
+        started = False
+        try:
+            thread.start()
+            started = True
+        except RuntimeError:  # too many threads, or the interpreter is shutting down: the next run will send
+            pass
+        finally:
+            if not started:
+                self._ended(thread)
 
     def flush(self, timeout: float) -> bool:
         """Try at once, then wait up to ``timeout`` seconds until nothing is left; return whether the thread is done."""
+        self._hurried = True
+        self.wake()
         with self._changed:
-            self._hurried = True
-            self.wake()
             self._changed.notify_all()
             return self._changed.wait_for(lambda: self._thread is None, timeout)
 
@@ -66,17 +73,19 @@ class Worker:
         self._asked = self._hurried = False
 
     def _run(self) -> None:
-        changed = self._changed
         try:
             while self._again():
                 pass
         except Exception as error:  # the host's stderr is not ours to write a traceback to
             self._failed(error)
         finally:
-            with changed:
-                if self._thread is threading.current_thread():
-                    self._thread = None
-                changed.notify_all()
+            self._ended(threading.current_thread())
+
+    def _ended(self, thread: threading.Thread) -> None:
+        with self._changed:
+            if self._thread is thread:
+                self._thread = None
+            self._changed.notify_all()
 
     def _again(self) -> bool:
         """Take one step and wait; return whether there is to be another."""

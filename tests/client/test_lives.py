@@ -3,6 +3,7 @@
 import asyncio
 import multiprocessing
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -131,12 +132,26 @@ sys.exit(3)
 """
 
 
-def test_an_exit_does_not_wait_for_a_server_that_never_answers(definitions: str, folder: Path, make: Make) -> None:
+def python_of(version: str) -> str:
+    """Return an interpreter of that version that is installed here, or skip the test."""
+    beside = Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")  # as pyenv and uv put them
+    for found in (*filter(None, [shutil.which(f"python{version}")]), *map(str, beside)):
+        if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return found
+    pytest.skip(f"there is no Python {version} here")
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_an_exit_does_not_wait_for_a_server_that_never_answers(
+    definitions: str, folder: Path, make: Make, version: str
+) -> None:
+    """These versions differ in what threads may still do at exit."""
+    python = python_of(version)
     program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_EXITS}"
     with socket.create_server(("127.0.0.1", 0)) as listener:
         endpoint = f"http://127.0.0.1:{listener.getsockname()[1]}"
         with subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", program, definitions, str(folder), endpoint],
+            [python, "-I", "-S", "-c", program, definitions, str(folder), endpoint],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
