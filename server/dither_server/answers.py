@@ -6,13 +6,13 @@ from datetime import date
 from typing import TypedDict, cast
 
 from dither_shared import Metric, ParameterError
-from dither_shared.metric import Period
 from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
 from .estimate import Estimate, Verdict, estimate
 from .health import Check, health
 from .intervals import Simultaneous
 from .poisoning import Floats, Poisoning, gains, poisoning
+from .repeats import periods_of, repeat_error
 from .tally import Tally
 
 __all__ = ["Answer", "Privacy", "Row", "answer", "odds_of", "told_privacy"]
@@ -21,7 +21,8 @@ __all__ = ["Answer", "Privacy", "Row", "answer", "odds_of", "told_privacy"]
 class Row(TypedDict):
     """One value's estimate (``Estimate`` says what each number is); a number that is not defined is None.
 
-    ``gain_up`` and ``gain_down`` are how far forged reports could have moved the frequency (``poisoning.gains``).
+    ``repeat_error`` is the standard error if the same people reported in every period (``repeats``); ``gain_up`` and
+    ``gain_down`` are how far forged reports could have moved the frequency (``poisoning.gains``).
     """
 
     value: str
@@ -33,14 +34,14 @@ class Row(TypedDict):
     standard_error: float | None
     low: float | None
     high: float | None
+    repeat_error: float | None
     consistent: float | None
     gain_up: float | None
     gain_down: float | None
     verdict: Verdict
 
 
-_NUMBERS = [name for name in Row.__annotations__ if name not in {"value", "gain_up", "gain_down", "verdict"}]
-"""The columns of an ``Estimate`` that a row has."""
+_NUMBERS = [name for name in Row.__annotations__ if name not in {"value", "verdict"}]
 
 
 class Privacy(TypedDict):
@@ -55,6 +56,7 @@ class Privacy(TypedDict):
 class Answer(Privacy):
     """One metric version's estimates; the days are ISO dates, None if there are no reports.
 
+    - ``periods``: in how many periods of the metric one device may have reported;
     - ``refused``: how many batches of the metric were refused on these days, by the problem's kind;
     - ``simultaneous``: the rule by which all intervals hold together, None if each holds by itself;
     - ``poisoning``, ``health``: what forged reports could do, and tests of whether the reports look honest.
@@ -64,6 +66,7 @@ class Answer(Privacy):
     version: str
     mechanism: str
     reports: int
+    periods: int
     refused: Mapping[str, int]
     since: str | None
     until: str | None
@@ -87,11 +90,35 @@ def answer(
 ) -> Answer:
     """Return the estimates of a tally, whose reports were received from ``days[0]`` to ``days[1]``.
 
+    ``candidates`` are the strings to decode a metric of any string against, instead of the definition's own;
     ``forged`` is the share of the reports that is assumed forged, where the effect of forged ones is told.
-
-    ``candidates`` are the strings to decode a metric of any string against, instead of the definition's own.
-    Raises ParameterError if there are none, or if the metric lists its answers and ``candidates`` are given.
+    Raises ParameterError if there are no candidates, or if they are given for a metric that lists its answers.
     """
+    mechanism, labels = metric.mechanism, _labels(metric, candidates)
+    result = estimate(mechanism, labels, tally, confidence, simultaneous=simultaneous)
+    periods = periods_of(metric, *days)
+    up, down = gains(mechanism, result.frequency, forged)
+    repeated = repeat_error(mechanism, result.frequency, result.standard_error, result.reports, periods)
+    since, until = (None if day is None else day.isoformat() for day in days)
+    return Answer(
+        metric=metric.name,
+        version=metric.version,
+        mechanism=mechanism.name,
+        **told_privacy(metric),
+        reports=result.reports,
+        periods=periods,
+        refused=refused or {},
+        since=since,
+        until=until,
+        confidence=confidence,
+        simultaneous=result.simultaneous,
+        poisoning=poisoning(mechanism, result.reports, confidence, forged),
+        health=health(mechanism, labels, tally, periods),
+        values=_rows(result, {"gain_up": up, "gain_down": down, "repeat_error": repeated}),
+    )
+
+
+def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ...]:
     if candidates is not None and metric.domain is not None:
         raise ParameterError("candidates", f"{metric.name} lists its answers; candidates are for metrics of any string")
     labels = metric.labels if candidates is None else candidates
@@ -99,42 +126,16 @@ def answer(
         raise ParameterError(
             "candidates", f"{metric.name} takes any string and lists none to look for; give candidates"
         )
-    result = estimate(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous)
-    since, until = (None if day is None else day.isoformat() for day in days)
-    return Answer(
-        metric=metric.name,
-        version=metric.version,
-        mechanism=metric.mechanism.name,
-        **told_privacy(metric),
-        reports=result.reports,
-        refused=refused or {},
-        since=since,
-        until=until,
-        confidence=confidence,
-        simultaneous=result.simultaneous,
-        poisoning=poisoning(metric.mechanism, result.reports, confidence, forged),
-        health=health(metric.mechanism, labels, tally, _periods(metric.period, days)),
-        values=_rows(result, gains(metric.mechanism, result.frequency, forged)),
-    )
+    return labels
 
 
-def _rows(result: Estimate, moved: tuple[Floats, Floats]) -> list[Row]:
-    columns = [getattr(result, name) for name in _NUMBERS]
-    names = [*_NUMBERS, "gain_up", "gain_down"]
-    listed = [[_finite(number) for number in column.tolist()] for column in (*columns, *moved)]
+def _rows(result: Estimate, beside: Mapping[str, Floats]) -> list[Row]:
+    columns = [beside[name] if name in beside else getattr(result, name) for name in _NUMBERS]
+    listed = [[_finite(number) for number in column.tolist()] for column in columns]
     return [
-        cast("Row", {"value": label, **dict(zip(names, numbers, strict=True)), "verdict": verdict})
+        cast("Row", {"value": label, **dict(zip(_NUMBERS, numbers, strict=True)), "verdict": verdict})
         for label, verdict, *numbers in zip(result.labels, result.verdicts, *listed, strict=True)
     ]
-
-
-def _periods(period: Period, days: tuple[date | None, date | None]) -> int:
-    """Return in how many periods one device may have reported from the first to the last day."""
-    first, last = days
-    if first is None or last is None or period == "once":
-        return 1
-    length = 7 if period == "week" else 1
-    return max(1, (last.toordinal() - 1) // length - (first.toordinal() - 1) // length + 1)  # day 1 was a Monday
 
 
 def told_privacy(metric: Metric) -> Privacy:

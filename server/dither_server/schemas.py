@@ -23,6 +23,7 @@ _ROW = {
             ("standard_error", "From the noise and from who happened to report: of the share in the population."),
             ("low", "The interval of the share in the population of which those who reported are a random sample."),
             ("high", "Its other end."),
+            ("repeat_error", "The standard error if the same people reported in every period."),
             ("consistent", "Non-negative and summing to 1, prettier and biased."),
             ("gain_up", "By how much forged reports could have raised the frequency, at worst."),
             ("gain_down", "By how much they could have lowered it."),
@@ -64,6 +65,7 @@ def schemas() -> Json:
     }  # fmt: skip
     estimate = {
         "metric": text, "version": text, "mechanism": text, **cost, "reports": {"type": "integer", "minimum": 0},
+        "periods": {"type": "integer", "minimum": 1, "description": "In so many periods one device may have reported."},
         "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
         "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
         "simultaneous": {"enum": [None, "sidak", "bonferroni"]},

@@ -96,6 +96,7 @@ def row(verdict: str, error: float | None) -> Row:
         standard_error=error,
         low=0.0,
         high=1.0,
+        repeat_error=error,
         consistent=0.1,
         gain_up=0.01,
         gain_down=0.01,

@@ -33,7 +33,8 @@ def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
     expected = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows), 0.9)
     assert list(told) == [
         "metric", "version", "mechanism", "epsilon", "epsilon_after_10", "epsilon_forever", "privacy",
-        "reports", "refused", "since", "until", "confidence", "simultaneous", "poisoning", "health", "values",
+        "reports", "periods", "refused", "since", "until", "confidence", "simultaneous", "poisoning", "health",
+        "values",
     ]  # fmt: skip
     assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
     assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
