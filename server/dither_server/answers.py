@@ -15,7 +15,7 @@ from .poisoning import Floats, Poisoning, gains, poisoning
 from .repeats import periods_of, repeat_error
 from .tally import Tally
 
-__all__ = ["Answer", "Privacy", "Row", "answer", "odds_of", "told_privacy"]
+__all__ = ["Answer", "Privacy", "Row", "answer", "finite", "odds_of", "told_privacy"]
 
 
 class Row(TypedDict):
@@ -131,7 +131,7 @@ def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ..
 
 def _rows(result: Estimate, beside: Mapping[str, Floats]) -> list[Row]:
     columns = [beside[name] if name in beside else getattr(result, name) for name in _NUMBERS]
-    listed = [[_finite(number) for number in column.tolist()] for column in columns]
+    listed = [[finite(number) for number in column.tolist()] for column in columns]
     return [
         cast("Row", {"value": label, **dict(zip(_NUMBERS, numbers, strict=True)), "verdict": verdict})
         for label, verdict, *numbers in zip(result.labels, result.verdicts, *listed, strict=True)
@@ -157,5 +157,6 @@ def odds_of(metric: Metric) -> str:
     return odds_sentence(metric.mechanism)
 
 
-def _finite(number: float) -> float | None:
+def finite(number: float) -> float | None:
+    """Return the number, or None for NaN and infinity, which JSON does not have."""
     return number if math.isfinite(number) else None

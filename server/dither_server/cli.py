@@ -13,6 +13,7 @@ from .answers import odds_of
 from .app import collector_of, create_app
 from .auth import is_loopback
 from .cli_admin import check, show_config, token
+from .cli_analysis import compare, show_trend
 from .cli_export import export, refresh_estimates
 from .cli_options import Denial, Found, refusing, required, settings_options
 from .collector import told
@@ -35,6 +36,8 @@ def cli() -> None:
 cli.add_command(token)
 cli.add_command(show_config)
 cli.add_command(check)
+cli.add_command(compare)
+cli.add_command(show_trend)
 cli.add_command(export)
 cli.add_command(refresh_estimates)
 

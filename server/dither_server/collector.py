@@ -1,6 +1,7 @@
 """A collector: metrics, database, committer and ingest, put together and taken apart in order."""
 
 from datetime import date, timedelta
+from itertools import groupby
 from types import TracebackType
 from typing import Self
 
@@ -9,12 +10,16 @@ from dither_shared import Metric
 from .answers import Answer, answer
 from .auth import Gatekeeper
 from .committer import Committer, Limits
+from .compare import Compared, compared
 from .config import Config
+from .estimate import estimate
 from .gauges import Gauges
 from .ingest import Ingest
+from .query import Comparison
 from .store import Store
+from .trend import Stretch
 
-__all__ = ["Collector", "told"]
+__all__ = ["Collector", "stretches", "told", "told_apart"]
 
 
 class Collector:
@@ -78,3 +83,33 @@ def told(
     return answer(
         metric, tally, days, confidence, candidates, simultaneous=simultaneous, forged=forged, refused=refused
     )
+
+
+def told_apart(store: Store, first: Metric, second: Metric, asked: Comparison) -> Compared:
+    """Return the comparison of two metric versions, which may be one on different days."""
+    if first.version == second.version:
+        days = store.days(first)
+        asked = asked.apart(days and days[1])
+    before = told(store, first, asked.since, asked.until, asked.confidence)
+    after = told(store, second, asked.other_since, asked.other_until, asked.confidence)
+    return compared(before, after, asked.confidence, asked.change)
+
+
+def stretches(
+    store: Store,
+    metric: Metric,
+    since: date | None = None,
+    until: date | None = None,
+    confidence: float = 0.95,
+    step: str = "day",
+) -> list[Stretch]:
+    """Return the estimates of every day, or week from Monday to Sunday, that has reports; oldest first."""
+    days = [day for day in store.active_days(metric) if (since or day) <= day <= (until or day)]
+    length = 7 if step == "week" else 1
+    found = []
+    for number, _ in groupby(days, lambda day: (day.toordinal() - 1) // length):  # day 1 was a Monday
+        first, last = (date.fromordinal(number * length + place) for place in (1, length))
+        first, last = max(first, since or first), min(last, until or last)
+        tally = store.tally(metric, first, last)
+        found.append(Stretch(first, last, estimate(metric.mechanism, metric.labels, tally, confidence)))
+    return found

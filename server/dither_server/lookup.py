@@ -10,7 +10,7 @@ from .answers import odds_of, told_privacy
 from .collector import Collector
 from .problems import Kind, Problem
 
-__all__ = ["EXTENSION", "collector_here", "described", "metric_named", "version_named"]
+__all__ = ["EXTENSION", "collector_here", "described", "listing", "metric_named", "version_named"]
 
 EXTENSION = "dither"
 """Where an app keeps its ``Collector``, in ``app.extensions``."""
@@ -37,6 +37,13 @@ def version_named(metric: Metric, version: str | None) -> Metric:
     if older is None:
         raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists them")
     return older
+
+
+def listing(metric: Metric) -> Metric:
+    """Return the metric; raise Problem if it lists no values to estimate."""
+    if not metric.labels:
+        raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
+    return metric
 
 
 def described(metric: Metric) -> dict[str, object]:

@@ -12,11 +12,17 @@ _ROLES = {endpoint.rpartition(".")[2]: role for endpoint, role in POLICIES.items
 """By the name of a route's function, which is its operation's id."""
 
 
+_ABOUT = """A collector of reports under local privacy.
+
+Metrics cannot be crossed: reports carry no identity, so which answer to one question came with which answer to another
+is not known here, nor could it be. To ask how two things go together, ask one question whose values are the pairs."""
+
+
 def openapi() -> Json:
     """Return the document."""
     return {
         "openapi": "3.1.0",
-        "info": {"title": "dither", "version": "1", "description": "A collector of reports under local privacy."},
+        "info": {"title": "dither", "version": "1", "description": _ABOUT},
         "paths": _paths(),
         "components": {
             "schemas": schemas(),
@@ -37,6 +43,8 @@ def _paths() -> Json:
         },
         "/v1/metrics/{name}/estimate": {"get": _get_estimate()},
         "/v1/metrics/{name}/combined": {"get": _get_combined()},
+        "/v1/metrics/{name}/compare": {"get": _get_compare()},
+        "/v1/metrics/{name}/trend": {"get": _get_trend()},
         "/healthz": {"get": _get("healthz", "Say that the process answers.", _json("Status"))},
         "/readyz": {"get": _get("readyz", "Say that the database answers.", _json("Status"))},
         "/metrics": {"get": _get("show_gauges", "Show how the collector fares.", {"text/plain": {}})},
@@ -55,13 +63,17 @@ def _query(name: str, schema: Json, description: str) -> Json:
     return {"name": name, "in": "query", "schema": schema, "description": description}
 
 
+_DAY = {"type": "string", "format": "date"}
+_SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_VERSION = _query("version", {"type": "string"}, "Another version than the current one.")
+
+
 def _span() -> list[Json]:
-    day = {"type": "string", "format": "date"}
     return [
         _NAME,
-        _query("since", day, "First UTC day."),
-        _query("until", day, "Last UTC day, included."),
-        _query("confidence", {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}, "Of the intervals."),
+        _query("since", _DAY, "First UTC day."),
+        _query("until", _DAY, "Last UTC day, included."),
+        _query("confidence", _SHARE, "Of the intervals."),
     ]
 
 
@@ -72,18 +84,40 @@ def _get_combined() -> Json:
 
 
 def _get_estimate() -> Json:
-    share = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
     parameters = [
         *_span(),
         _query("simultaneous", {"enum": ["true", "false"]}, "Whether the intervals are to hold all together."),
-        _query("forged", share, "The share of reports assumed forged, where their effect is told."),
+        _query("forged", _SHARE, "The share of reports assumed forged, where their effect is told."),
         _query("format", {"enum": list(FORMATS)}, "Before what Accept prefers."),
-        _query("version", {"type": "string"}, "Another version than the current one."),
+        _VERSION,
     ]
     tables: Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
     content = _json("Estimate") | tables
-    wrong = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, Kind.NOT_ACCEPTABLE)
+    wrong = (*_ESTIMABLE, Kind.NOT_ACCEPTABLE)
     return _get("estimate_metric", "Estimate a metric's frequencies.", content, parameters, *wrong)
+
+
+def _get_compare() -> Json:
+    parameters = [
+        *_span(),
+        _VERSION,
+        _query("other", {"type": "string"}, "Another metric, to compare the values that both list."),
+        _query("other_version", {"type": "string"}, "The other side's version, if not the current one."),
+        _query("other_since", _DAY, "The other side's first UTC day."),
+        _query("other_until", _DAY, "The other side's last UTC day, included."),
+        _query("change", _SHARE, "The change for which the needed reports are counted."),
+    ]
+    summary = "Compare a metric with itself on other days (by default the last two weeks) or versions, or with another."
+    return _get("compare_estimates", summary, _json("Comparison"), parameters, *_ESTIMABLE)
+
+
+def _get_trend() -> Json:
+    parameters = [*_span(), _VERSION, _query("step", {"enum": ["day", "week"]}, "Weeks are from Monday to Sunday.")]
+    summary = "Show a metric's course over days or weeks, and which values drift."
+    return _get("trend_of_estimates", summary, _json("Trend"), parameters, *_ESTIMABLE)
+
+
+_ESTIMABLE = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION)
 
 
 def _post_reports() -> Json:

@@ -13,6 +13,8 @@ POLICIES: dict[str, Role | None] = {
     "dither.show_metric": Role.READ,
     "dither.estimate_metric": Role.READ,
     "dither.combine_versions": Role.READ,
+    "dither.compare_estimates": Role.READ,
+    "dither.trend_of_estimates": Role.READ,
     "pages.show_dashboard": Role.READ,
     "pages.show_page": Role.READ,
     "dither.healthz": OPEN,

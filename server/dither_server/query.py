@@ -1,8 +1,9 @@
-"""What may be asked of an estimate, read strictly: by the routes and by the command line."""
+"""What may be asked of estimates, read strictly: by the routes and by the command line."""
 
-from dataclasses import dataclass
-from datetime import date
-from typing import Self
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from datetime import date, timedelta
+from typing import Any, Self
 
 from werkzeug.datastructures import MultiDict
 
@@ -10,49 +11,103 @@ from dither_shared import ParameterError
 
 from .exports import FORMATS
 
-__all__ = ["Query", "confidence_of", "day_of", "share_of"]
+__all__ = ["STEPS", "Comparison", "Query", "TrendQuery", "confidence_of", "day_of", "share_of"]
+
+STEPS = ("day", "week")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query:
-    """The parameters of an estimate: UTC days, both included, a confidence, another version, a format.
-
-    ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged.
-    """
+class Asked:
+    """What any question about a metric may name: UTC days, both included, a confidence, another version."""
 
     since: date | None = None
     until: date | None = None
     confidence: float = 0.95
-    simultaneous: bool = False
-    forged: float = 0.01
     version: str | None = None
-    format: str | None = None
 
     def __post_init__(self) -> None:
-        if self.since and self.until and self.since > self.until:
-            raise ParameterError("since", "later than until")
-        if self.format is not None and self.format not in FORMATS:
-            raise ParameterError("format", f"unknown; one of {', '.join(FORMATS)}")
+        _in_order(self.since, self.until, "since")
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
         """Read a URL's arguments. Raises ParameterError, whose place is the argument's name."""
-        given: dict[str, str] = {}
+        known = [one.name for one in fields(cls)]
+        given: dict[str, Any] = {}
         for name, values in arguments.lists():
-            if name not in cls.__dataclass_fields__:
-                raise ParameterError(_shown(name), f"unknown; known here: {', '.join(cls.__dataclass_fields__)}")
+            if name not in known:
+                raise ParameterError(_shown(name), f"unknown; known here: {', '.join(known)}")
             if len(values) > 1:
                 raise ParameterError(name, "given twice")
-            given[name] = values[0]
-        return cls(
-            since=day_of(given["since"], "since") if "since" in given else None,
-            until=day_of(given["until"], "until") if "until" in given else None,
-            confidence=confidence_of(given["confidence"]) if "confidence" in given else 0.95,
-            simultaneous=_truth_of(given.get("simultaneous", "false"), "simultaneous"),
-            forged=share_of(given["forged"], "forged") if "forged" in given else 0.01,
-            version=given.get("version"),
-            format=given.get("format"),
-        )
+            given[name] = _READERS[name](values[0], name) if name in _READERS else values[0]
+        return cls(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(Asked):
+    """The parameters of an estimate.
+
+    ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged.
+    """
+
+    simultaneous: bool = False
+    forged: float = 0.01
+    format: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.format is not None and self.format not in FORMATS:
+            raise ParameterError("format", f"unknown; one of {', '.join(FORMATS)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Asked):
+    """The parameters of a comparison: the other side, and the ``change`` to count the needed reports for.
+
+    The other side is of the same metric and version unless they are named, and then of other days.
+    """
+
+    other: str | None = None
+    other_version: str | None = None
+    other_since: date | None = None
+    other_until: date | None = None
+    change: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _in_order(self.other_since, self.other_until, "other_since")
+
+    def apart(self, last: date | None) -> Self:
+        """Return the comparison of two sides of one version; ``last`` is its last day with reports, if there is one.
+
+        If no days are asked for, these are the last week and the one before it. Raises ParameterError if days overlap.
+        """
+        if not any((self.since, self.until, self.other_since, self.other_until)):
+            if last is None:
+                return self
+            first, end, next_first = (last - timedelta(days=back) for back in (13, 7, 6))
+            return replace(self, since=first, until=end, other_since=next_first, other_until=last)
+        latest_start = max(self.since or date.min, self.other_since or date.min)
+        earliest_end = min(self.until or date.max, self.other_until or date.max)
+        if latest_start <= earliest_end:
+            raise ParameterError("other_since", "both sides hold the same reports; give days that do not overlap")
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendQuery(Asked):
+    """The parameters of a trend: its steps are days or weeks from Monday to Sunday."""
+
+    step: str = "day"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step not in STEPS:
+            raise ParameterError("step", f"unknown; one of {', '.join(STEPS)}")
+
+
+def _in_order(since: date | None, until: date | None, place: str) -> None:
+    if since and until and since > until:
+        raise ParameterError(place, "later than until")
 
 
 def day_of(text: str, place: str) -> date:
@@ -66,9 +121,9 @@ def day_of(text: str, place: str) -> date:
     return day
 
 
-def confidence_of(text: str) -> float:
+def confidence_of(text: str, place: str = "confidence") -> float:
     """Return a confidence strictly between 0 and 1; raise ParameterError otherwise."""
-    return share_of(text, "confidence", "0.95")
+    return share_of(text, place, "0.95")
 
 
 def share_of(text: str, place: str, example: str = "0.01") -> float:
@@ -86,6 +141,19 @@ def _truth_of(text: str, place: str) -> bool:
     if text not in {"true", "false"}:
         raise ParameterError(place, "neither true nor false")
     return text == "true"
+
+
+_READERS: dict[str, Callable[[str, str], object]] = {
+    "since": day_of,
+    "until": day_of,
+    "other_since": day_of,
+    "other_until": day_of,
+    "confidence": confidence_of,
+    "forged": share_of,
+    "change": share_of,
+    "simultaneous": _truth_of,
+}
+"""What reads the text of a parameter; one that is not here is text."""
 
 
 def _shown(name: str) -> str:

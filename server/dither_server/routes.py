@@ -2,15 +2,16 @@
 
 from flask import Blueprint, Response, jsonify, request
 
-from .collector import told
+from .collector import stretches, told, told_apart
 from .combine import combined
 from .exports import chosen
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
-from .lookup import collector_here, described, metric_named, version_named
+from .lookup import collector_here, described, listing, metric_named, version_named
 from .openapi import openapi
 from .problems import Kind, Problem
-from .query import Query
+from .query import Comparison, Query, TrendQuery
+from .trend import trend
 
 __all__ = ["routes"]
 
@@ -42,9 +43,7 @@ def estimate_metric(name: str) -> Response:
     """Estimate a metric's frequencies, in the format that ``format`` names or else Accept prefers."""
     query = Query.read(request.args)
     form = chosen(query.format, request.accept_mimetypes)
-    metric = version_named(metric_named(name), query.version)
-    if not metric.labels:
-        raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
+    metric = listing(version_named(metric_named(name), query.version))
     estimates = told(
         collector_here().store,
         metric,
@@ -68,6 +67,24 @@ def combine_versions(name: str) -> Response:
     versions = [version_named(metric, version) for version in store.versions(name)]
     answers = [told(store, one, query.since, query.until, query.confidence) for one in versions if one.labels]
     return jsonify(combined(name, answers, query.confidence))
+
+
+@routes.get("/v1/metrics/<name>/compare")
+def compare_estimates(name: str) -> Response:
+    """Compare a metric with itself on other days or in another version, or with another metric."""
+    asked = Comparison.read(request.args)
+    first = listing(version_named(metric_named(name), asked.version))
+    second = listing(version_named(metric_named(asked.other or name), asked.other_version))
+    return jsonify(told_apart(collector_here().store, first, second, asked))
+
+
+@routes.get("/v1/metrics/<name>/trend")
+def trend_of_estimates(name: str) -> Response:
+    """Show a metric's course over days or weeks, and which values drift."""
+    asked = TrendQuery.read(request.args)
+    metric = listing(version_named(metric_named(name), asked.version))
+    steps = stretches(collector_here().store, metric, asked.since, asked.until, asked.confidence, asked.step)
+    return jsonify(trend(metric, steps, asked.confidence))
 
 
 @routes.get("/healthz")

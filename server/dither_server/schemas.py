@@ -49,6 +49,46 @@ _CHECK = {
     "odd": {"type": "boolean", "description": "Whether honest reports would hardly be so."},
 }
 
+_SIDE = {
+    "metric": {"type": "string"},
+    "version": {"type": "string"},
+    "reports": {"type": "integer", "minimum": 0},
+    "periods": {"type": "integer", "minimum": 1},
+    "since": {"type": ["string", "null"]},
+    "until": {"type": ["string", "null"]},
+}
+_DIFFERENCE = {
+    "value": {"type": "string"},
+    "first": _NUMBER,
+    "second": _NUMBER,
+    "difference": _NUMBER | {"description": "The second less the first."},
+    "standard_error": _NUMBER | {"description": "Of the difference, as if the same people reported in all periods."},
+    "low": _NUMBER,
+    "high": _NUMBER,
+    "p_value": _NUMBER | {"description": "Of no difference."},
+    "adjusted": _NUMBER | {"description": "The same, corrected for the number of values by Holm's method."},
+    "changed": {"type": "boolean", "description": "Whether that is below 1 - confidence."},
+    "reports_needed": {
+        "type": ["integer", "null"],
+        "description": "Where no change is seen: how many reports each side needs to see the change asked for.",
+    },
+}
+_COURSE = {
+    "value": {"type": "string"},
+    "slope": _NUMBER | {"description": "Of a straight line, in shares a day."},
+    "slope_error": _NUMBER | {"description": "Its standard error, as if the same people reported in all steps."},
+    "p_value": _NUMBER | {"description": "Of no change, over the slope and every step against all others."},
+    "adjusted": _NUMBER | {"description": "The same, corrected for the number of values by Holm's method."},
+    "drift": {"type": "boolean", "description": "Whether that is below 1 - confidence."},
+}
+_STEP = {
+    "since": {"type": "string"},
+    "until": {"type": "string"},
+    "reports": {"type": "integer"},
+    "tested": {"type": "boolean", "description": "Whether there are enough reports for the tests."},
+}
+_POINT = dict.fromkeys(("frequency", "standard_error", "low", "high"), _NUMBER)
+
 
 def _object(properties: Json, **more: Any) -> Json:
     return {"type": "object", "properties": properties, "required": list(properties), **more}
@@ -78,6 +118,17 @@ def schemas() -> Json:
         "metric": text, "versions": strings, "reports": {"type": "integer", "minimum": 0}, "confidence": number,
         "values": {"type": "array", "items": _object(few, additionalProperties=False)},
     }  # fmt: skip
+    comparison = {
+        "sides": {"type": "array", "items": _object(_SIDE, additionalProperties=False), "minItems": 2, "maxItems": 2},
+        "confidence": number, "correction": text, "change": number, "power": number,
+        "values": {"type": "array", "items": _object(_DIFFERENCE, additionalProperties=False)},
+    }  # fmt: skip
+    course = {**_COURSE, "points": {"type": "array", "items": _object(_POINT, additionalProperties=False)}}
+    trend = {
+        "metric": text, "version": text, "confidence": number, "correction": text,
+        "steps": {"type": "array", "items": _object(_STEP, additionalProperties=False)},
+        "values": {"type": "array", "items": _object(course, additionalProperties=False)},
+    }  # fmt: skip
     batch = {
         "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
         "metric": text,
@@ -89,9 +140,11 @@ def schemas() -> Json:
         "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
         "Batch": _object(batch, additionalProperties=False),
         "Combined": _object(combination, additionalProperties=False),
+        "Comparison": _object(comparison, additionalProperties=False),
         "Estimate": _object(estimate, additionalProperties=False),
         "Metric": _object(metric),
         "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
         "Problem": _object(problem, additionalProperties=False),
         "Status": _object({"status": text}),
+        "Trend": _object(trend, additionalProperties=False),
     }

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 from .answers import Answer, Row
+from .compare import Compared, ComparedRow, Side
+from .trend import Course, Trend
 
-__all__ = ["as_table", "printable"]
-
-_HEADER = ("value", "share %", "±", "interval", "consistent", "verdict")
-_LEFT = frozenset({"value", "verdict"})
+__all__ = ["as_table", "compared_as_table", "printable", "trend_as_table"]
 
 
 def as_table(told: Answer) -> str:
@@ -23,9 +22,26 @@ def as_table(told: Answer) -> str:
         f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, "
         f"{100 * told['confidence']:g}% intervals{together}\n{told['privacy']}"
     )
-    rows = [_HEADER, *(_cells(row, errors) for row in told["values"])]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join([head, "", *(_line(row, widths) for row in rows), *_doubts(told)])
+    header = ("value", "share %", "±", "interval", "consistent", "verdict")
+    return "\n".join([head, "", *_aligned([header, *(_cells(row, errors) for row in told["values"])]), *_doubts(told)])
+
+
+def compared_as_table(told: Compared) -> str:
+    """Return a line about each side and a table of the differences; shares are in percent, differences in points."""
+    confidence = f"{100 * told['confidence']:g}% intervals; p by {told['correction'].title()}'s method"
+    header = ("value", "first %", "second %", "change", "interval", "p", "")
+    rows = [header, *(_difference(row, told["change"]) for row in told["values"])]
+    return "\n".join([*map(_side, told["sides"]), confidence, "", *_aligned(rows)])
+
+
+def trend_as_table(told: Trend) -> str:
+    """Return a line about the course and a table of the values; slopes are in points a day."""
+    steps = told["steps"]
+    days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
+    head = f"{told['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
+    notes = f"drift is told at p < {1 - told['confidence']:.3g}, by {told['correction'].title()}'s method"
+    header = ("value", "first %", "last %", "slope", "±", "p", "")
+    return "\n".join([head, notes, "", *_aligned([header, *map(_course, told["values"])])])
 
 
 def _doubts(told: Answer) -> list[str]:
@@ -54,13 +70,44 @@ def _cells(row: Row, errors: float) -> tuple[str, ...]:
     return printable(row["value"]), *numbers, row["verdict"]
 
 
+def _side(side: Side) -> str:
+    days = f"{side['since']} to {side['until']}" if side["since"] else "no days"
+    return f"{side['metric']} {side['version']}: {days}, {side['reports']:,} reports"
+
+
+def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
+    interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
+    said = "changed" if row["changed"] else "no change seen"
+    if row["reports_needed"] is not None:
+        said += f"; {100 * change:g} points take {row['reports_needed']:,} reports a side"
+    numbers = (_percent(row["first"]), _percent(row["second"]), _percent(row["difference"]), interval)
+    return printable(row["value"]), *numbers, _chance(row["adjusted"]), said
+
+
+def _course(course: Course) -> tuple[str, ...]:
+    ends = [course["points"][place]["frequency"] for place in (0, -1)] if course["points"] else [None, None]
+    numbers = (*ends, course["slope"], course["slope_error"])
+    said = "drifts" if course["drift"] else "no drift seen"
+    return printable(course["value"]), *map(_percent, numbers), _chance(course["adjusted"]), said
+
+
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    placed = [
-        cell.ljust(width) if name in _LEFT else cell.rjust(width)
-        for name, cell, width in zip(_HEADER, cells, widths, strict=True)
+def _chance(p_value: float | None) -> str:
+    return "-" if p_value is None else f"{p_value:.2g}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return lines whose columns are aligned: the first and the last to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(_placed(row, widths)).rstrip() for row in rows]
+
+
+def _placed(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    last = len(cells) - 1
+    return [
+        cell.rjust(width) if 0 < place < last else cell.ljust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
-    return "  ".join(placed).rstrip()

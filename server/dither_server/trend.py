@@ -1,0 +1,173 @@
+"""A metric's course over days or weeks, and whether it drifts or only trembles.
+
+Two kinds of contrast are tested for each value: the slope of the weighted straight line, and each step against all
+others. A contrast Σ c_t f_t of unbiased estimates has variance Σ c_t² σ_t² if different people report each time.
+If the same people report again, the shared part τ_t² of σ_t² (``repeats``) is correlated, and steps whose c_t have the
+same sign add up: over all correlations between 0 and 1 the variance is at most
+
+    Σ c_t² (σ_t² - τ_t²) + (Σ_(c>0) c_t τ_t √r_t)² + (Σ_(c<0) c_t τ_t √r_t)²,
+
+r_t being the periods of a step. That is what is used, so memoised answers cannot pass for drift; a chi-square test over
+all steps would let them. (Of a single difference the covariance makes the variance smaller; of a slope it need not: one
+crowd in the first half and another in the second look like a trend.)
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import NamedTuple, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import Metric, Rappor
+
+from .answers import finite
+from .estimate import Estimate
+from .multiple import holm, two_sided
+from .repeats import periods_of, shared_variance
+
+__all__ = ["LEAST_REPORTS", "Course", "Point", "Step", "Stretch", "Trend", "trend"]
+
+Floats = NDArray[np.float64]
+
+LEAST_REPORTS = 50
+"""A step with fewer is shown, not tested: its estimate is too far from normal."""
+
+
+class Step(TypedDict):
+    """A day, or the days of a week, with reports."""
+
+    since: str
+    until: str
+    reports: int
+    tested: bool
+
+
+class Point(TypedDict):
+    """An estimate of a step, about the population."""
+
+    frequency: float | None
+    standard_error: float | None
+    low: float
+    high: float
+
+
+class Course(TypedDict):
+    """One value over the steps.
+
+    - ``slope``, ``slope_error``: of the straight line, in shares a day, with the error as if the same people reported;
+    - ``p_value`` of no change, over the slope and every step; ``adjusted`` for the number of values by Holm's method;
+    - ``drift``: whether that is below 1 - confidence.
+    """
+
+    value: str
+    slope: float | None
+    slope_error: float | None
+    p_value: float | None
+    adjusted: float | None
+    drift: bool
+    points: list[Point]
+
+
+class Trend(TypedDict):
+    """A metric version's course."""
+
+    metric: str
+    version: str
+    confidence: float
+    correction: str
+    steps: list[Step]
+    values: list[Course]
+
+
+class Stretch(NamedTuple):
+    """A step's days, both included, and its estimate."""
+
+    since: date
+    until: date
+    estimate: Estimate
+
+
+def trend(metric: Metric, stretches: Sequence[Stretch], confidence: float = 0.95) -> Trend:
+    """Return the course of a metric version over stretches of days that have reports, oldest first."""
+    tested = [one for one in stretches if one.estimate.reports >= LEAST_REPORTS]
+    labels = metric.labels
+    found = np.full((3, len(labels)), np.nan) if len(tested) < 2 else _tested(metric, tested)
+    columns = [column.tolist() for column in (*found, holm(found[2]))]
+    points = [_points(one.estimate) for one in stretches]
+    return Trend(
+        metric=metric.name,
+        version=metric.version,
+        confidence=confidence,
+        correction="holm",
+        steps=[_step(one) for one in stretches],
+        values=[
+            Course(
+                value=label,
+                slope=finite(slope),
+                slope_error=finite(error),
+                p_value=finite(p_value),
+                adjusted=finite(adjusted),
+                drift=adjusted < 1 - confidence,  # NaN compares false
+                points=[of_step[place] for of_step in points],
+            )
+            for place, (label, slope, error, p_value, adjusted) in enumerate(zip(labels, *columns, strict=True))
+        ],
+    )
+
+
+def _step(one: Stretch) -> Step:
+    reports = one.estimate.reports
+    return Step(
+        since=one.since.isoformat(), until=one.until.isoformat(), reports=reports, tested=reports >= LEAST_REPORTS
+    )
+
+
+def _points(found: Estimate) -> list[Point]:
+    columns = (found.frequency, found.standard_error, found.low, found.high)
+    return [
+        Point(frequency=finite(frequency), standard_error=finite(error), low=low, high=high)
+        for frequency, error, low, high in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _tested(metric: Metric, stretches: Sequence[Stretch]) -> Floats:
+    """Return the slope of each value, its error, and the p-value over all contrasts; shape (3, values)."""
+    reports = np.array([float(one.estimate.reports) for one in stretches])
+    frequency = np.array([one.estimate.frequency for one in stretches])
+    errors = np.array([one.estimate.standard_error for one in stretches])
+    # If nothing changes, all steps have one variance a report: the mean one, not that of each step's own chance.
+    spread = (reports**2 @ errors**2) / reports.sum()
+    variance = spread / reports[:, np.newaxis]
+    overall = reports @ frequency / reports.sum()
+    shared = np.array(
+        [
+            shared_variance(metric.mechanism, overall, np.sqrt(each), n)
+            for each, n in zip(variance, reports, strict=True)
+        ]
+    )
+    periods = [1 if isinstance(metric.mechanism, Rappor) else periods_of(metric, *one[:2]) for one in stretches]
+    middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in stretches])
+    contrasts = _contrasts(middles, reports)
+    estimates = contrasts @ frequency
+    errors = np.sqrt(_worst_variance(contrasts, variance, shared, np.array(periods)[:, np.newaxis]))
+    p_values = np.minimum(1.0, len(contrasts) * two_sided(estimates / errors).min(axis=0))
+    return np.array([estimates[0], errors[0], p_values])
+
+
+def _contrasts(when: Floats, reports: Floats) -> Floats:
+    """Return the slope and, if there are more than two steps, each step against the mean of the others."""
+    weights = reports / reports.sum()
+    away = when - weights @ when
+    slope: Floats = (weights * away / (weights @ away**2))[np.newaxis]
+    if len(when) == 2:
+        return slope
+    others = np.where(np.eye(len(when), dtype=bool), 0.0, weights)
+    return np.vstack([slope, np.eye(len(when)) - others / others.sum(axis=1, keepdims=True)])
+
+
+def _worst_variance(contrasts: Floats, variance: Floats, shared: Floats, periods: Floats) -> Floats:
+    """Return the largest variance of each contrast and value; shape (contrasts, values)."""
+    reach = np.sqrt(shared * periods)
+    together = (np.maximum(contrasts, 0) @ reach) ** 2 + (np.minimum(contrasts, 0) @ reach) ** 2
+    return np.asarray(contrasts**2 @ np.maximum(variance - shared, 0) + together)

@@ -1,0 +1,158 @@
+"""Differences: found as often as is said, where there are some, and hardly where there are none."""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.answers import Answer, answer
+from dither_server.app import collector_of, create_app
+from dither_server.compare import compared
+from dither_server.multiple import holm
+from dither_server.tally import Tally
+from dither_shared import Metric, ParameterError, parse_metrics
+from dither_simulations.populations import Population
+from dither_simulations.samplers import sample_tally
+from server.collecting import MOBILE, THEME, TODAY, config, problem, rows_of, upload
+
+DAY = date(2026, 11, 1)
+ASKED = parse_metrics(
+    """
+[metrics.few]
+type = "boolean"
+epsilon = 1.0
+[metrics.many]
+type = "choice"
+mechanism = "optimized-unary"
+values = ["a", "b", "c", "d", "e", "f", "g"]
+epsilon = 1.0
+[metrics.choice]
+type = "choice"
+mechanism = "randomized-response"
+values = ["a", "b", "c", "d", "e", "f", "g"]
+epsilon = 3.0
+"""
+)
+SHARES = {
+    "few": [0.8, 0.2],
+    "many": [0.5, 0.3, 0.1, 0.05, 0.05, 0, 0, 0],
+    "choice": [0.5, 0.3, 0.1, 0.05, 0.05, 0, 0, 0],
+}
+
+
+def surveyed(metric: Metric, users: int, rng: np.random.Generator, shares: list[float] | None = None) -> Answer:
+    counts = rng.multinomial(users, shares or SHARES[metric.name])
+    return answer(metric, sample_tally(metric.mechanism, Population(metric.labels, counts), rng), (DAY, DAY))
+
+
+@pytest.mark.parametrize(("name", "users"), [("few", 100), ("many", 100), ("choice", 100), ("few", 2000)])
+def test_the_size_of_the_test_at_small_n(name: str, users: int) -> None:
+    """1,500 pairs of equal populations: p-values below 5% as often as that (at most 6% at n = 100), families less.
+
+    A binomial law with the stated probability exceeds the bound with a probability below 1e-6.
+    """
+    metric, rng, surveys = ASKED[name], np.random.default_rng(20261120), 1_500
+    single, family = 0, 0
+    for _ in range(surveys):
+        rows = compared(surveyed(metric, users, rng), surveyed(metric, 2 * users, rng))["values"]
+        single += (rows[0]["p_value"] or 0) < 0.05
+        family += any(row["changed"] for row in rows)
+    most = stats.binom.isf(1e-6, surveys, 0.06 if users == 100 else 0.05)
+    assert single <= most
+    assert family <= most
+    if name == "few":  # two values that sum to 1 are one question
+        assert single >= stats.binom.isf(1 - 1e-6, surveys, 0.045)
+
+
+def test_as_many_reports_as_are_said_to_be_needed_see_the_change() -> None:
+    """Power 80%: of 400 surveys between 68% and 90%, wrong with a probability below 1e-6."""
+    metric, rng = ASKED["few"], np.random.default_rng(3)
+    pilot = compared(surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21]), change=0.04)
+    needed = pilot["values"][1]["reports_needed"]
+    assert needed is not None
+    seen = sum(
+        compared(surveyed(metric, needed, rng), surveyed(metric, needed, rng, [0.76, 0.24]))["values"][1]["changed"]
+        for _ in range(400)
+    )
+    assert 0.68 < seen / 400 < 0.90
+    assert (pilot["power"], pilot["change"], pilot["correction"]) == (0.8, 0.04, "holm")
+
+
+def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
+    metric = ASKED["few"]
+    first = answer(metric, Tally(np.array([1000]), np.array([[600, 400]])), (DAY, DAY))
+    second = answer(metric, Tally(np.array([4000]), np.array([[2000, 2000]])), (DAY, DAY))
+    told = compared(first, second, confidence=0.9)
+    before, after, row = first["values"][1], second["values"][1], told["values"][1]
+    assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])  # type: ignore[operator]
+    error = np.hypot(before["standard_error"] or 0, after["standard_error"] or 0)
+    assert row["standard_error"] == pytest.approx(error)
+    assert row["high"] - row["difference"] == pytest.approx(1.6448536 * error)  # type: ignore[operator]
+    assert row["p_value"] == pytest.approx(2 * stats.norm.sf(row["difference"] / error))
+    assert row["adjusted"] == pytest.approx(2 * row["p_value"])  # type: ignore[operator]
+    assert row["changed"]
+    assert row["reports_needed"] is None
+    assert [side["reports"] for side in told["sides"]] == [1000, 4000]
+
+
+def test_the_same_people_on_many_days_are_no_more_people() -> None:
+    """A week of memoised answers counts for no more than the people who gave them, if they may all be the same."""
+    metric = parse_metrics('[metrics.x]\ntype = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0\n')["x"]
+    tally = Tally(np.array([7000]), np.array([[4000, 3000]]))
+    week = answer(metric, tally, (DAY, DAY + timedelta(days=6)))
+    day = answer(metric, Tally(np.array([1000]), np.array([[571, 429]])), (DAY, DAY))
+    row, alone = (compared(one, one)["values"][0]["standard_error"] for one in (week, day))
+    assert row == pytest.approx(alone, rel=0.01)
+
+
+def test_sides_that_share_nothing_or_have_nothing() -> None:
+    rng = np.random.default_rng(1)
+    with pytest.raises(ParameterError, match="few and many share no values"):
+        compared(surveyed(ASKED["few"], 10, rng), surveyed(ASKED["many"], 10, rng))
+    nothing = answer(ASKED["few"], Tally.zero(ASKED["few"].mechanism))
+    row = compared(nothing, surveyed(ASKED["few"], 10, rng))["values"][0]
+    assert (row["difference"], row["p_value"], row["changed"], row["reports_needed"]) == (None, None, False, None)
+
+
+def test_holm_against_its_definition() -> None:
+    """The example of p = 0.01, 0.04, 0.03, 0.005 (Holm's steps: 0.03, 0.06, 0.06, 0.02), and no test among them."""
+    assert holm(np.array([0.01, 0.04, 0.03, 0.005])).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm(np.array([0.01, np.nan, 0.9])).tolist() == pytest.approx([0.02, np.nan, 0.9], nan_ok=True)
+    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
+
+
+def test_the_route(tmp_path: Path) -> None:
+    app = create_app(config(tmp_path))
+    store, client = collector_of(app).store, app.test_client()
+    before = TODAY - timedelta(days=7)
+    store.commit([upload(THEME, rows_of(THEME, 600, value="light"))], before, b"s" * 16)
+    store.commit([upload(THEME, rows_of(THEME, 600, b"new", "dark"))], TODAY, b"s" * 16)
+    store.commit([upload(MOBILE, rows_of(MOBILE, 100, value="true"))], TODAY, b"s" * 16)
+    weeks = client.get("/v1/metrics/theme/compare").json
+    assert weeks is not None
+    assert [(side["since"], side["until"], side["reports"]) for side in weeks["sides"]] == [
+        ("2026-11-07", "2026-11-13", 600),
+        ("2026-11-14", "2026-11-20", 600),
+    ]
+    days = f"since={before}&until={before}&other_since={TODAY}&other_until={TODAY}&change=0.05&confidence=0.99"
+    told = client.get(f"/v1/metrics/theme/compare?{days}").json
+    assert told is not None
+    rows = {row["value"]: row for row in told["values"]}
+    assert rows["dark"]["changed"]
+    assert rows["light"]["difference"] < -0.5
+    assert rows["other"]["reports_needed"] > 1000
+    again = client.get(f"/v1/metrics/theme/compare?{days}&other=theme&version={THEME.version}").json
+    assert again == told
+    wrong = {
+        f"/v1/metrics/theme/compare?since={before}": (400, "parameter"),
+        f"/v1/metrics/theme/compare?other_since={TODAY}&other_until={before}": (400, "parameter"),
+        "/v1/metrics/theme/compare?other=mobile": (400, "parameter"),
+        "/v1/metrics/theme/compare?other=nothing": (404, "unknown-metric"),
+        "/v1/metrics/theme/compare?other_version=0": (404, "unknown-version"),
+        "/v1/metrics/theme/compare?change=2": (400, "parameter"),
+        "/v1/metrics/open/compare": (400, "no-candidates"),
+    }
+    assert {url: problem(client.get(url)) for url in wrong} == wrong
+    collector_of(app).close()
