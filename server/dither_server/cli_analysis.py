@@ -31,7 +31,7 @@ T = TypeVar("T")
 @click.option("--other-since", metavar="DAY", help="The other side's first day.")
 @click.option("--other-until", metavar="DAY", help="The other side's last day, included.")
 @click.option("--other-version", metavar="DIGITS", help="The other side's version, if not the current one.")
-@click.option("--change", default="0.01", show_default=True, help="To count the needed reports for.")
+@click.option("--change", default="0.01", show_default=True, help="Of a share, to tell how many reports it takes.")
 @click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing

@@ -35,13 +35,14 @@ def compared_as_table(told: Compared) -> str:
 
 
 def trend_as_table(told: Trend) -> str:
-    """Return a line about the course and a table of the values; slopes are in points a day."""
+    """Return a line about the course and a table of the values; slopes are in points a day, ± as in ``as_table``."""
     steps = told["steps"]
     days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
     head = f"{told['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
     notes = f"drift is told at p < {1 - told['confidence']:.3g}, by {told['correction'].title()}'s method"
     header = ("value", "first %", "last %", "slope", "±", "p", "")
-    return "\n".join([head, notes, "", *_aligned([header, *map(_course, told["values"])])])
+    errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
+    return "\n".join([head, notes, "", *_aligned([header, *(_course(one, errors) for one in told["values"])])])
 
 
 def _doubts(told: Answer) -> list[str]:
@@ -79,14 +80,16 @@ def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
     interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
     said = "changed" if row["changed"] else "no change seen"
     if row["reports_needed"] is not None:
-        said += f"; {100 * change:g} points take {row['reports_needed']:,} reports a side"
+        points = "1 point takes" if change == 0.01 else f"{100 * change:g} points take"
+        said += f"; {points} {row['reports_needed']:,} reports a side"
     numbers = (_percent(row["first"]), _percent(row["second"]), _percent(row["difference"]), interval)
     return printable(row["value"]), *numbers, _chance(row["adjusted"]), said
 
 
-def _course(course: Course) -> tuple[str, ...]:
+def _course(course: Course, errors: float) -> tuple[str, ...]:
     ends = [course["points"][place]["frequency"] for place in (0, -1)] if course["points"] else [None, None]
-    numbers = (*ends, course["slope"], course["slope_error"])
+    half = None if course["slope_error"] is None else errors * course["slope_error"]
+    numbers = (*ends, course["slope"], half)
     said = "drifts" if course["drift"] else "no drift seen"
     return printable(course["value"]), *map(_percent, numbers), _chance(course["adjusted"]), said
 

@@ -151,8 +151,15 @@ def _tested(metric: Metric, stretches: Sequence[Stretch]) -> Floats:
     contrasts = _contrasts(middles, reports)
     estimates = contrasts @ frequency
     errors = np.sqrt(_worst_variance(contrasts, variance, shared, np.array(periods)[:, np.newaxis]))
-    p_values = np.minimum(1.0, len(contrasts) * two_sided(estimates / errors).min(axis=0))
-    return np.array([estimates[0], errors[0], p_values])
+    return np.array([estimates[0], errors[0], _together(two_sided(estimates / errors))])
+
+
+def _together(p_values: Floats) -> Floats:
+    """Return one p-value of the slope, in the first row, and the steps: half for the one, half for all the others."""
+    if len(p_values) == 1:
+        return np.asarray(p_values[0])
+    steps = (len(p_values) - 1) * p_values[1:].min(axis=0)
+    return np.asarray(np.minimum(1.0, 2 * np.minimum(p_values[0], steps)))
 
 
 def _contrasts(when: Floats, reports: Floats) -> Floats:

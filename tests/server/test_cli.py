@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,38 @@ def test_intervals_that_hold_together(folder: Path) -> None:
     assert answer["values"][1]["low"] < alone["values"][1]["low"]
 
 
+def test_comparisons_are_a_table_or_the_apis_json(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+        store.commit([upload(THEME, rows_of(THEME, 2000, b"new", "dark"))], TODAY + timedelta(days=7), b"s" * 16)
+    result = invoke(folder, "compare", "theme", "--change", "0.05")
+    assert result.exit_code == 0, result.output
+    first, second, notes, blank, *lines = result.stdout.splitlines()
+    assert first == f"theme {THEME.version}: 2026-11-14 to 2026-11-20, 2,000 reports"
+    assert second == f"theme {THEME.version}: 2026-11-21 to 2026-11-27, 2,000 reports"
+    assert (notes, blank) == ("95% intervals; p by Holm's method", "")
+    assert [line.split()[0] for line in lines] == ["value", "dark", "light", "=1+1", "other"]
+    assert lines[1].endswith("changed")
+    assert "no change seen; 5 points take " in lines[4]
+    days = ("--since", "2026-11-20", "--until", "2026-11-20", "--other-since", "2026-11-27", "--json")
+    told = json.loads(invoke(folder, "compare", "theme", *days).stdout)
+    assert [side["periods"] for side in told["sides"]] == [1, 1]
+    assert told["values"][0]["changed"]
+
+
+def test_trends_are_a_table_or_the_apis_json(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+        store.commit([upload(THEME, rows_of(THEME, 2000, b"new", "dark"))], TODAY + timedelta(days=7), b"s" * 16)
+    result = invoke(folder, "trend", "theme")
+    assert result.exit_code == 0, result.output
+    head, notes, _, *lines = result.stdout.splitlines()
+    assert head == "theme: 2026-11-20 to 2026-11-27, 2 steps, 4,000 reports"
+    assert notes == "drift is told at p < 0.05, by Holm's method"
+    assert [line.split()[-1] for line in lines[1:4]] == ["drifts", "drifts", "seen"]
+    told = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
+    assert [step["since"] for step in told["steps"]] == ["2026-11-16", "2026-11-23"]
+    assert invoke(folder, "trend", "theme", "--until", "2026-11-01").stdout.startswith("theme: 0 steps, 0 reports")
+
+
 def test_candidates_come_from_a_file(folder: Path) -> None:
     (folder / "candidates").write_text("é\r\n\nz\né\n", encoding="utf-8")
     answer = json.loads(invoke(folder, "estimate", "open", "--json", "--candidates", str(folder / "candidates")).stdout)
@@ -87,6 +120,13 @@ def test_candidates_come_from_a_file(folder: Path) -> None:
         (["estimate", "theme", "--since", "soon"], "--since: not a date"),
         (["estimate", "theme", "--confidence", "2"], "confidence: not a number strictly between"),
         (["estimate", "open"], "give candidates"),
+        (["compare", "nothing"], "no such metric; "),
+        (["compare", "theme", "--other", "mobile"], "share no values to compare"),
+        (["compare", "theme", "--other-version", "0"], "--version: not collected here; there are "),
+        (["compare", "theme", "--change", "5"], "--change: not a number strictly between"),
+        (["compare", "theme", "--since", "2026-11-20"], "both sides hold the same reports"),
+        (["trend", "open"], "list candidates in its definition"),
+        (["trend", "theme", "--until", "never"], "--until: not a date"),
         (["estimate", "open", "--candidates", "missing"], "missing: cannot be read"),
         (["estimate", "theme", "--candidates", "/dev/null"], "holds no strings"),
         (["estimate", "theme", "--candidates", __file__], "lists its answers"),

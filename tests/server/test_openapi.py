@@ -52,7 +52,8 @@ def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) ->
     days = {"since": "2026-01-01", "until": "2026-12-31", "confidence": "0.9"}
     queries: tuple[dict[str, str], ...] = ({}, days, {"confidence": "2"}, {"version": "0"}, {"format": "csv"})
     statuses = set()
-    for path in ("/v1/metrics/{name}", "/v1/metrics/{name}/estimate", "/m/{name}"):
+    paths = ("", "/estimate", "/compare", "/trend", "/combined")
+    for path in (*(f"/v1/metrics/{{name}}{end}" for end in paths), "/m/{name}"):
         for name in ("theme", "version", "open", "nothing"):
             for query in queries if path.endswith("estimate") else ({},):
                 case = schema[path]["GET"].Case(path_parameters={"name": name}, query=query)
