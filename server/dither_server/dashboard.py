@@ -1,47 +1,41 @@
-"""What the pages show: estimates in words, and their course over days as drawings that need no script."""
+"""What the pages say of a metric: its most frequent values, verdicts in words, its course over days."""
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import date
 from statistics import NormalDist
 
 from dither_shared import Metric
 
-from .answers import Answer, Row, answer
+from .answers import Answer, Row
+from .drawing import Course, Point, course
+from .estimate import Estimate, estimate
+from .query import Query
 from .store import Store
-from .tally import Tally
 
-__all__ = ["Course", "Day", "courses", "days_of", "in_words"]
+__all__ = ["courses", "days_of", "in_words", "listed"]
 
 _POINTS = 2.0
 """The precision that "too few" is measured by: this many percentage points either way."""
 
-_DAYS = 60
-_VALUES = 12
-"""At most so many of the last days, and of the most frequent values, are drawn."""
-
-_WIDTH, _HEIGHT = 600.0, 80.0
-
-
-@dataclass(frozen=True)
-class Day:
-    """A day's reports, and the height of its bar in percent of the highest."""
-
-    day: date
-    reports: int
-    height: float
+DAYS = 60
+"""At most so many of the last days are drawn, and"""
+_COURSES = 12
+"""of so many values, and"""
+_WORK = 300_000
+"""of so many estimates in all, so that a page is there in about a second."""
+_REGRESSION = 20_000
+"""A regression on strings costs as much as so many estimates, and"""
+_STRING = 100
+"""as so many more for each string."""
 
 
-@dataclass(frozen=True)
-class Course:
-    """A value over days, as points of a drawing of 600 by 80: its estimates, and the band of their intervals."""
-
-    value: str
-    line: str
-    band: str
-    last: str
-    top: float
+def listed(told: Answer, few: int) -> list[Row]:
+    """Return the rows in the order of a page: as they are listed where they are ``few``, else by their share."""
+    rows = told["values"]
+    if len(rows) <= few:
+        return rows
+    return sorted(rows, key=_share, reverse=True)
 
 
 def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
@@ -57,45 +51,34 @@ def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
     return f"too few reports: {_rounded(more):,} more for ±{_POINTS:g} points"
 
 
-def days_of(store: Store, metric: Metric) -> tuple[list[Day], list[tuple[date, Answer]]]:
-    """Return the last days with their reports, and the estimates of each, oldest first."""
-    told: list[tuple[date, Answer]] = []
-    for day, tally in _last_days(store, metric):
-        told.append((day, answer(metric, tally, (day, day))))
-    most = max((one["reports"] for _, one in told), default=0)
-    return [Day(day, one["reports"], 100 * one["reports"] / most) for day, one in told], told
+def days_of(store: Store, metric: Metric, query: Query) -> dict[date, int]:
+    """Return the reports of the last days that are asked for."""
+    first, last = query.since or date.min, query.until or date.max
+    reports = {day: count for day, count in store.reports_by_day(metric).items() if first <= day <= last}
+    return {day: reports[day] for day in list(reports)[-DAYS:]}
 
 
-def courses(overall: Answer, told: list[tuple[date, Answer]]) -> list[Course]:
-    """Return the courses of the most frequent values; a single day is no course."""
-    if len(told) < 2:
+def courses(store: Store, metric: Metric, days: Sequence[date], rows: Sequence[Row], confidence: float) -> list[Course]:
+    """Return the courses of the most frequent rows over the last days; a single day is no course."""
+    cost = len(metric.labels) if metric.domain else _REGRESSION + _STRING * len(metric.labels)
+    days = days[-(_WORK // cost) :] if cost <= _WORK else []
+    if len(days) < 2:
         return []
-    order = sorted(range(len(overall["values"])), key=lambda v: -(overall["values"][v]["frequency"] or 0))
-    return [_course([(day, one["values"][place]) for day, one in told]) for place in order[:_VALUES]]
+    told = [(day, estimate(metric.mechanism, metric.labels, store.tally(metric, day, day), confidence)) for day in days]
+    places = {value: place for place, value in enumerate(metric.labels)}
+    return [
+        course(row["value"], [_point(day, one, places[row["value"]]) for day, one in told])
+        for row in sorted(rows, key=_share, reverse=True)[:_COURSES]
+    ]
 
 
-def _last_days(store: Store, metric: Metric) -> Iterator[tuple[date, Tally]]:
-    """Yield the tallies of the last days with reports, one in memory at a time."""
-    for day in store.active_days(metric)[-_DAYS:]:
-        yield day, store.tally(metric, day, day)
+def _share(row: Row) -> float:
+    return -math.inf if row["frequency"] is None else row["frequency"]
 
 
-def _course(rows: list[tuple[date, Row]]) -> Course:
-    """Draw a value: a day is as far from the next as the calendar says."""
-    first, last = rows[0][0].toordinal(), rows[-1][0].toordinal()
-    ends = [row[side] or 0.0 for _, row in rows for side in ("high", "frequency")]
-    top = min(1.0, max(0.01, *ends))
-
-    def point(day: date, share: float | None) -> str:
-        across = _WIDTH * (day.toordinal() - first) / (last - first)
-        return f"{across:.1f},{_HEIGHT * (1 - min(1.0, max(0.0, share or 0.0) / top)):.1f}"
-
-    high = [point(day, row["high"]) for day, row in rows]
-    low = [point(day, row["low"]) for day, row in rows]
-    final = rows[-1][1]
-    share = "–" if final["frequency"] is None else f"{100 * final['frequency']:.1f}%"
-    line = " ".join(point(day, row["frequency"]) for day, row in rows)
-    return Course(final["value"], line, " ".join(high + low[::-1]), share, 100 * top)
+def _point(day: date, told: Estimate, place: int) -> Point:
+    numbers = (float(column[place]) for column in (told.frequency, told.low, told.high))
+    return Point(day, *(number if math.isfinite(number) else None for number in numbers))
 
 
 def _rounded(number: int) -> int:

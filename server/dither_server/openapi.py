@@ -52,6 +52,9 @@ def _paths() -> Json:
         "/m/{name}": {
             "get": _get("show_page", "Show a metric as a page.", {"text/html": {}}, [_NAME], Kind.UNKNOWN_METRIC)
         },
+        "/plotly.js": {
+            "get": _get("show_plotly", "Hand out Plotly's script.", {"text/javascript": {}}, [], Kind.NOT_FOUND)
+        },
         "/": {"get": _get("show_dashboard", "Show every metric as a page.", {"text/html": {}})},
     }
 

@@ -17,6 +17,7 @@ POLICIES: dict[str, Role | None] = {
     "dither.trend_of_estimates": Role.READ,
     "pages.show_dashboard": Role.READ,
     "pages.show_page": Role.READ,
+    "pages.show_plotly": OPEN,
     "dither.healthz": OPEN,
     "dither.readyz": OPEN,
     "dither.show_gauges": Role.ADMIN,

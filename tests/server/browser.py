@@ -1,0 +1,159 @@
+"""Chromium without a window, steered over a pipe by its DevTools protocol: what a page shows, and what it complains of.
+
+The protocol is JSON between zero bytes, so this takes no driver program that must fit the browser's version.
+"""
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["WHY_NOT", "Page", "browser"]
+
+WHY_NOT = "no chromium here: apt-get install chromium"
+_FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-background-networking "
+    "--disable-component-update --hide-scrollbars --force-color-profile=srgb --remote-debugging-pipe"
+)
+_PATIENCE = 30.0
+
+
+class Page:
+    """A tab, and everything it complained of since it was opened."""
+
+    def __init__(self, browser: "_Browser", session: str) -> None:
+        self._browser = browser
+        self._session = session
+        self.complaints: list[str] = []
+        browser.pages[session] = self
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Call a method of the protocol, in this tab."""
+        return self._browser.call(method, self._session, **parameters)
+
+    def look(self, width: int = 1000, *, dark: bool = False, script: bool = True) -> None:
+        """Be so many pixels wide, dark or light, with or without JavaScript."""
+        mobile = width < 600
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=mobile)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.call("Emulation.setScriptExecutionDisabled", value=not script)
+
+    def open(self, url: str) -> None:
+        """Go to ``url`` and wait until everything of it is loaded."""
+        self._browser.events.clear()
+        self.call("Page.navigate", url=url)
+        self._browser.await_event("Page.loadEventFired", self._session)
+
+    def run(self, code: str) -> Any:
+        """Return what an expression of JavaScript is; a promise is awaited."""
+        told = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in told, told
+        return told["result"].get("value")
+
+    def write(self, text: str) -> None:
+        """Write a text where the cursor is."""
+        self.call("Input.insertText", text=text)
+
+    def enter(self) -> None:
+        """Press the enter key, and wait for the page that it leads to."""
+        self._browser.events.clear()
+        key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, **key)
+        self._browser.await_event("Page.loadEventFired", self._session)
+
+    def move(self, x: float, y: float) -> None:
+        """Move the pointer there."""
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def picture(self, path: Path) -> None:
+        """Write all of the page as a PNG."""
+        told = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        path.write_bytes(base64.b64decode(told["data"]))
+
+    def heard(self, method: str, told: dict[str, Any]) -> None:
+        """Note what is a complaint."""
+        if method == "Runtime.exceptionThrown":
+            self.complaints.append(str(told["exceptionDetails"]))
+        elif method == "Runtime.consoleAPICalled" and told["type"] in {"error", "warning", "assert"}:
+            self.complaints.append(str(told["args"]))
+        elif method == "Log.entryAdded":
+            self.complaints.append(f"{told['entry']['text']} {told['entry'].get('url', '')}")
+
+
+class _Browser:
+    def __init__(self, program: str, profile: Path) -> None:
+        ours_in, theirs_out = os.pipe()
+        theirs_in, ours_out = os.pipe()
+        command = ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash"]
+        command += [program, *_FLAGS.split(), f"--user-data-dir={profile}", "about:blank"]
+        self.process = subprocess.Popen(
+            command, pass_fds=(theirs_in, theirs_out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self._in, self._out = ours_in, ours_out
+        self._rest, self._number = b"", 0
+        self.pages: dict[str, Page] = {}
+        self.events: list[tuple[str, str | None]] = []
+
+    def call(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": parameters}
+        os.write(self._out, json.dumps(message | ({"sessionId": session} if session else {})).encode() + b"\0")
+        while True:
+            told = self._next()
+            if told.get("id") == self._number:
+                assert "error" not in told, (method, told)
+                result: dict[str, Any] = told["result"]
+                return result
+
+    def await_event(self, method: str, session: str) -> None:
+        while (method, session) not in self.events:
+            self._next()
+
+    def _next(self) -> dict[str, Any]:
+        """Return the next message; an event is noted, too."""
+        deadline = time.monotonic() + _PATIENCE
+        while b"\0" not in self._rest:
+            ready, _, _ = select.select([self._in], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, "the browser says nothing"
+            self._rest += os.read(self._in, 1 << 20)
+        line, _, self._rest = self._rest.partition(b"\0")
+        told: dict[str, Any] = json.loads(line)
+        if "method" in told:
+            self.events.append((told["method"], told.get("sessionId")))
+            if told.get("sessionId") in self.pages:
+                self.pages[told["sessionId"]].heard(told["method"], told["params"])
+        return told
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._in)
+        os.close(self._out)
+
+
+@contextmanager
+def browser(profile: Path) -> Iterator[Page | None]:
+    """A tab of a fresh browser, or None if there is none to be had."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        yield None
+        return
+    running = _Browser(program, profile)
+    try:
+        target = running.call("Target.createTarget", url="about:blank")["targetId"]
+        yield Page(running, running.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+    finally:
+        running.close()
