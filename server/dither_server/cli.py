@@ -15,6 +15,7 @@ from .auth import is_loopback
 from .cli_admin import check, show_config, token
 from .cli_analysis import compare, show_trend
 from .cli_export import export, refresh_estimates
+from .cli_metric import metric as metric_commands
 from .cli_options import Denial, Found, refusing, required, settings_options
 from .collector import told
 from .logs import log_json
@@ -34,6 +35,7 @@ def cli() -> None:
 
 
 cli.add_command(token)
+cli.add_command(metric_commands)
 cli.add_command(show_config)
 cli.add_command(check)
 cli.add_command(compare)

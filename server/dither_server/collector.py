@@ -1,11 +1,12 @@
 """A collector: metrics, database, committer and ingest, put together and taken apart in order."""
 
+import logging
 from datetime import date, timedelta
 from itertools import groupby
 from types import TracebackType
 from typing import Self
 
-from dither_shared import Metric
+from dither_shared import Metric, ParameterError
 
 from .answers import Answer, answer
 from .auth import Gatekeeper
@@ -21,6 +22,8 @@ from .trend import Stretch
 
 __all__ = ["Collector", "stretches", "told", "told_apart"]
 
+_log = logging.getLogger(__name__)
+
 
 class Collector:
     """What runs behind the routes. Raises ParameterError or StoreError if the configuration cannot be used."""
@@ -31,6 +34,7 @@ class Collector:
         self.store = Store(config.db, lock_wait=config.lock_wait)
         try:
             self.store.register(self.metrics.values())
+            versions = {name: _versions(self.store, metric) for name, metric in self.metrics.items()}
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
         self.gauges = Gauges()
@@ -39,7 +43,7 @@ class Collector:
         self.gauges.waiting(lambda: self.committer.waiting)
         self.gatekeeper = Gatekeeper(self.store.tokens, config.open, config.trust_loopback)
         self.ingest = Ingest(
-            self.metrics,
+            versions,
             self.committer,
             self.gatekeeper,
             self.gauges,
@@ -59,6 +63,17 @@ class Collector:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _versions(store: Store, metric: Metric) -> dict[str, Metric]:
+    """Return every version of a metric of which reports are counted: apps in the field still send the former ones."""
+    known = {metric.version: metric}
+    for version in store.versions(metric.name):
+        try:
+            known[version] = store.metric(metric.name, version) or metric
+        except ParameterError as error:
+            _log.warning("%s: %s", metric.name, error)
+    return known
 
 
 def told(

@@ -17,13 +17,13 @@ from dither_shared import DitherError
 
 from .gauges import Gauges
 from .refusals import Refusals
-from .store import Refusal, StoreError, Upload
+from .store import Outcome, Refusal, StoreError, Upload
 
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError"]
 
 _log = logging.getLogger(__name__)
 
-_Waiting = tuple[Upload, Future[bool]]
+_Waiting = tuple[Upload, Future[Outcome]]
 
 
 class Limits(NamedTuple):
@@ -43,7 +43,7 @@ class ClosedError(DitherError):
 
 
 class _Commits(Protocol):
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]: ...
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]: ...
 
     def forget(self, before: date) -> bool: ...
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
@@ -79,12 +79,12 @@ class Committer:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def submit(self, upload: Upload) -> Future[bool]:
+    def submit(self, upload: Upload) -> Future[Outcome]:
         """Queue an upload. The future is what ``Store.commit`` tells of it, or its StoreError.
 
         Raises QueueFullError or ClosedError, and then nothing was queued.
         """
-        answer: Future[bool] = Future()
+        answer: Future[Outcome] = Future()
         with self._changed:
             if self._closed:
                 raise ClosedError("the collector is shutting down")

@@ -17,7 +17,7 @@ from .auth import Gatekeeper, Role
 from .committer import ClosedError, Committer, QueueFullError
 from .gauges import Gauges
 from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
-from .store import StoreError, Upload
+from .store import Outcome, StoreError, Upload
 from .tally import Tally
 
 __all__ = ["PATH", "Ingest", "IngestLayer", "read_body"]
@@ -30,12 +30,17 @@ _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
 
+_UNCOUNTED = {
+    Outcome.CONFLICT: (Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id"),
+    Outcome.DISABLED: (Kind.DISABLED, "metric: disabled here in this version; no more of its reports are counted"),
+}
+
 
 @dataclass(frozen=True)
 class Ingest:
-    """Takes batches of the current version of these metrics."""
+    """Takes batches of these metrics: of each name, the versions that were ever registered."""
 
-    metrics: Mapping[str, Metric]
+    metrics: Mapping[str, Mapping[str, Metric]]
     committer: Committer
     gatekeeper: Gatekeeper
     gauges: Gauges
@@ -71,7 +76,7 @@ class Ingest:
         else:
             counted.add_done_callback(lambda future: then(self._committed(named, rows, future)))
 
-    def _submit(self, upload: Upload) -> Future[bool]:
+    def _submit(self, upload: Upload) -> Future[Outcome]:
         try:
             return self.committer.submit(upload)
         except QueueFullError:
@@ -79,13 +84,13 @@ class Ingest:
         except ClosedError as error:
             raise StoreError(str(error)) from None
 
-    def _committed(self, metric: str, rows: int, counted: Future[bool]) -> Answer:
+    def _committed(self, metric: str, rows: int, counted: Future[Outcome]) -> Answer:
         try:
-            if not counted.result():
-                detail = "batch: this id was counted with another body; draw a fresh random id"
-                raise Problem(Kind.BATCH_CONFLICT, detail)
+            outcome = counted.result()
         except Exception as error:
             return self._refused(metric, error)
+        if outcome in _UNCOUNTED:
+            return self._refused(metric, Problem(*_UNCOUNTED[outcome]))
         self.gauges.acknowledged(metric, rows)
         body = b'{"accepted": %d}' % rows
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS]
@@ -107,14 +112,12 @@ class Ingest:
         return answer
 
     def _metric(self, batch: Batch) -> Metric:
-        metric = self.metrics.get(batch.metric)
-        if metric is None:
+        versions = self.metrics.get(batch.metric)
+        if versions is None:
             raise Problem(Kind.UNKNOWN_METRIC, "metric: not one of this collector's; GET /v1/metrics lists them")
-        if metric.version != batch.version:
-            raise Problem(
-                Kind.VERSION_CONFLICT, f"version: {metric.version} is counted here; reports of two are never summed"
-            )
-        return metric
+        if batch.version not in versions:
+            raise Problem(Kind.VERSION_CONFLICT, "version: not registered here, and two are never summed")
+        return versions[batch.version]
 
     def _rows(self, upload: Upload) -> int:
         """Return the number of rows; raise unless the committer will be able to count every one."""

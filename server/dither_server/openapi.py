@@ -125,7 +125,8 @@ _ESTIMABLE = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKN
 
 def _post_reports() -> Json:
     kinds = (
-        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.LENGTH_REQUIRED,
+        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
+        Kind.LENGTH_REQUIRED,
         Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.UNAVAILABLE,
     )  # fmt: skip
     return {

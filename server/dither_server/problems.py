@@ -39,6 +39,7 @@ class Kind(Enum):
     NOT_ACCEPTABLE = (406, "not-acceptable", "No such format here")
     VERSION_CONFLICT = (409, "version-conflict", "The metric has another version here")
     BATCH_CONFLICT = (409, "batch-conflict", "The batch id belongs to another batch")
+    DISABLED = (410, "metric-disabled", "The metric is disabled")
     LENGTH_REQUIRED = (411, "length-required", "The body's length is missing")
     TOO_LARGE = (413, "too-large", "The batch is too large")
     MEDIA_TYPE = (415, "media-type", "The body is not plain application/json")

@@ -35,7 +35,8 @@ def list_metrics() -> dict[str, object]:
 def show_metric(name: str) -> dict[str, object]:
     """Show a metric, with every version of it that has been collected here."""
     metric = metric_named(name)
-    return described(metric) | {"versions": collector_here().store.versions(name)}
+    versions, disabled = collector_here().store.versions(name), collector_here().store.disabled()
+    return described(metric) | {"versions": versions, "disabled": [one for one in versions if one in disabled]}
 
 
 @routes.get("/v1/metrics/<name>/estimate")

@@ -15,11 +15,12 @@ import sqlalchemy
 from werkzeug.test import TestResponse
 
 from dither_server.config import Config
-from dither_server.store import Store, Upload
+from dither_server.store import Outcome, Store, Upload
 from dither_server.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
 
 TODAY = date(2026, 11, 20)
+COUNTED, CONFLICT, DISABLED = Outcome
 
 METRICS_TOML = """
 [metrics.theme]

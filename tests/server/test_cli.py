@@ -233,3 +233,16 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
     wrong = invoke(folder, "check", "--metrics", "missing.toml", "--db", "what?")
     assert wrong.exit_code == 1
     assert wrong.stdout.count("error: ") == 2
+
+
+def test_a_metric_is_disabled_and_enabled_while_collectors_run(folder: Path) -> None:
+    version = THEME.version
+    assert invoke(folder, "metric", "disable", "theme").stdout == f"{version}  disabled  theme\n"
+    assert invoke(folder, "metric", "disable", "theme").stdout == ""
+    lines = invoke(folder, "metric", "list").stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.endswith("  theme")] == ["disabled"]
+    assert [line.split()[1] for line in lines if not line.endswith("  theme")] == ["enabled"] * 3
+    assert invoke(folder, "metric", "enable", "theme", "--version", version).stdout == f"{version}  enabled  theme\n"
+    assert "disabled" not in invoke(folder, "metric", "list").stdout
+    assert "NAME: not registered" in told(invoke(folder, "metric", "disable", "nothing"))
+    assert "--version: not registered" in told(invoke(folder, "metric", "enable", "theme", "--version", "0" * 16))

@@ -7,9 +7,9 @@ from datetime import date, timedelta
 import pytest
 
 from dither_server.committer import ClosedError, Committer, Limits, QueueFullError
-from dither_server.store import Refusal, Store, StoreError, Upload
+from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally import Tally
-from server.collecting import THEME, TODAY, same, upload
+from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
 
 PATIENCE = 20.0
 
@@ -27,7 +27,7 @@ class Gate:
         self.refusals: list[dict[Refusal, int]] = []
         self.day = TODAY
 
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
         assert (day, len(shard)) == (self.day, 16)
         self.groups.append(list(uploads))
         self.entered.release()
@@ -36,7 +36,7 @@ class Gate:
             raise self.failure
         if self.poison in {one.batch for one in uploads}:
             raise ArithmeticError
-        return [True] * len(uploads)
+        return [COUNTED] * len(uploads)
 
     def forget(self, before: date) -> bool:
         self.forgotten.append(before)
@@ -72,7 +72,7 @@ def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Comm
     answers += [committer.submit(one) for one in uploads[1:]]
     assert not any(answer.done() for answer in answers)  # nothing is acknowledged before its commit
     gate.let(3)
-    assert all(answer.result(PATIENCE) for answer in answers)
+    assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
     assert gate.groups == [uploads[:1], uploads[1:3], uploads[3:]]
 
 
@@ -83,8 +83,8 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, com
     with pytest.raises(QueueFullError):
         committer.submit(upload())
     gate.let(100)
-    assert all(answer.result(PATIENCE) for answer in (first, *waiting))
-    assert committer.submit(upload()).result(PATIENCE)
+    assert all(answer.result(PATIENCE) is COUNTED for answer in (first, *waiting))
+    assert committer.submit(upload()).result(PATIENCE) is COUNTED
     assert sum(map(len, gate.groups)) == 5
 
 
@@ -98,7 +98,7 @@ def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: G
         assert isinstance(answer.exception(PATIENCE), StoreError)
     gate.failure = None
     gate.let(1)
-    assert committer.submit(upload()).result(PATIENCE)
+    assert committer.submit(upload()).result(PATIENCE) is COUNTED
 
 
 def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> None:
@@ -108,9 +108,9 @@ def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> Non
     gate.wait()
     poisoned, healthy = committer.submit(bad), committer.submit(good)
     gate.let(100)
-    assert before.result(PATIENCE)
+    assert before.result(PATIENCE) is COUNTED
     assert isinstance(poisoned.exception(PATIENCE), StoreError)
-    assert healthy.result(PATIENCE)
+    assert healthy.result(PATIENCE) is COUNTED
 
 
 def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer) -> None:
@@ -121,7 +121,7 @@ def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer:
     closing.start()
     gate.let(100)
     closing.join(PATIENCE)
-    assert all(answer.done() and answer.result() for answer in answers)
+    assert all(answer.done() and answer.result() is COUNTED for answer in answers)
     with pytest.raises(ClosedError):
         committer.submit(upload())
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
@@ -136,8 +136,8 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
     uploads = [upload() for _ in range(5)]
     answers = [[committer.submit(one) for one in uploads] for _ in range(20)]
     conflict = committer.submit(upload(rows=b"\x00", name=uploads[0].batch))
-    assert all(answer.result(PATIENCE) for row in answers for answer in row)
-    assert conflict.result(PATIENCE) is False
+    assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
+    assert conflict.result(PATIENCE) is CONFLICT
     committer.close()
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
@@ -145,7 +145,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
 def test_two_committers_on_one_store_write_two_shards(store: Store) -> None:
     for _ in range(2):
         committer = Committer(store, lambda: TODAY, Limits(10, 10))
-        assert committer.submit(upload()).result(PATIENCE)
+        assert committer.submit(upload()).result(PATIENCE) is COUNTED
         committer.close()
     with store._transaction() as connection:
         shards = connection.exec_driver_sql("SELECT DISTINCT shard FROM tallies").all()
@@ -161,9 +161,9 @@ def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
     with pytest.raises(QueueFullError):
         committer.submit(upload(rows=b"\x00"))
     gate.let(2)
-    assert all(answer.result(PATIENCE) for answer in answers)
+    assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
     gate.let(1)
-    assert committer.submit(upload(rows=b"\x00" * 9)).result(PATIENCE)
+    assert committer.submit(upload(rows=b"\x00" * 9)).result(PATIENCE) is COUNTED
     committer.close()
 
 
@@ -172,10 +172,10 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     committer = Committer(gate, lambda: days[-1], Limits(), horizon=timedelta(days=40))
     gate.let(4)
     for _ in range(3):
-        assert committer.submit(upload()).result(PATIENCE)
+        assert committer.submit(upload()).result(PATIENCE) is COUNTED
     days.append(TODAY + timedelta(days=1))
     gate.day = days[-1]
-    assert committer.submit(upload()).result(PATIENCE)
+    assert committer.submit(upload()).result(PATIENCE) is COUNTED
     committer.close()
     first = TODAY - timedelta(days=40)
     assert gate.forgotten == [first, first, first + timedelta(days=1)]

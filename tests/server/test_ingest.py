@@ -3,7 +3,9 @@
 import base64
 import io
 import json
+import sqlite3
 from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,28 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from dither.retry import GONE
 from dither_server.app import collector_of, create_app
 from dither_server.committer import Limits
 from dither_server.ingest import IngestLayer
-from dither_server.store import StoreError
+from dither_server.store import Outcome, StoreError
 from dither_server.tally import Tally
-from server.collecting import MOBILE, OPEN, THEME, VERSION, batch, config, full_disk, problem, rows_of, same
+from dither_shared import parse_metrics
+from server.collecting import (
+    METRICS,
+    METRICS_TOML,
+    MOBILE,
+    OPEN,
+    THEME,
+    TODAY,
+    VERSION,
+    batch,
+    config,
+    full_disk,
+    problem,
+    rows_of,
+    same,
+)
 
 JSON = "application/json"
 
@@ -131,6 +149,42 @@ def test_what_is_not_ours_is_told_apart(door: FlaskClient) -> None:
     assert problem(post(door, changed(version=MOBILE.version))) == (409, "version-conflict")
 
 
+def test_a_disabled_metric_is_gone_until_it_is_enabled(door: FlaskClient, app: Flask) -> None:
+    store = collector_of(app).store
+    store.disable("theme", None, TODAY)
+    assert problem(post(door, batch().encode())) == (GONE, "metric-disabled")
+    assert post(door, batch(MOBILE).encode()).status_code == 202
+    assert door.get("/v1/metrics/theme").json["disabled"] == [THEME.version]  # type: ignore[index]
+    store.enable("theme", None)
+    assert post(door, batch().encode()).status_code == 202
+
+
+def test_former_versions_are_counted_beside_the_current_one(tmp_path: Path) -> None:
+    """Apps in the field go on sending them."""
+    former = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 2.0"))
+    for metrics in (former, METRICS):
+        app = create_app(config(tmp_path, metrics=metrics))
+        with closing(collector_of(app)) as collector:
+            for metric in (former["theme"], METRICS["theme"]):
+                sent = post(app.test_client(), batch(metric).encode())
+                if metrics is METRICS or metric.version == former["theme"].version:
+                    assert sent.status_code == 202
+                else:
+                    assert problem(sent) == (409, "version-conflict")
+    assert [collector.store.tally(metric).total for metric in (former["theme"], METRICS["theme"])] == [6, 3]
+
+
+def test_a_former_version_that_no_one_can_read_is_not_counted(tmp_path: Path) -> None:
+    former = parse_metrics(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 2.0"))
+    collector_of(create_app(config(tmp_path, metrics=former))).close()
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as connection, connection:
+        connection.execute("UPDATE metrics SET definition = replace(definition, 'randomized-response', 'forgotten')")
+    app = create_app(config(tmp_path))
+    assert problem(post(app.test_client(), batch(former["theme"]).encode())) == (409, "version-conflict")
+    assert post(app.test_client(), batch().encode()).status_code == 202
+    collector_of(app).close()
+
+
 @pytest.mark.parametrize(
     "content_type",
     ["", "text/plain", "application/x-www-form-urlencoded", "application/jsonp", "application/json; charset=latin-1"],
@@ -237,7 +291,7 @@ def test_other_methods(method: str, door: FlaskClient) -> None:
 def test_without_a_commit_there_is_no_acknowledgement(
     failure: Exception | None, kind: str, door: FlaskClient, app: Flask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    future: Future[bool] = Future()
+    future: Future[Outcome] = Future()
     if failure is not None:
         future.set_exception(failure)
     collector = collector_of(app)

@@ -14,11 +14,25 @@ from alembic.migration import MigrationContext
 
 from dither_server.app import collector_of, create_app
 from dither_server.refresh import refresh
-from dither_server.store import Refusal, Store, StoreError
+from dither_server.store import Outcome, Refusal, Store, StoreError
 from dither_server.store.schema import SCHEMA
 from dither_server.tally import Tally
 from dither_shared import LocalHashing, Metric
-from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, same, upload
+from server.collecting import (
+    CONFLICT,
+    COUNTED,
+    DISABLED,
+    METRICS,
+    THEME,
+    TODAY,
+    VERSION,
+    batch,
+    config,
+    problem,
+    rows_of,
+    same,
+    upload,
+)
 from server.postgresql import WHY_NOT, server
 from server.test_blocks import some_rows
 from server.test_refresh import SELECT, expected, recipes
@@ -55,10 +69,10 @@ def pg(url: str) -> Iterator[Store]:
 def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     one = upload()
     other = upload(rows=one.rows * 2, name=one.batch)
-    assert pg.commit([one, other, one], TODAY, SHARD) == [True, False, True]
-    assert pg.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [True]
+    assert pg.commit([one, other, one], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED]
+    assert pg.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
     rows = rows_of(VERSION, 200)
-    assert pg.commit([upload(VERSION, rows)], TODAY, SHARD) == [True]
+    assert pg.commit([upload(VERSION, rows)], TODAY, SHARD) == [COUNTED]
     with closing(Store(url, create=False)) as again:
         assert again.tally(THEME).total == 3
         assert same(again.tally(VERSION), Tally.fold(VERSION.mechanism, rows))
@@ -70,6 +84,9 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     for _ in range(2):
         pg.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, SHARD)
     assert pg.refusals("theme", TODAY, TODAY) == {"malformed": 6}
+    assert pg.disable("theme", None, TODAY) == [THEME.version]
+    assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
+    assert pg.enable("theme", THEME.version) == [THEME.version]
 
 
 def test_the_migrations_make_what_the_schema_says(pg: Store) -> None:
@@ -99,7 +116,7 @@ def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
 def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
     """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
     uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
-    answers: list[bool] = []
+    answers: list[Outcome] = []
 
     def write(turn: int) -> None:
         ordered = uploads[turn * 10 :] + uploads[: turn * 10]
@@ -118,7 +135,7 @@ def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert answers == [True] * 160
+    assert answers == [COUNTED] * 160
     assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
 
@@ -127,7 +144,7 @@ def test_a_lost_connection_is_told_and_comes_back(pg: Store, url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
         connection.execute(cut.encode() + b"current_database()")
-    assert pg.commit([upload()], TODAY, SHARD) == [True]
+    assert pg.commit([upload()], TODAY, SHARD) == [COUNTED]
     assert pg.tally(THEME).total == 6
 
 
@@ -136,7 +153,7 @@ def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     rows = some_rows(metric.mechanism, 8_000)
     pg.register([metric])
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
-        assert pg.commit([upload(metric, part)], TODAY, SHARD) == [True]
+        assert pg.commit([upload(metric, part)], TODAY, SHARD) == [COUNTED]
     assert same(pg.tally(metric), Tally.fold(metric.mechanism, rows))
 
 

@@ -7,16 +7,34 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+import sqlalchemy
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 
-from dither_server.blocks import Blocks
+from dither_server.blocks import Blocks, to_blocks, to_bytes
+from dither_server.definitions import to_json
+from dither_server.fold import fold
 from dither_server.store import Store, StoreError
 from dither_server.store import counting as module
 from dither_server.store.schema import HEAD, SCHEMA
 from dither_server.tally import Tally
 from dither_shared import Metric, ParameterError, parse_metrics
-from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, full_disk, rows_of, same, upload
+from server.collecting import (
+    CONFLICT,
+    COUNTED,
+    DISABLED,
+    METRICS,
+    MOBILE,
+    THEME,
+    TODAY,
+    VERSION,
+    full_disk,
+    rows_of,
+    same,
+    upload,
+)
 
 SHARD = b"s" * 16
 
@@ -39,8 +57,8 @@ def test_counts_are_what_was_sent_after_reopening(store: Store, tmp_path: Path) 
 
 def test_a_retry_counts_nothing_and_is_still_true(store: Store) -> None:
     one = upload()
-    assert store.commit([one], TODAY, SHARD) == [True]
-    assert store.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [True]
+    assert store.commit([one], TODAY, SHARD) == [COUNTED]
+    assert store.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
 
 
@@ -48,7 +66,7 @@ def test_duplicates_and_conflicts_within_one_group(store: Store) -> None:
     one = upload()
     other_rows = upload(rows=one.rows + one.rows, name=one.batch)
     other_metric = upload(MOBILE, rows=one.rows, name=one.batch)
-    assert store.commit([one, other_rows, one, other_metric], TODAY, SHARD) == [True, False, True, False]
+    assert store.commit([one, other_rows, one, other_metric], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED, CONFLICT]
     assert store.tally(THEME).total == 3
     assert store.tally(MOBILE).total == 0
 
@@ -56,7 +74,7 @@ def test_duplicates_and_conflicts_within_one_group(store: Store) -> None:
 def test_a_conflict_is_still_one_a_day_later(store: Store) -> None:
     one = upload()
     store.commit([one], TODAY, SHARD)
-    assert store.commit([upload(rows=one.rows * 2, name=one.batch)], TODAY + timedelta(days=1), SHARD) == [False]
+    assert store.commit([upload(rows=one.rows * 2, name=one.batch)], TODAY + timedelta(days=1), SHARD) == [CONFLICT]
     assert store.tally(THEME).total == 3
 
 
@@ -71,7 +89,7 @@ def test_a_failure_between_ids_and_counts_leaves_neither(store: Store, monkeypat
         with pytest.raises(MemoryError):
             store.commit([one], TODAY, SHARD)
     assert store.tally(THEME).total == 0
-    assert store.commit([one], TODAY, SHARD) == [True]
+    assert store.commit([one], TODAY, SHARD) == [COUNTED]
     assert store.tally(THEME).total == 3
 
 
@@ -118,7 +136,7 @@ def test_when_another_process_takes_the_id_first_it_is_seen_and_not_counted_twic
 
     monkeypatch.setattr(module, "_digests", blind_once)
     other = upload()
-    assert store.commit([one, other], TODAY, b"t" * 16) == [True, True]
+    assert store.commit([one, other], TODAY, b"t" * 16) == [COUNTED, COUNTED]
     assert len(looks) == 2
     assert store.tally(THEME).total == 6
 
@@ -131,7 +149,7 @@ def test_a_full_disk_refuses_and_then_recovers(store: Store) -> None:
     with full_disk(store), pytest.raises(StoreError, match="full"):
         store.commit([big], TODAY, SHARD)
     assert store.tally(wide).total == 0
-    assert store.commit([big], TODAY, SHARD) == [True]
+    assert store.commit([big], TODAY, SHARD) == [COUNTED]
     assert store.tally(wide).total == 200
 
 
@@ -142,7 +160,7 @@ def test_a_locked_database_refuses_and_then_recovers(store: Store, tmp_path: Pat
         with pytest.raises(StoreError, match="locked"):
             store.commit([one], TODAY, SHARD)
         assert store.tally(THEME).total == 0  # readers go on
-    assert store.commit([one], TODAY, SHARD) == [True]
+    assert store.commit([one], TODAY, SHARD) == [COUNTED]
     assert store.tally(THEME).total == 3
 
 
@@ -159,7 +177,7 @@ def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, m
             return known
 
         monkeypatch.setattr(module, "_digests", interrupted)
-        assert store.commit([upload()], TODAY, SHARD) == [True]
+        assert store.commit([upload()], TODAY, SHARD) == [COUNTED]
     assert store.tally(THEME).total == 3
 
 
@@ -233,8 +251,8 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
 def test_many_ids_at_once(store: Store) -> None:
     """A group is looked up in one statement, however large it may be configured."""
     uploads = [upload(rows=b"\x00") for _ in range(3000)]
-    assert all(store.commit(uploads, date(2026, 1, 1), SHARD))
-    assert all(store.commit(uploads, date(2026, 1, 1), SHARD))
+    assert store.commit(uploads, date(2026, 1, 1), SHARD) == [COUNTED] * 3000
+    assert store.commit(uploads, date(2026, 1, 1), SHARD) == [COUNTED] * 3000
     assert store.tally(METRICS["theme"]).total == 3000
 
 
@@ -262,3 +280,48 @@ def test_a_schema_of_another_program_is_told_to_a_reader(store: Store, tmp_path:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
     with pytest.raises(ParameterError, match=f"has schema 0000, this program {HEAD}"):
         Store(f"sqlite:///{tmp_path}/dither.db", create=False)
+
+
+def test_what_is_disabled_counts_no_more_at_the_very_next_commit(store: Store, tmp_path: Path) -> None:
+    before, after, other = upload(), upload(), upload(MOBILE, b"\x00")
+    assert store.commit([before], TODAY, SHARD) == [COUNTED]
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as operator:
+        assert operator.disable("theme", None, TODAY) == [THEME.version]
+        assert operator.disable("theme", THEME.version, TODAY) == []
+        assert operator.disabled() == {THEME.version: TODAY}
+    stolen = upload(rows=before.rows * 2, name=before.batch)
+    assert store.commit([before, after, other, stolen], TODAY, SHARD) == [COUNTED, DISABLED, COUNTED, CONFLICT]
+    assert (store.tally(THEME).total, store.tally(MOBILE).total) == (3, 1)
+    store.register(METRICS.values())  # a restart enables nothing
+    assert store.enable("theme", None) == [THEME.version]
+    assert store.enable("theme", None) == []
+    assert store.commit([after], TODAY, SHARD) == [COUNTED]
+    assert store.disable("nothing", None, TODAY) == store.disable("theme", MOBILE.version, TODAY) == []
+
+
+def test_an_old_database_is_upgraded_with_all_that_is_in_it(tmp_path: Path) -> None:
+    """As a collector of the first schema left it."""
+    url = f"sqlite:///{tmp_path}/dither.db"
+    one = upload()
+    engine = sqlalchemy.create_engine(url)
+    with engine.connect() as connection:
+        alembic = Config()
+        alembic.set_main_option("script_location", "dither_server.store:migrations")
+        alembic.attributes["connection"] = connection
+        command.upgrade(alembic, "0001")
+        connection.commit()
+    engine.dispose()
+    metric = (THEME.version, "theme", to_json(THEME))
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, one.rows))
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as old, old:
+        old.execute("INSERT INTO metrics (version, name, definition) VALUES (?, ?, ?)", metric)
+        old.execute("INSERT INTO batches VALUES (?, ?, ?)", (one.batch, one.digest, TODAY.isoformat()))
+        for number, counts in zip(blocks.numbers, blocks.counts, strict=True):
+            row = (THEME.version, TODAY.isoformat(), SHARD, int(number), to_bytes(counts))
+            old.execute("INSERT INTO tallies VALUES (?, ?, ?, ?, ?)", row)
+    with pytest.raises(ParameterError, match="has schema 0001"):
+        Store(url, create=False)
+    with closing(Store(url)) as upgraded:
+        assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
+        assert upgraded.commit([one], TODAY, SHARD) == [COUNTED]
+        assert upgraded.tally(THEME).total == 3

@@ -27,7 +27,7 @@ import sys
 from pathlib import Path
 import sqlalchemy
 from dither_server.store import Store, Upload
-from server.collecting import THEME, TODAY, rows_of
+from server.collecting import COUNTED, THEME, TODAY, rows_of
 
 folder, commits, synchronous = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 store = Store(f"sqlite:///{folder}/dither.db")
@@ -42,7 +42,7 @@ def connected(connection, _):
 with open(folder / "acknowledged", "wb", buffering=0) as acknowledged:
     for number in range(commits):
         name = number.to_bytes(16, "big")
-        assert store.commit([Upload(name, THEME, rows_of(THEME, 1, name))], TODAY, b"s" * 16) == [True]
+        assert store.commit([Upload(name, THEME, rows_of(THEME, 1, name))], TODAY, b"s" * 16) == [COUNTED]
         acknowledged.write(name)
 store._engine.dispose(close=False)
 import os

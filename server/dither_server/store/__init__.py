@@ -4,11 +4,11 @@ Nothing here tells one person from another: no address, no user, no time finer t
 its random id, a digest that recognises a retry, and the day; of its reports there remain sums.
 """
 
-from .counting import Upload
+from .counting import Outcome, Upload
 from .errors import StoreError
 from .estimates import Basis
 from .refusals import Refusal
 from .store import Store
 from .tokens import StoredToken
 
-__all__ = ["Basis", "Refusal", "Store", "StoreError", "StoredToken", "Upload"]
+__all__ = ["Basis", "Outcome", "Refusal", "Store", "StoreError", "StoredToken", "Upload"]

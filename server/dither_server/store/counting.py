@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from enum import Enum
 from functools import cached_property
 
 import sqlalchemy as sa
@@ -12,9 +13,10 @@ from dither_shared import Metric
 
 from ..blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ..fold import fold
+from .disabled import disabled_among
 from .schema import BATCHES, TALLIES
 
-__all__ = ["Upload", "count", "forget"]
+__all__ = ["Outcome", "Upload", "count", "forget"]
 
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
@@ -32,6 +34,17 @@ _CHANGE = (
 _ADD = sa.insert(TALLIES)
 
 
+class Outcome(Enum):
+    """What became of an upload."""
+
+    COUNTED = "counted"
+    """Now, or when it was sent before."""
+    CONFLICT = "conflict"
+    """Its id belongs to a batch of another content."""
+    DISABLED = "disabled"
+    """Its metric version is."""
+
+
 @dataclass(frozen=True)
 class Upload:
     """A batch that is ready to be counted: valid rows of a registered metric."""
@@ -47,12 +60,13 @@ class Upload:
         return hashlib.blake2b(content, digest_size=16, key=self.batch).digest()
 
 
-def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
-    """Count each upload that is not counted yet; return for each whether it is now. See ``Store.commit``."""
+def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+    """Count each upload that is not counted yet; return what became of each. See ``Store.commit``."""
     seen = _digests(connection, {upload.batch for upload in uploads})
+    disabled = disabled_among(connection, {upload.metric.version for upload in uploads})
     fresh: list[Upload] = []
     for upload in uploads:
-        if upload.batch not in seen:
+        if upload.batch not in seen and upload.metric.version not in disabled:
             seen[upload.batch] = upload.digest
             fresh.append(upload)
     if fresh:
@@ -61,7 +75,13 @@ def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard
         connection.execute(_REMEMBER, rows)
         for metric, blocks in _sums(fresh):
             _add(connection, metric.version, day, shard, blocks)
-    return [seen[upload.batch] == upload.digest for upload in uploads]
+    return [_outcome(upload, seen.get(upload.batch)) for upload in uploads]
+
+
+def _outcome(upload: Upload, seen: bytes | None) -> Outcome:
+    if seen is None:
+        return Outcome.DISABLED
+    return Outcome.COUNTED if seen == upload.digest else Outcome.CONFLICT
 
 
 def forget(connection: sa.Connection, before: date, limit: int) -> int:

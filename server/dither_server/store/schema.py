@@ -2,9 +2,20 @@
 
 import sqlalchemy as sa
 
-__all__ = ["BATCHES", "ESTIMATED_DAYS", "ESTIMATES", "HEAD", "METRICS", "REFUSALS", "SCHEMA", "TALLIES", "TOKENS"]
+__all__ = [
+    "BATCHES",
+    "DISABLED",
+    "ESTIMATED_DAYS",
+    "ESTIMATES",
+    "HEAD",
+    "METRICS",
+    "REFUSALS",
+    "SCHEMA",
+    "TALLIES",
+    "TOKENS",
+]
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -15,6 +26,13 @@ METRICS = sa.Table(
     sa.Column("version", sa.String(16), primary_key=True),
     sa.Column("name", sa.String(64), nullable=False, index=True),
     sa.Column("definition", sa.Text, nullable=False),
+)
+
+DISABLED = sa.Table(
+    "disabled",
+    SCHEMA,
+    sa.Column("version", sa.String(16), sa.ForeignKey(METRICS.c.version), primary_key=True),
+    sa.Column("day", sa.Date, nullable=False),
 )
 
 # Ids are random, so each one dirties a page of their index; the rows and the index of days grow at their ends only.

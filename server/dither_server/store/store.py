@@ -13,7 +13,8 @@ from dither_shared import DitherError, Metric
 from ..blocks import blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..definitions import from_json, to_json
 from ..tally import Tally
-from .counting import Upload, count, forget
+from .counting import Outcome, Upload, count, forget
+from .disabled import disable, enable, read_disabled
 from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
 from .estimates import Basis, read_bases, write_estimates
@@ -83,6 +84,21 @@ class Store:
         with self._transaction() as connection:
             return [(row.name, row.version) for row in connection.execute(query)]
 
+    def disabled(self) -> dict[str, date]:
+        """Return the disabled versions of all metrics, with the day since when."""
+        with self._transaction() as connection:
+            return read_disabled(connection)
+
+    def disable(self, name: str, version: str | None, day: date) -> list[str]:
+        """Count no more reports of a version of a metric, or of all (None); return those newly disabled."""
+        with self._transaction(write=True) as connection:
+            return disable(connection, name, version, day)
+
+    def enable(self, name: str, version: str | None) -> list[str]:
+        """Count them again; return those newly enabled."""
+        with self._transaction(write=True) as connection:
+            return enable(connection, name, version)
+
     def metric(self, name: str, version: str) -> Metric | None:
         """Return a metric as it was registered in ``version``, or None if it was not.
 
@@ -93,11 +109,11 @@ class Store:
             definition = connection.scalar(query)
         return None if definition is None else from_json(definition, version)
 
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[bool]:
-        """Count each upload once, all in one transaction, and return for each whether it is now counted.
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+        """Count each upload once, all in one transaction, and return what became of each.
 
-        False means that its batch id belongs to a batch of another content. A batch that was counted before, or
-        stands twice in ``uploads``, is counted once and is True each time. Raises StoreError if nothing was counted.
+        A batch that was counted before, or stands twice in ``uploads``, is counted once and is COUNTED each time.
+        Raises StoreError if nothing was counted.
         """
         for left in reversed(range(_TRIES)):
             try:
