@@ -9,7 +9,7 @@ for each kind. What ``record`` returned from is written to the outbox: it surviv
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -19,15 +19,14 @@ from dither_shared.metric import Metric, load_metrics
 
 from . import forks
 from .departures import SPREAD, Departures
-from .explain import consent_text
 from .folder import FolderState, default_folder
 from .journal import Journal
 from .outcomes import Outcome
+from .oversight import Oversight
 from .permission import Permission
 from .recorder import Recorder
 from .sender import Sender
 from .state import MemoryState, State
-from .status import Status, overview
 from .transport import HttpTransport, Transport
 from .trouble import Trouble
 from .worker import Worker
@@ -35,7 +34,7 @@ from .worker import Worker
 __all__ = ["Client"]
 
 
-class Client:
+class Client(Oversight):
     """Telemetry of one app on one device, under local differential privacy.
 
     ``metrics`` is the path of a ``metrics.toml`` or metrics by name; ``endpoint`` the collector's URL; ``app`` a short
@@ -127,87 +126,6 @@ class Client:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
         return Outcome(self.record, metric, ok, failed)
 
-    def preview(self) -> list[bytes]:
-        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been."""
-        try:
-            local = self._permission.consent().mode == "local"
-            self._refresh()
-            return [entry.body for entry in self._journal.outbox.waiting(local)]
-        except Exception as error:
-            self._trouble.failed("preview", error)
-            return []
-
-    def sent(self) -> list[bytes]:
-        """Return the exact bodies of the last uploads that the collector accepted, oldest first."""
-        try:
-            self._refresh()
-            return [entry.body for entry in self._journal.outbox.history()]
-        except Exception as error:
-            self._trouble.failed("sent", error)
-            return []
-
-    def status(self) -> Status:
-        """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
-        consent = self._permission.consent()
-        try:
-            self._refresh()
-            return overview(
-                self._metrics.values(), self._permission, self._journal, self._recorder, self._trouble, self._today()
-            )
-        except Exception as error:
-            self._trouble.failed("status", error)
-            return Status(mode=consent.mode, decided_by=consent.decided_by, trouble=dict(self._trouble.counts))
-
-    def pending(self) -> list[str]:
-        """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
-
-        Nothing is collected for them until the user has seen them, for example by ``consent_text(pending())``, and
-        ``consent`` is called.
-        """
-        try:
-            return self._permission.pending(self._metrics.values())
-        except Exception as error:
-            self._trouble.failed("pending", error)
-            return []
-
-    def consent_text(self, metrics: Iterable[str] | None = None) -> str:
-        """Return what to show before ``consent`` is called: each question, why, who reads it, its price, its bytes.
-
-        ``metrics`` are names, for example those that are ``pending``; all that are not over, if left out.
-        """
-        try:
-            today = self._today()
-            chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            return consent_text(self._app, chosen, self._entropy, today.toordinal())
-        except Exception as error:
-            self._failed("consent_text", error)
-            return ""
-
-    def consent(self, mode: str, metrics: Iterable[str] | None = None) -> None:
-        """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
-
-        The environment and a policy may still overrule it. With "off", reports that wait are dropped; with "on", those
-        that were made for the user's eyes only. Raises only ParameterError, for a mistake, and only if ``strict``.
-        """
-        try:
-            self._permission.choose(mode, self._chosen(metrics))
-            self._journal.settle(self._permission.consent().mode)
-        except Exception as error:
-            self._failed("consent", error)
-
-    def forget(self) -> None:
-        """Turn telemetry off and delete the secret, the ledger and the outbox; this client then stays silent.
-
-        Reports that were sent carry no identity, so nobody can find them again, and they cannot be recalled.
-        """
-        try:
-            self.close()
-            self._permission.choose("off", ())
-            self._journal.state.forget()
-            self._journal.clear()
-        except Exception as error:
-            self._failed("forget", error)
-
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether nothing waits to be sent any more.
 
@@ -261,33 +179,8 @@ class Client:
             strict=self._strict,
         )
 
-    def _chosen(self, names: Iterable[str] | None) -> list[Metric]:
-        if names is None:
-            return list(self._metrics.values())
-        known = {name: self._metrics.get(name) for name in names}
-        for name, metric in known.items():
-            if metric is None:
-                raise ParameterError(f"metrics.{name}", "not defined")
-        return [metric for metric in known.values() if metric is not None]
-
     def _step(self) -> float | None:
         return self._sender.step()
-
-    def _failed(self, place: str, error: Exception) -> None:
-        """Raise a mistake of the app's developer if ``strict``; count and log everything else."""
-        if not isinstance(error, ParameterError):
-            self._trouble.failed(place, error)
-        elif self._strict:
-            raise error
-        else:
-            self._trouble.note(f"{place} was called with a mistake", str(error))
-
-    def _refresh(self) -> None:
-        """Read what other processes wrote; what cannot be read is no reason to show nothing."""
-        try:
-            self._journal.refresh()
-        except Exception as error:
-            self._trouble.failed("reading the state", error)
 
     def _resume(self) -> None:
         """Go on with what an earlier run left unsent."""

@@ -88,6 +88,7 @@ class Bench:
                 ("import", library, "imported"),
                 ("bare, events", "bare", "memory"),
                 ("events", library, "memory"),
+                ("upload", library, "uploading"),
             ):
                 with self._home(_USUAL) as home:
                     found[name] = self._numbers(library, task, down.endpoint, home, subject)

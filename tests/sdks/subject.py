@@ -51,7 +51,12 @@ class Bare:
 
 
 class Dither(Bare):
-    """A client to which the user said yes. Each event is of the next metric and, after the last one, of a new day."""
+    """A client to which the user said yes. Each event is of the next metric and, after the last one, of a new day.
+
+    ``usual`` leaves reports their random delays; without it uploads begin at once, as theirs do.
+    """
+
+    usual = True
 
     def __init__(self, endpoint: str, days_ago: int = 0) -> None:
         from datetime import UTC, datetime, timedelta  # noqa: PLC0415 - part of what dither costs
@@ -61,7 +66,8 @@ class Dither(Bare):
         self._now, self._utc, self._days = datetime.now, UTC, timedelta
         self._ahead = self._days(-days_ago)
         self._turn, self._metric, self._value = -1, "", ""
-        self._client = dither.Client("metrics.toml", endpoint, "bench", today=self._today)
+        spread = 300.0 if self.usual else 0.0
+        self._client = dither.Client("metrics.toml", endpoint, "bench", today=self._today, spread=spread)
         if self._client.pending():
             self._client.consent("on")
         with open("metrics.toml", encoding="ascii") as metrics:  # noqa: PTH123 - pathlib may not be loaded
@@ -149,6 +155,12 @@ def memory(kind: type[Bare], endpoint: str) -> None:
     assert kind is not Dither or subject.made() >= FEW, "not every event made a report"
 
 
+def uploading(kind: type[Bare], endpoint: str) -> None:
+    """Do as ``memory`` does when an upload was tried, whatever the library's delays."""
+    Dither.usual = False
+    memory(kind, endpoint)
+
+
 def latency(kind: type[Bare], endpoint: str) -> None:
     """Print how long calls took, in ns: all of many, the earlier half of them, and as many that say the same again."""
     subject = kind(endpoint)
@@ -179,7 +191,8 @@ def drain(kind: type[Bare], endpoint: str) -> None:
 
 
 def leave(kind: type[Bare], endpoint: str) -> None:
-    """Print the time at the end of the program."""
+    """Print the time at the end of the program, in the middle of an upload."""
+    Dither.usual = False
     subject = kind(endpoint)
     _events(subject, 1)
     time.sleep(_PAUSE)
@@ -221,7 +234,7 @@ def _peak() -> int:
         return peak // 1024 if sys.platform == "darwin" else peak
 
 
-TASKS = {task.__name__: task for task in (settle, imported, memory, latency, work, fill, drain, leave)}
+TASKS = {task.__name__: task for task in (settle, imported, memory, uploading, latency, work, fill, drain, leave)}
 
 if __name__ == "__main__":
     TASKS[sys.argv[2]](SUBJECTS[sys.argv[1]], sys.argv[3])

@@ -101,6 +101,7 @@ IMPORTED = _beyond("startup", "import", "pass", min)
 STARTED = _beyond("startup", "start", "pass", min)
 MEMORY_IMPORTED = _beyond("memory", "import", "bare", median, 1024)
 MEMORY_USED = _beyond("memory", "events", "bare, events", median, 1024)
+MEMORY_UPLOADING = _beyond("memory", "upload", "bare, events", median, 1024)
 SLOW_CALL = _of("latency", "p99", min)
 RECOVERED = _of("killed, down", "arrived", min)
 EXIT = _beyond("exit", "exit", "bare", median)
@@ -111,6 +112,7 @@ ROWS = (
     *_startup("import, start, first event", "first", "left"),
     Row("memory after import", MEMORY_IMPORTED, "{:.1f} MiB"),
     Row(f"memory after start and {FEW} events", MEMORY_USED, "{:.1f} MiB"),
+    Row("memory after these and an upload that failed", MEMORY_UPLOADING, "{:.1f} MiB"),
     *_calls("call", ""),
     Row("call, p99, median run", _of("latency", "p99", median), "{:,.1f} us"),
     Row("call, longest, median run", _of("latency", "longest", median), "{:,.0f} us"),

@@ -1,0 +1,147 @@
+"""Oversight: what a user can see of telemetry, and decide; the half of a client that a settings page calls."""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from typing import TYPE_CHECKING
+
+from dither_shared.entropy import Entropy
+from dither_shared.errors import ParameterError
+from dither_shared.metric import Metric
+
+from .journal import Journal
+from .permission import Permission
+from .recorder import Recorder
+from .trouble import Trouble
+
+if TYPE_CHECKING:
+    from .status import Status
+
+__all__ = ["Oversight"]
+
+
+class Oversight:
+    """Shows and stores; like the rest of a client it raises nothing but mistakes of the app's developer."""
+
+    _app: str
+    _strict: bool
+    _metrics: Mapping[str, Metric]
+    _today: Callable[[], date]
+    _entropy: Entropy
+    _permission: Permission
+    _journal: Journal
+    _recorder: Recorder
+    _trouble: Trouble
+
+    def close(self) -> None:
+        """Stop; what is recorded from now on is ignored."""
+        raise NotImplementedError
+
+    def preview(self) -> list[bytes]:
+        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been."""
+        try:
+            local = self._permission.consent().mode == "local"
+            self._refresh()
+            return [entry.body for entry in self._journal.outbox.waiting(local)]
+        except Exception as error:
+            self._trouble.failed("preview", error)
+            return []
+
+    def sent(self) -> list[bytes]:
+        """Return the exact bodies of the last uploads that the collector accepted, oldest first."""
+        try:
+            self._refresh()
+            return [entry.body for entry in self._journal.outbox.history()]
+        except Exception as error:
+            self._trouble.failed("sent", error)
+            return []
+
+    def status(self) -> "Status":
+        """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
+        from .status import Status, overview  # noqa: PLC0415 - a program that only records has no use for it
+
+        consent = self._permission.consent()
+        try:
+            self._refresh()
+            return overview(
+                self._metrics.values(), self._permission, self._journal, self._recorder, self._trouble, self._today()
+            )
+        except Exception as error:
+            self._trouble.failed("status", error)
+            return Status(mode=consent.mode, decided_by=consent.decided_by, trouble=dict(self._trouble.counts))
+
+    def pending(self) -> list[str]:
+        """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
+
+        Nothing is collected for them until the user has seen them, for example by ``consent_text(pending())``, and
+        ``consent`` is called.
+        """
+        try:
+            return self._permission.pending(self._metrics.values())
+        except Exception as error:
+            self._trouble.failed("pending", error)
+            return []
+
+    def consent_text(self, metrics: Iterable[str] | None = None) -> str:
+        """Return what to show before ``consent`` is called: each question, why, who reads it, its price, its bytes.
+
+        ``metrics`` are names, for example those that are ``pending``; all that are not over, if left out.
+        """
+        try:
+            from .explain import consent_text  # noqa: PLC0415 - likewise
+
+            today = self._today()
+            chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
+            return consent_text(self._app, chosen, self._entropy, today.toordinal())
+        except Exception as error:
+            self._failed("consent_text", error)
+            return ""
+
+    def consent(self, mode: str, metrics: Iterable[str] | None = None) -> None:
+        """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
+
+        The environment and a policy may still overrule it. With "off", reports that wait are dropped; with "on", those
+        that were made for the user's eyes only. Raises only ParameterError, for a mistake, and only if ``strict``.
+        """
+        try:
+            self._permission.choose(mode, self._chosen(metrics))
+            self._journal.settle(self._permission.consent().mode)
+        except Exception as error:
+            self._failed("consent", error)
+
+    def forget(self) -> None:
+        """Turn telemetry off and delete the secret, the ledger and the outbox; this client then stays silent.
+
+        Reports that were sent carry no identity, so nobody can find them again, and they cannot be recalled.
+        """
+        try:
+            self.close()
+            self._permission.choose("off", ())
+            self._journal.state.forget()
+            self._journal.clear()
+        except Exception as error:
+            self._failed("forget", error)
+
+    def _chosen(self, names: Iterable[str] | None) -> list[Metric]:
+        if names is None:
+            return list(self._metrics.values())
+        known = {name: self._metrics.get(name) for name in names}
+        for name, metric in known.items():
+            if metric is None:
+                raise ParameterError(f"metrics.{name}", "not defined")
+        return [metric for metric in known.values() if metric is not None]
+
+    def _failed(self, place: str, error: Exception) -> None:
+        """Raise a mistake of the app's developer if ``strict``; count and log everything else."""
+        if not isinstance(error, ParameterError):
+            self._trouble.failed(place, error)
+        elif self._strict:
+            raise error
+        else:
+            self._trouble.note(f"{place} was called with a mistake", str(error))
+
+    def _refresh(self) -> None:
+        """Read what other processes wrote; what cannot be read is no reason to show nothing."""
+        try:
+            self._journal.refresh()
+        except Exception as error:
+            self._trouble.failed("reading the state", error)
