@@ -13,6 +13,8 @@ catalogue          write the questions down as Markdown
 """
 
 import argparse
+import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
@@ -52,14 +54,25 @@ class _Nowhere:
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command line; return the exit status. ``environ`` replaces the surroundings, for tests."""
     options = _parser().parse_args(arguments)
+    logging.getLogger("dither").addHandler(logging.NullHandler())  # trouble is told by the commands themselves
     try:
-        if options.command in _OF_THE_DEVELOPER:
-            return commands.DEVELOPERS[options.command](options)
-        client = _client(options, environ)
-        return commands.USERS[options.command](client, options)
+        status = _run(options, environ)
+        sys.stdout.flush()
     except DitherError as error:
         print(f"dither: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _run(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
+    if options.command in _OF_THE_DEVELOPER:
+        return commands.DEVELOPERS[options.command](options)
+    return commands.USERS[options.command](_client(options, environ), options)
 
 
 def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> Client:

@@ -77,6 +77,7 @@ class Client(Oversight):
         self._metrics: Mapping[str, Metric] = {}
         self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
+            _check_name(app)
             self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
             transport = transport or HttpTransport(endpoint, token=token)
             self._settle(_state(state, app), self._step, environ, policy)
@@ -194,6 +195,12 @@ def _state(state: str | Path | MemoryState | None, app: str) -> State:
     if isinstance(state, MemoryState):
         return state
     return FolderState(default_folder(app) if state is None else Path(state))
+
+
+def _check_name(app: object) -> None:
+    """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
+    if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
+        raise ParameterError("app", f"{app!r} is not a name; letters, digits, '-', '_', '.' and spaces are")
 
 
 def _utc_today() -> date:

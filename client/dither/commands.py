@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime
 
@@ -15,7 +15,7 @@ from dither_shared.mechanisms import MECHANISMS
 from dither_shared.metric import load_metrics
 
 from .client import Client
-from .explain import catalogue
+from .explain import PERIODS, catalogue
 from .lint import lint
 from .status import MetricStatus, Status
 
@@ -41,27 +41,26 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
 
 
 def _preview(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client.preview())
+    return _bodies(client.preview(), "nothing waits to be sent")
 
 
 def _sent(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client.sent())
+    return _bodies(client.sent(), "nothing was sent yet")
 
 
 def _choose(client: Client, options: argparse.Namespace) -> int:
     if options.command != "off":
         print(client.consent_text(), end="\n\n")
     client.consent(options.command)
+    if _in_trouble(client):
+        return 1
     print(_status_text(client.status()))
     return 0
 
 
 def _forget(client: Client, options: argparse.Namespace) -> int:
     client.forget()
-    trouble = client.status().trouble
-    for what in trouble:
-        print(f"dither: {what}", file=sys.stderr)
-    if trouble:
+    if _in_trouble(client):
         return 1
     print("telemetry is off; the secret, the ledger and the outbox of this device are deleted.")
     print("Reports that were sent carry no identity: nobody can tell which were yours, and they cannot be recalled.")
@@ -114,9 +113,19 @@ def _finding(name: str, found: Finding) -> tuple[str, ...]:
     return (name, found.mechanism, *numbers, found.event, "ok" if found.passed else "VIOLATION")
 
 
-def _bodies(bodies: Iterable[bytes]) -> int:
+def _in_trouble(client: Client) -> bool:
+    """Say what went wrong, if anything did."""
+    trouble = client.status().trouble
+    for what in trouble:
+        print(f"dither: {what}", file=sys.stderr)
+    return bool(trouble)
+
+
+def _bodies(bodies: Sequence[bytes], otherwise: str) -> int:
     for body in bodies:
         print(body.decode("ascii"))
+    if not bodies:
+        print(f"dither: {otherwise}", file=sys.stderr)
     return 0
 
 
@@ -124,20 +133,24 @@ def _status_text(status: Status) -> str:
     lines = [f"telemetry is {status.mode} (decided by {status.decided_by})"]
     lines += [_metric_text(metric) for metric in status.metrics]
     lines.append(f"{status.queued} waiting, {status.sent} sent, {status.dropped} dropped, {status.shown} only shown")
-    lines += [f"trouble: {what} ({times} times)" for what, times in status.trouble.items()]
+    lines += [f"trouble: {what}, {_many(times, 'time')}" for what, times in status.trouble.items()]
     return "\n".join(lines)
 
 
 def _metric_text(metric: MetricStatus) -> str:
     since = f" since {metric.since}" if metric.since and metric.state == "collected" else ""
-    until = f" until {metric.expires}" if metric.expires else ""
+    until = f", asked until {metric.expires}" if metric.expires else ""
     return (
         f"{metric.name}: {metric.description or 'no description'}\n"
-        f"    {metric.state}{since}{until}; one report a period ({metric.period})\n"
+        f"    {metric.state}{since}; reported {PERIODS[metric.period]}{until}\n"
         f"    {metric.odds}\n"
         f"    {metric.cost}\n"
-        f"    {metric.reports} reports drawn, epsilon {metric.spent:.3g} spent"
+        f"    {_many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
     )
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _table(rows: list[tuple[str, ...]]) -> str:

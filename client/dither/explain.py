@@ -11,14 +11,14 @@ from .keys import SECRET_BYTES, Keys
 from .ledger import cap_of
 from .reports import build
 
-__all__ = ["HIDES", "MANY", "after", "catalogue", "consent_text", "cost", "odds"]
+__all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds"]
 
 MANY = (10, 100)
 """After how many reports the privacy loss is told."""
 
 HIDES = "repeating one permanent answer hides which answer is yours, not the moments at which it changes"
 
-_PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
+PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
 _TIERS = {
     "technical": "the software itself",
     "interaction": "how the software is used",
@@ -81,7 +81,7 @@ def _facts(metric: Metric) -> list[tuple[str, str]]:
         ("Read by", metric.owner or "nobody has said"),
         ("About", _TIERS[metric.tier]),
         ("Until", "no end is set" if metric.expires is None else metric.expires.isoformat()),
-        ("How often", _PERIODS[metric.period]),
+        ("How often", PERIODS[metric.period]),
         ("Answers", answers),
         ("What a report tells", odds(metric)),
         ("Privacy loss", cost(metric)),

@@ -1,8 +1,10 @@
 """Trouble: what went wrong inside the host is counted, and logged once for each kind; it is never raised.
 
-Only the kind and the type of an exception are logged. Its message is not: it may quote a value.
+Only the kind and the type of an exception are logged, and what the system calls the error, if it is one of the system.
+Its message is not: it may quote a value.
 """
 
+import os
 from collections import Counter
 
 __all__ = ["Trouble"]
@@ -22,7 +24,9 @@ class Trouble:
 
     def failed(self, place: str, error: Exception) -> None:
         """Count an exception that was caught at ``place``."""
-        self.note(f"{place} failed: {type(error).__name__}")
+        number = error.errno if isinstance(error, OSError) else None
+        reason = f", {os.strerror(number)}" if isinstance(number, int) else ""
+        self.note(f"{place} failed: {type(error).__name__}{reason}")
 
     def _log(self, kind: str, advice: str) -> None:
         try:

@@ -1,6 +1,8 @@
 """``python -m dither``: what a user sees and decides, and what a developer checks."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,9 +32,31 @@ def test_looking_writes_nothing(arguments: list[str], folder: Path, capsys: pyte
     shown = capsys.readouterr().out
     assert "telemetry is off" in shown
     assert "Which theme?" in shown
-    assert main(["preview", *arguments]) == 0
-    assert capsys.readouterr().out == ""
+    for command, said in (("preview", "nothing waits"), ("sent", "nothing was sent")):
+        assert main([command, *arguments]) == 0
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert said in told.err
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("command", ["on", "local", "off", "forget"])
+def test_what_could_not_be_stored_is_told_once(
+    command: str, arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.write_text("a file, where the state's folder should be")
+    assert main([command, *arguments]) == 1
+    told = capsys.readouterr()
+    assert "telemetry is" not in told.out
+    assert "failed" in told.err
+    assert len(told.err.splitlines()) <= 2
+
+
+def test_whoever_reads_may_stop_reading(arguments: list[str]) -> None:
+    program = f"{sys.executable} -m dither status {' '.join(arguments)} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode in {0, 1}, "as it happens before or after"
 
 
 def test_a_choice_is_kept_and_shown(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

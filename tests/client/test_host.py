@@ -77,9 +77,12 @@ def test_arguments_that_cannot_be_disable_the_client(make: Make, mistake: dict[s
     assert client.status().mode == "off"
 
 
-def test_an_app_without_a_name_disables_the_client() -> None:
-    client = dither.Client({}, "https://example.org", None, environ={})  # type: ignore[arg-type]
-    assert client.status().trouble == {"start failed: TypeError": 1}
+@pytest.mark.parametrize("app", [None, "", ".", "..", "../../etc", "a/b", "a\\b", "a\nb", "C:", 7])
+def test_an_app_whose_name_is_none_disables_the_client(app: str, tmp_path: Path) -> None:
+    client = dither.Client({}, "https://example.org", app, tmp_path, environ={"DITHER": "on"})
+    assert client.status().trouble == {"telemetry is disabled": 1}
+    with pytest.raises(dither.ParameterError, match=r"^app: "):
+        dither.Client({}, "https://example.org", app, strict=True, environ={})
 
 
 def test_strict_names_a_metric_that_is_not_defined(make: Make) -> None:
