@@ -2,6 +2,7 @@
 
 import click
 
+from .attacks.command import attack
 from .commands import audit, plan
 from .demo.command import demo
 from .error import error
@@ -17,5 +18,5 @@ def main() -> None:
     """Simulate before you collect: how many users it takes, at which ε, for which error."""
 
 
-for command in (audit, demo, error, plan):
+for command in (attack, audit, demo, error, plan):
     main.add_command(command)

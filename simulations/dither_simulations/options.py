@@ -24,6 +24,7 @@ __all__ = [
     "positive",
     "reports_of",
     "share",
+    "shares_of",
     "sizes_of",
     "users_list",
     "users_of",
@@ -117,6 +118,12 @@ def positive(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 def share(_: click.Context, parameter: click.Parameter, text: str) -> float:
     """Read a number strictly between 0 and 1: an option's callback."""
     return _between(0, 1, text, parameter, "a number strictly between 0 and 1")
+
+
+def shares_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
+    """Read one or more numbers strictly between 0 and 1, with commas between them: an option's callback."""
+    found = (_between(0, 1, part, parameter, "a number strictly between 0 and 1") for part in text.split(","))
+    return tuple(dict.fromkeys(found))
 
 
 def _between(low: float, high: float, text: str, parameter: click.Parameter, what: str) -> float:

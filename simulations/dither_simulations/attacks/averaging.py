@@ -1,0 +1,69 @@
+"""Averaging: a value guessed from many reports of it, with memory and without.
+
+Each device has a uniformly random value, and guessed is the one that most of its reports support. Without memory the
+guess gets as good as one likes; with it, no better than what the permanent draw tells.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from dither_shared import Mechanism, RandomizedResponse
+
+from .common import Hits, Series, SeriesExperiment, SeriesRow
+from .series import devices, scores
+
+__all__ = ["Averaging", "majority"]
+
+
+@dataclass(frozen=True)
+class Averaging(SeriesExperiment):
+    """The experiment. Its bound is e^E/(e^E + k - 1), E being the exact loss of the reports: a guess is no better.
+
+    That is the posterior probability of a value, of k equally likely ones, which no loss of E lets exceed.
+    """
+
+    def trials(self, cell: Series, seeds: Sequence[np.random.SeedSequence]) -> list[Hits]:
+        """Attack some devices for each seed."""
+        mechanism = self.mechanism(cell)
+        return [_guessed(mechanism, cell, self.devices, seed) for seed in seeds]
+
+    def rows(self, cell: Series, outcomes: Sequence[Hits]) -> list[SeriesRow]:
+        """Return how often the guesses were right; theory says it of the majority of reports of two values."""
+        mechanism = self.mechanism(cell)
+        bound = 1 / (1 + (self.size - 1) * math.exp(-mechanism.epsilon_after(cell.reports)))
+        theory = majority(mechanism, cell.reports)
+        return [SeriesRow(**self.summary(cell, outcomes), theory=theory, bound=bound)]
+
+
+def majority(mechanism: Mechanism, reports: int) -> float | None:
+    """Return how often the majority of reports of one of two values is right, a tie half; None for other mechanisms."""
+    if not isinstance(mechanism, RandomizedResponse) or mechanism.size != 2:
+        return None
+    if mechanism.permanent_truth is None:
+        return _most(float(mechanism.p), reports)
+    kept = float(mechanism.permanent_truth)
+    instant = (float(mechanism.p) + kept - 1) / (2 * kept - 1)
+    right = _most(instant, reports)
+    return kept * right + (1 - kept) * (1 - right)
+
+
+def _most(truth: float, reports: int) -> float:
+    count = stats.binom(reports, truth)
+    tie = float(count.pmf(reports / 2)) if reports % 2 == 0 else 0.0
+    return float(count.sf(reports // 2)) + tie / 2
+
+
+def _guessed(mechanism: Mechanism, cell: Series, count: int, seed: np.random.SeedSequence) -> Hits:
+    """Return how many values were guessed; a device of which several are as likely counts as the chance of its own."""
+    draw, noise = seed.spawn(2)
+    held = np.random.default_rng(draw).integers(mechanism.size or 2, size=count).tolist()
+    successes = 0.0
+    for item, device in zip(held, devices(mechanism, count, cell.memoised, noise), strict=True):
+        score = scores(mechanism, device.reports(item, cell.reports))
+        best = score == score.max()
+        successes += float(best[item]) / int(best.sum())
+    return Hits(successes, count)

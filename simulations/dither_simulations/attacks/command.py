@@ -1,0 +1,138 @@
+"""The commands ``dither-sim attack``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..naming import CLOSED
+from ..options import MAX_SIZE, Commands, new_file, positive, reports_of, shares_of, users_of
+from ..plots import save
+from ..runs import Run, run_options
+from .averaging import Averaging
+from .change import Change
+from .common import REMEMBERING, SeriesExperiment
+from .linkage import Linkage
+from .poisoning import ATTACKS, Attack, Poisoning
+from .show import poisoning_plot, poisoning_table, series_plot, series_table
+
+__all__ = ["attack"]
+
+_CLOSED_REMEMBERING = tuple(name for name in REMEMBERING if name in CLOSED)
+_LISTED = tuple(name for name in CLOSED if name != "bit-flip")
+"""Those of which a report speaks of every value."""
+_plot = click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=new_file,
+    help="Write a picture, as .png, .svg or .pdf.",
+)
+_epsilon = click.option(
+    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Of one report."
+)
+
+
+@click.group(cls=Commands)
+def attack() -> None:
+    """Attack what is installed, and hold the success against what theory says it can be."""
+
+
+def _series(experiment: type[SeriesExperiment], names: tuple[str, ...], devices: int, reports: str, text: str) -> None:
+    """Add the command of an attack on series of reports."""
+
+    def run_series(run: Run, names_: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
+        plan = experiment(names=tuple(dict.fromkeys(names_ or names)), seed=run.seed, **chosen)
+        for cell in plan.cells():
+            plan.mechanism(cell)  # what cannot be is refused before anything is computed
+        rows = run.sweep(plan)
+        run.tell(rows, lambda: series_table(rows))
+        if plot is not None:
+            save(series_plot(rows), plot)
+
+    options = (
+        click.option(
+            "--mechanism", "names_", type=click.Choice(names), multiple=True, help="Repeatable.  [default: all]"
+        ),
+        _epsilon,
+        click.option("--permanent-epsilon", callback=positive, default="2", show_default=True, help="Of memory."),
+        click.option(
+            "-k", "--size", type=click.IntRange(2, 256), default=4, show_default=True, help="How many values."
+        ),
+        click.option("--reports", callback=reports_of, default=reports, show_default=True, help="In a series."),
+        click.option(
+            "--devices", type=click.IntRange(2, 10**5), default=devices, show_default=True, help="In a trial."
+        ),
+        click.option("--repeats", type=click.IntRange(1, 10**5), default=5, show_default=True, help="Trials."),
+        run_options,
+        _plot,
+    )
+    decorated = run_series
+    for option in reversed(options):
+        decorated = option(decorated)
+    attack.command(experiment.__name__.lower(), help=text)(decorated)
+
+
+_series(
+    Averaging,
+    _CLOSED_REMEMBERING,
+    200,
+    "1,7,30,90",
+    "Guess a value from many reports of it, by devices that remember and by devices that do not.",
+)
+_series(
+    Linkage,
+    REMEMBERING,
+    500,
+    "1,7,30",
+    "Match two series of uploads: which are of one device? All have one value, so that only noise tells.",
+)
+_series(
+    Change,
+    REMEMBERING,
+    200,
+    "1,7,30",
+    "Tell whether a device's value changed between two series of its reports, which memory does not hide.",
+)
+
+
+@attack.command()
+@click.option("--mechanism", "names", type=click.Choice(_LISTED), multiple=True, help="Repeatable.  [default: all]")
+@_epsilon
+@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="How many values.")
+@click.option("-n", "--users", callback=users_of, default="1e5", show_default=True, help="Honest ones.")
+@click.option(
+    "--share", "shares", callback=shares_of, default="0.001,0.01,0.1", show_default=True, help="Of forged reports."
+)
+@click.option("--targets", type=click.IntRange(min=1), default=1, show_default=True, help="Values to raise.")
+@click.option("--attack", "attacks", type=click.Choice(ATTACKS), multiple=True, help="Repeatable.  [default: all]")
+@click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Trials.")
+@run_options
+@_plot
+def poisoning(
+    run: Run,
+    names: tuple[str, ...],
+    epsilon: float,
+    size: int,
+    users: int,
+    shares: tuple[float, ...],
+    targets: int,
+    attacks: tuple[Attack, ...],
+    repeats: int,
+    plot: Path | None,
+) -> None:
+    """Send forged reports to raise the estimates of chosen values."""
+    plan = Poisoning(
+        names=tuple(dict.fromkeys(names or _LISTED)),
+        shares=shares,
+        attacks=tuple(dict.fromkeys(attacks or ATTACKS)),
+        size=size,
+        epsilon=epsilon,
+        users=users,
+        targets=targets,
+        repeats=repeats,
+        seed=run.seed,
+    )
+    rows = run.sweep(plan)
+    run.tell(rows, lambda: poisoning_table(rows))
+    if plot is not None:
+        save(poisoning_plot(rows), plot)

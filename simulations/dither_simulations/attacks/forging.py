@@ -1,0 +1,86 @@
+"""Forged reports: rows that a collector takes, made by no randomizer."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import Mechanism, Report, Shape, SubsetSelection
+
+from ..populations import Counts
+
+__all__ = ["crafted_rows", "most_supported", "random_rows", "random_support"]
+
+
+def random_support(mechanism: Mechanism) -> float:
+    """Return the probability that a uniformly random report supports a value."""
+    if isinstance(mechanism, SubsetSelection):
+        return mechanism.subset / mechanism.cells
+    if mechanism.shape is Shape.BITS:
+        return 0.5
+    return len(mechanism.marked(0)) / mechanism.cells
+
+
+def random_rows(mechanism: Mechanism, count: int, rng: np.random.Generator) -> bytes:
+    """Return rows of reports drawn uniformly from all that there are."""
+    if mechanism.shape is Shape.SYMBOL:
+        cohorts, cells = rng.integers(mechanism.cohorts, size=count), rng.integers(mechanism.cells, size=count)
+        return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in zip(cohorts, cells, strict=True))
+    if isinstance(mechanism, SubsetSelection):
+        return b"".join(_row(mechanism, rng.permutation(mechanism.cells)[: mechanism.subset]) for _ in range(count))
+    chosen = rng.integers(2, size=(count, mechanism.cells), dtype=np.int8)
+    return b"".join(_row(mechanism, np.flatnonzero(row)) for row in chosen)
+
+
+def most_supported(mechanism: Mechanism, targets: Sequence[int]) -> int:
+    """Return how many of the targets one report can support at most."""
+    if isinstance(mechanism, SubsetSelection):
+        return min(len(targets), mechanism.subset)
+    return len(targets) if mechanism.shape is Shape.BITS else int(_hits(mechanism, tuple(targets)).max())
+
+
+def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: np.random.Generator) -> bytes:
+    """Return rows of reports that each support the most targets, and otherwise look like honest ones.
+
+    Any of the best symbols, for a symbol; for bits all targets and, at random, as many others as an honest report has
+    of ones on average; for subsets as many targets as fit, and others.
+    """
+    if mechanism.shape is Shape.SYMBOL:
+        hits = _hits(mechanism, tuple(targets))
+        best = np.argwhere(hits == hits.max())
+        picked = best[rng.integers(len(best), size=count)]
+        return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in picked)
+    usual = round(float(mechanism.a) + (mechanism.cells - 1) * float(mechanism.b))
+    ones = mechanism.subset if isinstance(mechanism, SubsetSelection) else max(usual, len(targets))
+    others = np.setdiff1d(np.arange(mechanism.cells), targets)
+    return b"".join(_row(mechanism, _filled(targets, others, ones, rng)) for _ in range(count))
+
+
+def _filled(targets: Sequence[int], others: Counts, ones: int, rng: np.random.Generator) -> Counts:
+    kept = rng.permutation(np.array(targets))[:ones]
+    return np.concatenate([kept, rng.permutation(others)[: ones - len(kept)]])
+
+
+@lru_cache(maxsize=64)
+def _hits(mechanism: Mechanism, targets: tuple[int, ...]) -> Counts:
+    """Return how many targets each symbol of each cohort supports; shape (cohorts, cells)."""
+    hits = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
+    for cohort in range(mechanism.cohorts):
+        for target in targets:
+            hits[cohort, list(mechanism.marked(target, cohort))] += 1
+    return hits
+
+
+def _row(mechanism: Mechanism, cells: Sequence[int] | NDArray[np.int64], cohort: int = 0) -> bytes:
+    """Return the row that reports these cells."""
+    ascending = sorted(int(cell) for cell in cells)
+    width = mechanism.payload_bytes
+    if mechanism.shape is Shape.SYMBOL:
+        payload = ascending[0].to_bytes(width, "big")
+    elif mechanism.shape is Shape.BITS:
+        payload = sum(1 << cell for cell in ascending).to_bytes(width, "little")
+    else:
+        packed = sum(cell << mechanism.cell_bits * place for place, cell in enumerate(ascending))
+        payload = packed.to_bytes(width, "little")
+    return Report(int(cohort), payload).encode(mechanism)

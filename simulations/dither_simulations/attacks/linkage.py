@@ -1,0 +1,54 @@
+"""Linkage: two series of uploads matched, to find that they are of one device.
+
+An adversary, such as a collector that turned bad, has a series of uploads of each of N devices with their names, and
+a later one of each without. For each later series it names the device whose earlier series is the most similar. All
+devices have the same value, so that whatever it finds out, it finds out from the noise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dither_shared import Mechanism
+
+from .common import Hits, Series, SeriesExperiment, SeriesRow, items_of
+from .permanent import permanent_draw
+from .series import devices, profile
+
+__all__ = ["Linkage"]
+
+
+@dataclass(frozen=True)
+class Linkage(SeriesExperiment):
+    """The experiment. Its bound is what knowing every permanent draw would give, in expectation.
+
+    As many devices can be told apart as there are different draws among them, and of those with the same one any is as
+    likely. Without memory the bound is that of a guess.
+    """
+
+    def trials(self, cell: Series, seeds: Sequence[np.random.SeedSequence]) -> list[Hits]:
+        """Match the series of so many devices for each seed."""
+        mechanism = self.mechanism(cell)
+        return [_matched(mechanism, cell, self.devices, seed) for seed in seeds]
+
+    def rows(self, cell: Series, outcomes: Sequence[Hits]) -> list[SeriesRow]:
+        """Return how often the matches were right."""
+        mechanism = self.mechanism(cell)
+        draw = permanent_draw(mechanism, items_of(mechanism)[0]) if cell.memoised else None
+        bound = (1.0 if draw is None else draw.distinct(self.devices)) / self.devices
+        return [SeriesRow(**self.summary(cell, outcomes), theory=None, bound=bound)]
+
+
+def _matched(mechanism: Mechanism, cell: Series, count: int, seed: np.random.SeedSequence) -> Hits:
+    """Return how many later series were matched; of equally similar devices any may be named."""
+    item, _ = items_of(mechanism)
+    pairs = [
+        [profile(mechanism, device.reports(item, cell.reports)) for _ in range(2)]
+        for device in devices(mechanism, count, cell.memoised, seed)
+    ]
+    earlier, later = np.array(pairs, dtype=np.float32).transpose(1, 0, 2)
+    earlier, later = earlier - earlier.mean(axis=0), later - later.mean(axis=0)
+    similar = later @ earlier.T
+    ties = similar >= similar.max(axis=1, keepdims=True) - 1e-4
+    return Hits(float((ties.diagonal() / ties.sum(axis=1)).sum()), count)
