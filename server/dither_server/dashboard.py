@@ -4,16 +4,18 @@ import math
 from collections.abc import Sequence
 from datetime import date
 from statistics import NormalDist
+from typing import NamedTuple
 
 from dither_shared import Metric
 
 from .answers import Answer, Row
-from .drawing import Course, Point, course
-from .estimate import Estimate, estimate
+from .collector import stretches
+from .drawing import Line, line_of
 from .query import Query
 from .store import Store
+from .trend import trend
 
-__all__ = ["courses", "days_of", "in_words", "listed"]
+__all__ = ["Courses", "courses", "days_of", "in_words", "listed"]
 
 _POINTS = 2.0
 """The precision that "too few" is measured by: this many percentage points either way."""
@@ -58,27 +60,30 @@ def days_of(store: Store, metric: Metric, query: Query) -> dict[date, int]:
     return {day: reports[day] for day in list(reports)[-DAYS:]}
 
 
-def courses(store: Store, metric: Metric, days: Sequence[date], rows: Sequence[Row], confidence: float) -> list[Course]:
-    """Return the courses of the most frequent rows over the last days; a single day is no course."""
+class Courses(NamedTuple):
+    """The course of some values over days with reports, and the rule by which a drift is told."""
+
+    days: Sequence[date]
+    lines: Sequence[Line]
+    correction: str
+
+
+def courses(
+    store: Store, metric: Metric, days: Sequence[date], rows: Sequence[Row], confidence: float
+) -> Courses | None:
+    """Return the courses of the most frequent rows over the last days; a single day has none."""
     cost = len(metric.labels) if metric.domain else _REGRESSION + _STRING * len(metric.labels)
     days = days[-(_WORK // cost) :] if cost <= _WORK else []
     if len(days) < 2:
-        return []
-    told = [(day, estimate(metric.mechanism, metric.labels, store.tally(metric, day, day), confidence)) for day in days]
-    places = {value: place for place, value in enumerate(metric.labels)}
-    return [
-        course(row["value"], [_point(day, one, places[row["value"]]) for day, one in told])
-        for row in sorted(rows, key=_share, reverse=True)[:_COURSES]
-    ]
+        return None
+    told = trend(metric, stretches(store, metric, days[0], days[-1], confidence), confidence)
+    of = {course["value"]: course for course in told["values"]}
+    drawn = sorted(rows, key=_share, reverse=True)[:_COURSES]
+    return Courses(days, [line_of(of[row["value"]], days) for row in drawn], told["correction"])
 
 
 def _share(row: Row) -> float:
     return -math.inf if row["frequency"] is None else row["frequency"]
-
-
-def _point(day: date, told: Estimate, place: int) -> Point:
-    numbers = (float(column[place]) for column in (told.frequency, told.low, told.high))
-    return Point(day, *(number if math.isfinite(number) else None for number in numbers))
 
 
 def _rounded(number: int) -> int:

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Literal
 
-__all__ = ["Bar", "Course", "Point", "bars_of_days", "course"]
+from .trend import Course
+
+__all__ = ["Bar", "Line", "bars_of_days", "line_of"]
 
 _WIDTH, _HEIGHT = 600.0, 80.0
 
@@ -22,21 +25,10 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Point:
-    """A value's estimate on a day; None where it is not defined."""
+class Line:
+    """A value's course in a drawing of 600 by 80, from 0 to ``top``: its estimates, and the band of their intervals."""
 
-    day: date
-    frequency: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class Course:
-    """A value over days, in a drawing of 600 by 80 from 0 to ``top``: its line, and the band of its intervals."""
-
-    value: str
-    points: Sequence[Point]
+    course: Course
     line: str
     band: str
     top: float
@@ -56,16 +48,17 @@ def bars_of_days(reports: Mapping[date, int]) -> list[Bar]:
     return bars
 
 
-def course(value: str, points: Sequence[Point]) -> Course:
-    """Draw a value over at least two days."""
-    first, last = points[0].day.toordinal(), points[-1].day.toordinal()
-    top = min(1.0, max(0.01, *(end or 0.0 for point in points for end in (point.high, point.frequency))))
+def line_of(course: Course, days: Sequence[date]) -> Line:
+    """Draw a value over at least two days, as far apart as the calendar says."""
+    points = course["points"]
+    first, last = days[0].toordinal(), days[-1].toordinal()
+    top = min(1.0, max(0.01, *(end or 0.0 for point in points for end in (point["high"], point["frequency"]))))
 
-    def place(day: date, share: float | None) -> str:
-        across = _WIDTH * (day.toordinal() - first) / (last - first)
-        return f"{across:.1f},{_HEIGHT * (1 - min(1.0, max(0.0, share or 0.0) / top)):.1f}"
+    def places(side: Literal["frequency", "low", "high"]) -> list[str]:
+        return [
+            f"{_WIDTH * (day.toordinal() - first) / (last - first):.1f},"
+            f"{_HEIGHT * (1 - min(1.0, max(0.0, point[side] or 0.0) / top)):.1f}"
+            for day, point in zip(days, points, strict=True)
+        ]
 
-    high = [place(point.day, point.high) for point in points]
-    low = [place(point.day, point.low) for point in points]
-    line = " ".join(place(point.day, point.frequency) for point in points)
-    return Course(value, points, line, " ".join(high + low[::-1]), top)
+    return Line(course, " ".join(places("frequency")), " ".join(places("high") + places("low")[::-1]), top)

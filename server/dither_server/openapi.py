@@ -49,13 +49,11 @@ def _paths() -> Json:
         "/readyz": {"get": _get("readyz", "Say that the database answers.", _json("Status"))},
         "/metrics": {"get": _get("show_gauges", "Show how the collector fares.", {"text/plain": {}})},
         "/openapi.json": {"get": _get("show_openapi", "Show this document.", {"application/json": {}})},
-        "/m/{name}": {
-            "get": _get("show_page", "Show a metric as a page.", {"text/html": {}}, [_NAME], Kind.UNKNOWN_METRIC)
-        },
+        "/m/{name}": {"get": _get_page()},
         "/plotly.js": {
             "get": _get("show_plotly", "Hand out Plotly's script.", {"text/javascript": {}}, [], Kind.NOT_FOUND)
         },
-        "/": {"get": _get("show_dashboard", "Show every metric as a page.", {"text/html": {}})},
+        "/": {"get": _get_dashboard()},
     }
 
 
@@ -69,6 +67,11 @@ def _query(name: str, schema: Json, description: str) -> Json:
 _DAY = {"type": "string", "format": "date"}
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _VERSION = _query("version", {"type": "string"}, "Another version than the current one.")
+
+_FOUND = [
+    _query("find", {"type": "string"}, "Show only what has this in its name."),
+    _query("page", {"type": "integer", "minimum": 1, "maximum": 999_999_999}, "Of many, the page."),
+]
 
 
 def _span() -> list[Json]:
@@ -86,11 +89,27 @@ def _get_combined() -> Json:
     return _get("combine_versions", summary, _json("Combined"), _span(), *wrong)
 
 
-def _get_estimate() -> Json:
-    parameters = [
+def _asked() -> list[Json]:
+    return [
         *_span(),
         _query("simultaneous", {"enum": ["true", "false"]}, "Whether the intervals are to hold all together."),
         _query("forged", _SHARE, "The share of reports assumed forged, where their effect is told."),
+    ]
+
+
+def _get_dashboard() -> Json:
+    parameters = [*_asked()[1:], *_FOUND]
+    return _get("show_dashboard", "Show every metric as a page.", {"text/html": {}}, parameters, Kind.PARAMETER)
+
+
+def _get_page() -> Json:
+    wrong = (Kind.PARAMETER, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION)
+    return _get("show_page", "Show a metric as a page.", {"text/html": {}}, [*_asked(), _VERSION, *_FOUND], *wrong)
+
+
+def _get_estimate() -> Json:
+    parameters = [
+        *_asked(),
         _query("format", {"enum": list(FORMATS)}, "Before what Accept prefers."),
         _VERSION,
     ]

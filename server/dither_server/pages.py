@@ -1,8 +1,8 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from flask import Blueprint, Response, render_template, request
 
@@ -28,6 +28,8 @@ _FEW_VALUES = 8
 _VALUES = 50
 """On a page: metrics, values of each of these, values of one."""
 
+_ENDS: Sequence[Literal["frequency", "high"]] = ("frequency", "high")
+
 
 class Card(NamedTuple):
     """A metric on a page; without ``told`` it lists nothing to look for."""
@@ -38,6 +40,12 @@ class Card(NamedTuple):
     told: Answer | None = None
     found: Window[Row] | None = None
     words: Callable[[Row], str] | None = None
+
+    @property
+    def top(self) -> float:
+        """The greatest share that the bars have to show."""
+        shown = self.found.shown if self.found else []
+        return min(1.0, max(0.01, *(row[end] or 0.0 for row in shown for end in _ENDS)))
 
 
 @pages.app_context_processor
@@ -64,9 +72,9 @@ def show_page(name: str) -> str:
     card = _card(metric, view, _VALUES)
     store = collector_here().store
     days, shown = [bar.day for bar in card.days], card.found.shown if card.found else []
-    lines = courses(store, metric, days, shown, view.query.confidence)
+    drawn = courses(store, metric, days, shown, view.query.confidence)
     return render_template(
-        "metric.html", card=card, courses=lines, versions=store.versions(name), formats=list(FORMATS)
+        "metric.html", card=card, courses=drawn, versions=store.versions(name), formats=list(FORMATS)
     )
 
 
@@ -92,7 +100,8 @@ def _card(metric: Metric, view: View, most: int) -> Card:
     days = bars_of_days(days_of(store, metric, query))
     if not metric.labels:
         return Card(described(metric), view, days)
-    answer = told(store, metric, query.since, query.until, query.confidence, simultaneous=query.simultaneous)
+    span = (query.since, query.until)
+    answer = told(store, metric, *span, query.confidence, simultaneous=query.simultaneous, forged=query.forged)
     found = window(listed(answer, most), lambda row: row["value"], view, most)
     return Card(described(metric), view, days, answer, found, _words(metric, answer))
 

@@ -1,7 +1,7 @@
 """What a reader of the pages asked to see: which days, a text to find, and which page of what is found."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Generic, Self, TypeVar
 
 from werkzeug.datastructures import MultiDict
@@ -35,16 +35,10 @@ class View:
 
     def arguments(self, **changed: object) -> dict[str, object]:
         """Return the arguments of a link to this view, or to one that differs in what is ``changed``."""
-        query = self.query
-        given = {
-            "since": query.since,
-            "until": query.until,
-            "confidence": None if query.confidence == 0.95 else query.confidence,
-            "simultaneous": "true" if query.simultaneous else None,
-            "version": query.version,
-            "find": self.find,
-            "page": self.page if self.page > 1 else None,
-        }
+        given: dict[str, object] = {"find": self.find, "page": self.page if self.page > 1 else None}
+        for one in fields(self.query):
+            value = getattr(self.query, one.name)
+            given[one.name] = None if value == one.default else str(value).lower()  # true, as in JSON
         return {name: value for name, value in (given | changed).items() if value}
 
 

@@ -96,6 +96,8 @@ def test_a_page_shows_days_and_courses(client: FlaskClient) -> None:
     assert len(lines) == elements.count("polygon") == len(THEME.labels)
     assert [float(point.split(",")[0]) for point in lines[0].split()] == [0.0, 150.0, 600.0]  # as far apart as the days
     assert page.index("light over days") < page.index("dark over days")  # the most frequent first
+    assert page.count("no drift seen") == len(THEME.labels)
+    assert elements.count("a", href="/v1/metrics/theme/trend") == 1
     assert "lists no candidates" in client.get("/m/open").text
     assert "<polyline" not in client.get("/m/mobile").text  # one day is no course
     assert "No reports yet" in client.get("/m/version").text
@@ -118,7 +120,7 @@ def test_many_values_are_paged_and_found(client: FlaskClient) -> None:
     assert first.index("plugin 7<") == first.index("<bdi>plugin") + 5  # the most frequent comes first
     assert "Page 1 of 20" in first
     assert "All intervals hold together" in first
-    assert 'href="/m/wide?simultaneous=true&amp;page=2"' in first
+    assert 'href="/m/wide?page=2&amp;simultaneous=true"' in first
     last = client.get("/m/wide?page=20").text
     assert client.get("/m/wide?page=99").text == last
     assert 'rel="next"' not in last
@@ -195,11 +197,15 @@ def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     store, days = collector_of(app).store, [TODAY + timedelta(days=day) for day in (0, 1, 4)]
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
     drawn = courses(store, THEME, days, rows, 0.95)
-    assert [(one.value, len(one.points)) for one in drawn] == [("light", 3), ("dark", 3)]
+    assert drawn is not None
+    assert drawn.days == days
+    assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
     monkeypatch.setattr("dither_server.dashboard._WORK", 2 * len(THEME.labels))
-    assert [one.points[0].day for one in courses(store, THEME, days, rows, 0.95)] == [days[1]] * 2
+    drawn = courses(store, THEME, days, rows, 0.95)
+    assert drawn is not None
+    assert drawn.days == days[1:]
     monkeypatch.setattr("dither_server.dashboard._WORK", 1)
-    assert courses(store, THEME, days, rows, 0.95) == []
+    assert courses(store, THEME, days, rows, 0.95) is None
 
 
 def row(verdict: str, error: float | None) -> Row:
