@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
@@ -17,10 +16,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from dither_server.app import collector_of, create_app
 from dither_server.tally import Tally
 from server.collecting import THEME, batch, config, problem, rows_of, same
+from torture.deliveries import Deliveries
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
+from torture.proxy import Cut
 from torture.slow import slow_clients
+from torture.trouble import can_fill, full_disk, locked
 
 
 def test_kill_9(tmp_path: Path) -> None:
@@ -47,6 +49,18 @@ def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
     assert len(slow_clients(tmp_path, 200, 16, 4)) == 64
 
 
+def test_a_process_whose_database_is_locked(tmp_path: Path) -> None:
+    seen, _ = locked(tmp_path, 0.2, lock_wait=0.05)
+    assert seen[503] > 0
+
+
+@pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
+def test_a_process_whose_disk_is_full(tmp_path: Path) -> None:
+    seen, acknowledged = full_disk(tmp_path, free=700)
+    assert seen[503] > 0
+    assert acknowledged > 0
+
+
 def test_a_locked_database_is_not_acknowledged_and_passes_without_a_restart(tmp_path: Path) -> None:
     app = create_app(config(tmp_path, lock_wait=0.05))
     client = app.test_client()
@@ -63,7 +77,7 @@ def test_a_locked_database_is_not_acknowledged_and_passes_without_a_restart(tmp_
     collector_of(app).close()
 
 
-class Deliveries(RuleBasedStateMachine):
+class Retries(RuleBasedStateMachine):
     """Batches delivered any number of times, at the same time, after restarts; whether an answer arrived or not."""
 
     def __init__(self) -> None:
@@ -129,12 +143,18 @@ def test_deliveries_in_any_order(examples: int) -> None:
     limits = settings(
         max_examples=examples, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
     )
-    run_state_machine_as_test(Deliveries, settings=limits)
+    run_state_machine_as_test(Retries, settings=limits)
 
 
-def test_half_an_answer_is_no_reason_to_count_twice(client: FlaskClient, app: Flask) -> None:
-    """The device never saw the acknowledgement and sends again, for days."""
-    body = batch().encode()
-    for _ in range(5):
-        assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
-    assert collector_of(app).store.tally(THEME).total == 3
+def test_a_network_that_cuts_doubles_and_a_collector_that_dies() -> None:
+    machine = Deliveries()
+    try:
+        for number, cut in enumerate(Cut):
+            machine.deliver(number, cut)
+            machine.counts_are_exact()
+        machine.steal_an_id(0)
+        machine.kill()
+        machine.deliver_at_the_same_time([0, 1, 2, 5, 5, 6])
+        machine.counts_are_exact()
+    finally:
+        machine.teardown()

@@ -1,8 +1,14 @@
-"""Everything at full size: about twenty minutes on two cores. ``python -m tests.torture [SHARE]``, for example 0.1."""
+"""Everything at full size: about 40 minutes on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
+Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk, fuzz.
+"""
+
+import argparse
 import resource
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -10,42 +16,97 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dither_server.app import collector_of, create_app
 from server.collecting import config
+from torture.deliveries import deliveries
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
 from torture.slow import slow_clients
+from torture.trouble import can_fill, full_disk, locked
 
 
-def main(share: float = 1.0) -> None:
-    """Run each, at a share of its full size."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        for name in ("kill", "slow", "fuzz", "power", "off"):
-            (folder / name).mkdir()
-        cycles = max(1, int(500 * share))
-        print(f"kill -9, {cycles} cycles: {kill_cycles(folder / 'kill', cycles):,} reports, each counted once")
-        why_not, points = can_record(), max(20, int(2000 * share))
-        if why_not is None:
-            assert power_cuts(folder / "power", points) == []
-            print(f"power cuts, {points:,} points: nothing acknowledged lost, nothing corrupt")
-            wrong = len(power_cuts(folder / "off", points, synchronous="OFF"))
-            print(f"the same with synchronous=OFF: wrong at {wrong:,} points")
-            assert wrong
-        else:
-            print(f"power cuts: not tried, {why_not}")
-        seconds = slow_clients(folder / "slow", 200, 64, max(2, int(100 * share)))
-        last = seconds[int(0.99 * len(seconds))]
-        print(f"200 slow clients: 64 healthy ones, {len(seconds):,} requests, p99 {1000 * last:.0f} ms")
-        assert last < 1.0
-        app = create_app(config(folder / "fuzz"))
-        with closing(collector_of(app)):
-            fuzz(app, 5_000)
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            seen = fuzz(app, int(1_000_000 * share), seed=2)
-            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        print(f"fuzz: {seen.total():,} bodies, {dict(sorted(seen.items()))}, {grown:,} KiB more memory")
-        assert grown < 50_000
+def kill(folder: Path, share: float) -> str:
+    cycles = max(1, int(500 * share))
+    return f"kill -9, {cycles} cycles: {kill_cycles(folder, cycles):,} reports, each counted once"
+
+
+def power(folder: Path, share: float) -> str:
+    if why_not := can_record():
+        return f"power cuts: not tried, {why_not}"
+    points = max(20, int(2000 * share))
+    wrong = {}
+    for synchronous in ("FULL", "OFF"):
+        (folder / synchronous).mkdir()
+        wrong[synchronous] = len(power_cuts(folder / synchronous, points, synchronous=synchronous))
+    assert wrong["FULL"] == 0
+    assert wrong["OFF"] > 0
+    told = f"power cuts, {points:,} points: nothing acknowledged lost, nothing corrupt"
+    return f"{told}; with synchronous=OFF wrong at {wrong['OFF']:,}"
+
+
+def deliver(folder: Path, share: float) -> str:
+    examples = max(1, int(100 * share))
+    deliveries(examples)
+    return f"deliveries cut, doubled, at the same time and through kill -9: {examples} sequences, counts exact"
+
+
+def slow(folder: Path, share: float) -> str:
+    seconds = slow_clients(folder, 200, 64, max(2, int(100 * share)))
+    last = seconds[int(0.99 * len(seconds))]
+    assert last < 1.0, last
+    return f"200 slow clients: 64 healthy ones, {len(seconds):,} requests, p99 {1000 * last:.0f} ms"
+
+
+def lock(folder: Path, share: float) -> str:
+    held = max(1.0, 60 * share)
+    seen, last = locked(folder, held)
+    assert last < 1.0, last
+    told = f"database locked for {held:.0f} s: {dict(seen)}, none acknowledged, all taken after it"
+    return f"{told}; estimates meanwhile, p99 {1000 * last:.0f} ms"
+
+
+def disk(folder: Path, share: float) -> str:
+    if why_not := can_fill():
+        return f"full disk: not tried, {why_not}"
+    seen, acknowledged = full_disk(folder)
+    return f"full disk: {acknowledged} batches before, then {dict(seen)}; counts exact, all taken when there was room"
+
+
+def garble(folder: Path, share: float) -> str:
+    app = create_app(config(folder))
+    with closing(collector_of(app)):
+        fuzz(app, 5_000)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        seen = fuzz(app, int(1_000_000 * share), seed=2)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert grown < 50_000, grown
+    return f"fuzz: {seen.total():,} bodies, {dict(sorted(seen.items()))}, {grown:,} KiB more memory"
+
+
+PARTS: dict[str, Callable[[Path, float], str]] = {
+    "kill": kill,
+    "power": power,
+    "deliveries": deliver,
+    "slow": slow,
+    "lock": lock,
+    "disk": disk,
+    "fuzz": garble,
+}
+
+
+def main() -> None:
+    """Run the parts that are named, or each."""
+    parser = argparse.ArgumentParser(prog="python -m tests.torture")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)}; all if none is named")
+    parser.add_argument("--share", type=float, default=1.0, help="of the full size")
+    asked = parser.parse_args()
+    if unknown := set(asked.names) - set(PARTS):
+        parser.error(f"no such part: {', '.join(unknown)}")
+    for name in asked.names or PARTS:
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory() as place:
+            told = PARTS[name](Path(place), asked.share)
+        print(f"{told} ({time.monotonic() - start:.0f} s)", flush=True)
 
 
 if __name__ == "__main__":
-    main(*(float(argument) for argument in sys.argv[1:2]))
+    main()

@@ -1,0 +1,132 @@
+"""A database that is locked, and a disk that is full: never a false acknowledgement, and recovery without a restart."""
+
+import os
+import sqlite3
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from dither_server.tally import Tally
+from dither_shared import Batch
+from server.collecting import OPEN, THEME, batch, rows_of, running, same
+from server.test_process import PATIENCE, connect, tally
+from torture.devices import post
+
+__all__ = ["can_fill", "full_disk", "locked"]
+
+
+def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counter[int], float]:
+    """Lock the database for so long while 8 devices report and one analyst reads.
+
+    Return how often each status was the answer to a report, and the p99 of the analyst's, in seconds.
+    """
+    reads: list[float] = []
+    with running(folder, "--lock-wait", str(lock_wait)) as (url, process):
+        assert _status(url, batch()) == 202
+        held = threading.Event()
+
+        def read() -> None:
+            while not held.is_set():
+                start = time.perf_counter()
+                with closing(connect(url)) as connection:
+                    connection.request("GET", "/v1/metrics/theme/estimate")
+                    assert connection.getresponse().status == 200
+                reads.append(time.perf_counter() - start)
+                held.wait(0.01)
+
+        with closing(sqlite3.connect(folder / "dither.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            analyst = threading.Thread(target=read)
+            analyst.start()
+            end = time.monotonic() + seconds
+            sent, seen = _report_while(url, lambda: time.monotonic() < end)
+            held.set()
+            analyst.join(PATIENCE)
+            assert set(seen) == {503}, seen  # nothing could be counted, and nothing was acknowledged
+        _deliver_all(url, sent)  # and at once, without a restart
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    rows = b"".join(one.reports for one in sent)
+    assert tally(folder, THEME).total == 3 + len(rows)
+    return seen, sorted(reads)[int(0.99 * len(reads))]
+
+
+def can_fill() -> str | None:
+    """Return why no small disk can be mounted here, or None if one can."""
+    return None if os.geteuid() == 0 else "only root may mount a small disk"
+
+
+def full_disk(folder: Path, free: int = 1500) -> tuple[Counter[int], int]:
+    """Report until a disk with so many free KiB is full and for a while after, make room, deliver all, compare.
+
+    Return how often each status was the answer while it was full, and how many batches were acknowledged before.
+    """
+    ballast = 8_000  # KiB; SQLite's log alone may grow to 4,000 before it is folded into the database
+    with _small_disk(folder / "small", ballast + free) as disk, running(disk) as (url, process):
+        (disk / "ballast").write_bytes(bytes(1024 * ballast))
+        sent: list[Batch] = []
+        while len(sent) < 5000:
+            sent.append(batch(OPEN, rows_of(OPEN, 20, os.urandom(8))))
+            if _status(url, sent[-1]) != 202:
+                break
+        acknowledged = len(sent) - 1
+        turns = iter(range(200))
+        more, seen = _report_while(url, lambda: next(turns, None) is not None)
+        assert set(seen) <= {202, 503}, seen  # a small one may still fit
+        assert seen[503] > 100
+        assert tally(disk, OPEN).total == 20 * acknowledged
+        assert tally(disk, THEME).total == seen[202]
+        (disk / "ballast").unlink()
+        _deliver_all(url, sent + more)
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        for metric, some in ((OPEN, sent), (THEME, more)):
+            rows = b"".join(one.reports for one in some)
+            assert same(tally(disk, metric), Tally.fold(metric.mechanism, rows)), metric.name
+    return seen, acknowledged
+
+
+def _report_while(url: str, goes_on: Callable[[], bool]) -> tuple[list[Batch], Counter[int]]:
+    """Report from 8 devices; return what was sent, and how often each status was the answer (0: none)."""
+    sent: list[Batch] = []
+    seen: Counter[int] = Counter()
+
+    def device(number: int) -> None:
+        while goes_on():
+            one = batch(THEME, rows_of(THEME, 1, b"%d %d" % (number, len(sent))))
+            sent.append(one)
+            seen[_status(url, one)] += 1
+
+    devices = [threading.Thread(target=device, args=(number,)) for number in range(8)]
+    for one in devices:
+        one.start()
+    for one in devices:
+        one.join(10 * PATIENCE)
+    return sent, seen
+
+
+def _deliver_all(url: str, batches: list[Batch]) -> None:
+    for one in batches:
+        assert _status(url, one) == 202
+
+
+def _status(url: str, one: Batch) -> int:
+    response = post(url, one.encode())
+    if response is None:
+        return 0
+    assert response.status != 503 or int(response.headers["Retry-After"]) > 0
+    return response.status
+
+
+@contextmanager
+def _small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
