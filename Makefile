@@ -21,7 +21,7 @@ bench: .venv/installed
 	$(BIN)/python -m tests.bench_ingest
 	cd tests && ../$(BIN)/python -m client.linkage
 	$(BIN)/python -m tests.bench_sdks
-	$(BIN)/python -m tests.bench_peers
+	$(BIN)/dither-sim bench --jobs 2
 
 torture: .venv/installed
 	$(BIN)/python -m tests.torture

@@ -7,6 +7,8 @@ from .commands import audit, plan
 from .demo.command import demo
 from .error import error
 from .options import Commands
+from .peers.command import bench
+from .reproduce import reproduce
 
 __all__ = ["main"]
 
@@ -18,5 +20,5 @@ def main() -> None:
     """Simulate before you collect: how many users it takes, at which ε, for which error."""
 
 
-for command in (attack, audit, demo, error, plan):
+for command in (attack, audit, bench, demo, error, plan, reproduce):
     main.add_command(command)

@@ -32,6 +32,11 @@ class Run:
     as_json: bool = False
     out: Path | None = None
 
+    @property
+    def part(self) -> Path | None:
+        """Where what is finished is kept until all is."""
+        return None if self.out is None else self.out.with_name(f"{self.out.name}.part")
+
     @contextmanager
     def workers(self) -> Iterator[Map]:
         """Yield what spreads the work."""
@@ -43,9 +48,7 @@ class Run:
 
         With ``out`` it goes on where an earlier run of the same was killed, from ``<out>.part``.
         """
-        journal = None
-        if self.out is not None:
-            journal = Journal(self.out.with_name(f"{self.out.name}.part"), experiment.identity())
+        journal = None if self.part is None else Journal(self.part, experiment.identity())
         trials = len(experiment.cells()) * experiment.repeats
         try:
             with self.workers() as run, tqdm(total=trials, unit="trial", disable=None, leave=False) as bar:
@@ -58,9 +61,9 @@ class Run:
     def tell(self, rows: Sequence["DataclassInstance"], text: Callable[[], str]) -> None:
         """Print rows, as JSON if that was asked for and as ``text`` makes them otherwise; and write them."""
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
-        if self.out is not None:
+        if self.out is not None and self.part is not None:
             write_rows(self.out, rows)
-            self.out.with_name(f"{self.out.name}.part").unlink(missing_ok=True)
+            self.part.unlink(missing_ok=True)
 
 
 def run_options(command: Callable[..., None]) -> Callable[..., None]:

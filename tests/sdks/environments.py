@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from peers.environments import Unavailable
-from peers.environments import default_folder as _peers
+from dither_simulations.peers.environments import Unavailable
+from dither_simulations.peers.environments import default_folder as _peers
 
 __all__ = ["LIBRARIES", "Unavailable", "default_folder", "prepare", "version_of"]
 

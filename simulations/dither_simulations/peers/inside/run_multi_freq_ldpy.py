@@ -10,8 +10,8 @@ import xxhash  # type: ignore[import-not-found]
 from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE  # type: ignore[import-not-found]
 from numba import njit  # type: ignore[import-not-found]
 
-from peers.driver import Estimates, Floats, serve
-from peers.protocol import Case
+from .driver import Estimates, Floats, serve
+from .protocol import Case
 
 __all__ = ["make"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from peers.protocol import FEW, Case, Finding, decode_case
+from .protocol import FEW, Case, Finding, decode_case
 
 __all__ = ["Estimates", "Oracle", "serve"]
 

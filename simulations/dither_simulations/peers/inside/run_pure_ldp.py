@@ -9,8 +9,8 @@ import numpy as np
 import xxhash  # type: ignore[import-not-found]
 from pure_ldp import frequency_oracles as theirs  # type: ignore[import-not-found]
 
-from peers.driver import Estimates, serve
-from peers.protocol import Case
+from .driver import Estimates, serve
+from .protocol import Case
 
 __all__ = ["make"]
 

@@ -4,16 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from peers import theory
-from peers.environments import LIBRARIES
-from peers.leaks import CONFIDENCE, leak
-from peers.protocol import Finding
-from peers.theory import EPSILONS, PEERS, SIZES
+from . import theory
+from .environments import LIBRARIES
+from .inside.protocol import Finding
+from .leaks import CONFIDENCE, leak
+from .measuring import Findings
+from .sampled import Sampled
+from .theory import EPSILONS, PEERS, SIZES
 
-__all__ = ["Table", "bias", "errors", "leaks", "rates", "ratios", "risks"]
-
-Findings = dict[str, list[Finding]]
-"""By library."""
+__all__ = ["Table", "bias", "errors", "leaks", "rates", "ratios", "risks", "trials"]
 
 _NONE = "-"
 
@@ -151,6 +150,27 @@ def rates(findings: Findings) -> Table:
     head = ["library", "mechanism", "reports/s, client", "s from all reports to estimates"]
     note = "One core. * Scaled up from fewer reports."
     return Table("Speed at k = 1,024, ε = 1, n = 100,000", head, rows, note)
+
+
+def trials(samples: Sequence[Sampled]) -> Table:
+    """Return what a trial of the simulator takes beside one of a peer, from the same run."""
+    rows = [
+        [
+            one.library,
+            one.theirs,
+            f"{one.peer_seconds:.3g}",
+            one.ours,
+            *(f"{seconds:.2g}" for seconds in (one.joint_seconds, one.marginal_seconds)),
+            *(f"{one.peer_seconds / seconds:,.0f}" for seconds in (one.joint_seconds, one.marginal_seconds)),
+        ]
+        for one in samples
+    ]
+    head = ["library", "mechanism", "s a trial", "dither's", "s, joint law", "s, marginal", "times, joint", "times"]
+    note = (
+        "From users to errors: a peer's reports, one by one, and its estimates; here a draw of the tally from its law "
+        "(joint, or each value's by itself), estimates with two intervals each, and every measure."
+    )
+    return Table("A simulated trial at k = 1,024, ε = 1, n = 100,000", head, rows, note)
 
 
 def leaks(findings: Findings) -> Table:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from peers.protocol import Case, Finding, decode_finding
+from .inside.protocol import Case, Finding, decode_finding
 
 __all__ = ["LIBRARIES", "PINS", "Unavailable", "answers", "default_folder", "prepare"]
 
@@ -58,7 +58,7 @@ def prepare(library: str, folder: Path) -> Path:
 
 
 def _call(library: str, *command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 — ours
     if done.returncode:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         version = ".".join(map(str, sys.version_info[:2]))
@@ -70,13 +70,13 @@ def answers(library: str, python: Path, cases: Iterable[Case]) -> Iterator[Findi
 
     Raises Unavailable if that process fails.
     """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
-    command = (str(python), "-W", "ignore", "-m", f"peers.{_MODULES[library]}")
-    with subprocess.Popen(
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}  # which holds ``inside``, and little else
+    command = (str(python), "-W", "ignore", "-m", f"inside.{_MODULES[library]}")
+    with subprocess.Popen(  # noqa: S603 — ours
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+        assert process.stdin is not None  # noqa: S101 — pipes were asked for
+        assert process.stdout is not None  # noqa: S101
         for case in cases:
             try:
                 print(case.encode(), file=process.stdin, flush=True)

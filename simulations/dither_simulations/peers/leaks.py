@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass
 
 from dither_shared.binomial import lower_bound, upper_bound
-from peers.protocol import Finding
+
+from .inside.protocol import Finding
 
 __all__ = ["CONFIDENCE", "Leak", "leak"]
 

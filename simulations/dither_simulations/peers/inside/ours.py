@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from dither_server.estimate import estimate
 from dither_server.tally import Tally
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Report, SystemEntropy
-from peers.driver import Estimates, serve
-from peers.protocol import Case
+
+from .driver import Estimates, serve
+from .protocol import Case
 
 __all__ = ["make"]
 
