@@ -13,6 +13,7 @@ from .auth import Gatekeeper
 from .committer import Committer, Limits
 from .compare import Compared, compared
 from .config import Config
+from .daily import DailyEstimates
 from .estimate import estimate
 from .gauges import Gauges
 from .ingest import Ingest
@@ -37,6 +38,7 @@ class Collector:
             versions = {name: _versions(self.store, metric) for name, metric in self.metrics.items()}
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
+        self.daily = DailyEstimates(self.store)
         self.gauges = Gauges()
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)

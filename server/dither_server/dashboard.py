@@ -1,7 +1,7 @@
 """What the pages say of a metric: its most frequent values, verdicts in words, its course over days."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from statistics import NormalDist
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from dither_shared import Metric
 
 from .answers import Answer, Row
-from .collector import stretches
+from .daily import DailyEstimates
 from .drawing import Line, line_of
 from .query import Query
 from .store import Store
-from .trend import trend
+from .trend import Stretch, trend
 
 __all__ = ["Courses", "courses", "days_of", "in_words", "listed"]
 
@@ -69,14 +69,15 @@ class Courses(NamedTuple):
 
 
 def courses(
-    store: Store, metric: Metric, days: Sequence[date], rows: Sequence[Row], confidence: float
+    daily: DailyEstimates, metric: Metric, reports: Mapping[date, int], rows: Sequence[Row], confidence: float
 ) -> Courses | None:
-    """Return the courses of the most frequent rows over the last days; a single day has none."""
+    """Return the courses of the most frequent rows over the last days, of so many reports; a single day has none."""
     cost = len(metric.labels) if metric.domain else _REGRESSION + _STRING * len(metric.labels)
-    days = days[-(_WORK // cost) :] if cost <= _WORK else []
+    days = list(reports)[-(_WORK // cost) :] if cost <= _WORK else []
     if len(days) < 2:
         return None
-    told = trend(metric, stretches(store, metric, days[0], days[-1], confidence), confidence)
+    steps = [Stretch(day, day, daily.of(metric, day, reports[day], confidence)) for day in days]
+    told = trend(metric, steps, confidence)
     of = {course["value"]: course for course in told["values"]}
     drawn = sorted(rows, key=_share, reverse=True)[:_COURSES]
     return Courses(days, [line_of(of[row["value"]], days) for row in drawn], told["correction"])

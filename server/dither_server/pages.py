@@ -70,12 +70,10 @@ def show_page(name: str) -> str:
     view = View.read(request.args)
     metric = version_named(metric_named(name), view.query.version)
     card = _card(metric, view, _VALUES)
-    store = collector_here().store
-    days, shown = [bar.day for bar in card.days], card.found.shown if card.found else []
-    drawn = courses(store, metric, days, shown, view.query.confidence)
-    return render_template(
-        "metric.html", card=card, courses=drawn, versions=store.versions(name), formats=list(FORMATS)
-    )
+    reports, shown = {bar.day: bar.reports for bar in card.days}, card.found.shown if card.found else []
+    drawn = courses(collector_here().daily, metric, reports, shown, view.query.confidence)
+    versions = collector_here().store.versions(name)
+    return render_template("metric.html", card=card, courses=drawn, versions=versions, formats=list(FORMATS))
 
 
 @pages.get("/plotly.js")

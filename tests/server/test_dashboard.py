@@ -194,18 +194,18 @@ def test_forged_and_odd_and_refused_reports_are_told(app: Flask, client: FlaskCl
 
 
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, days = collector_of(app).store, [TODAY + timedelta(days=day) for day in (0, 1, 4)]
+    daily, reports = collector_of(app).daily, collector_of(app).store.reports_by_day(THEME)
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    drawn = courses(store, THEME, days, rows, 0.95)
+    drawn = courses(daily, THEME, reports, rows, 0.95)
     assert drawn is not None
-    assert drawn.days == days
+    assert drawn.days == list(reports)
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
     monkeypatch.setattr("dither_server.dashboard._WORK", 2 * len(THEME.labels))
-    drawn = courses(store, THEME, days, rows, 0.95)
+    drawn = courses(daily, THEME, reports, rows, 0.95)
     assert drawn is not None
-    assert drawn.days == days[1:]
+    assert drawn.days == list(reports)[1:]
     monkeypatch.setattr("dither_server.dashboard._WORK", 1)
-    assert courses(store, THEME, days, rows, 0.95) is None
+    assert courses(daily, THEME, reports, rows, 0.95) is None
 
 
 def row(verdict: str, error: float | None) -> Row:
