@@ -42,7 +42,6 @@ class Collector:
         self.gauges = Gauges()
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)
-        self.gauges.waiting(lambda: self.committer.waiting)
         self.gatekeeper = Gatekeeper(self.store.tokens, config.open, config.trust_loopback)
         self.ingest = Ingest(
             versions,

@@ -102,11 +102,6 @@ class Committer:
                 if not self._closed:
                     self._wake()
 
-    @property
-    def waiting(self) -> int:
-        """How many batches wait for their commit to begin."""
-        return len(self._waiting)
-
     def close(self) -> None:
         """Commit what was taken, take no more, and end the thread."""
         with self._changed:
@@ -139,6 +134,7 @@ class Committer:
                 self._changed.wait(pause)
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._limits.group))]
             self._bytes -= sum(len(upload.rows) for upload, _ in group)
+            self._gauges.waiting(len(self._waiting))
             return group
 
     def _commit(self, group: list[_Waiting], shard: bytes) -> None:

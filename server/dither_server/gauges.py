@@ -1,13 +1,16 @@
 """How a collector fares, for Prometheus: counts and times, and nothing of any person.
 
-Each process counts for itself: behind a server of several workers, scrape each, or read sums with ``rate`` in mind.
+Each process counts for itself. Where several workers share a port, as under gunicorn, whichever answers tells the sum
+of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder for nothing but their counts, empty at the start.
 """
 
+import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 __all__ = ["CONTENT_TYPE", "Gauges"]
 
@@ -36,11 +39,16 @@ class Gauges:
             "dither_commit_batches", "Batches of a commit.", buckets=_BATCHES, registry=registry
         )
         self._failures = Counter("dither_commit_failures", "Commits that counted nothing.", registry=registry)
-        self._waiting = Gauge("dither_batches_waiting", "Batches that wait for their commit.", registry=registry)
+        self._waiting = Gauge(
+            "dither_batches_waiting",
+            "Batches that still waited when the last commit began.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
 
-    def waiting(self, read: Callable[[], float]) -> None:
-        """Read how many batches wait from ``read`` whenever it is asked."""
-        self._waiting.set_function(read)
+    def waiting(self, batches: int) -> None:
+        """Tell how many batches wait for the commit after the one that begins."""
+        self._waiting.set(batches)
 
     def acknowledged(self, metric: str, reports: int) -> None:
         """Count reports whose batch is committed."""
@@ -65,4 +73,8 @@ class Gauges:
 
     def text(self) -> bytes:
         """Return everything in Prometheus' text format."""
-        return generate_latest(self._registry)
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self._registry)
+        everyone = CollectorRegistry()
+        MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
+        return generate_latest(everyone)

@@ -78,14 +78,23 @@ def post(body):
 statuses = []
 threads = [threading.Thread(target=post, args=(body,)) for body in bodies * 3]
 [thread.start() for thread in threads]; [thread.join() for thread in threads]
+told = set()
+for _ in range(10):  # whichever worker answers
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.request("GET", "/metrics")
+    lines = connection.getresponse().read().decode().splitlines()
+    told |= {{line for line in lines if line.startswith("dither_reports_acknowledged_total")}}
+    connection.close()
 process.terminate()
-print(sorted(set(statuses)), process.wait(20))
+print(sorted(set(statuses)), process.wait(20), *told)
 """
     settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
+    (tmp_path / "counts").mkdir()
+    settings["PROMETHEUS_MULTIPROC_DIR"] = str(tmp_path / "counts")
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, env=settings
     )
-    assert ended.stdout == "[202] 0\n", ended.stderr
+    assert ended.stdout == '[202] 0 dither_reports_acknowledged_total{metric="theme"} 180.0\n', ended.stderr
     command = [sys.executable, "-m", "dither_server", "estimate", "theme"]
     told = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
     assert "60 reports" in told.stdout
