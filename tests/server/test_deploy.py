@@ -26,7 +26,11 @@ def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
     variables = {word.partition("=")[0] for word in text.split() if word.startswith("DITHER_")}
     assert variables
     assert variables <= {variable_of(name) for name in SETTINGS}
-    assert text.index("USER dither") < text.index("ENTRYPOINT")
+    assert text.index("USER 10001") < text.index("ENTRYPOINT")
+    kept = (DEPLOY / "Dockerfile.dockerignore").read_text(encoding="utf-8").split()
+    names = {name[1:] for name in kept if name.startswith("!")}
+    assert names == {"pyproject.toml", "README.md", "shared", "client", "server", "simulations"}
+    assert all((DEPLOY.parents[1] / name).exists() for name in names)
 
 
 def test_compose_is_closed_but_for_reports() -> None:
