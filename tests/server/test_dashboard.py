@@ -247,7 +247,7 @@ def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient) -> None:
     for path, status, said in (
         ("/m/nothing", 404, "No such metric"),
         ("/nowhere", 404, "No such page"),
-        ("/v1/metrics/theme/estimate?since=soon", 400, "since: not a date"),
+        ("/v1/metrics/theme/estimate?since=soon", 400, "Since: not a date"),
     ):
         response = client.get(path, headers=browser)
         assert (response.status_code, response.mimetype) == (status, "text/html")

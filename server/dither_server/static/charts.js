@@ -88,11 +88,11 @@ const DRAWN = { bars, days, course };
 function draw(figure) {
   const plot = figure.querySelector(".plot");
   const { data, layout, height } = DRAWN[figure.dataset.chart](rowsOf(figure), figure.clientWidth);
+  const font = { family: getComputedStyle(document.body).fontFamily, size: 14, color: colour("--ink") };
   const common = {
     height, showlegend: false, margin: { l: 8, r: 8, t: 8, b: 28 }, dragmode: coarse ? false : "zoom",
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: getComputedStyle(document.body).fontFamily, size: 14, color: colour("--ink") },
-    hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--muted"), font: { color: colour("--ink") }, align: "left" },
+    font, hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--muted"), font, align: "left" },
   };
   if (!plot.dataset.drawn) plot.replaceChildren();
   plot.dataset.drawn = "";
