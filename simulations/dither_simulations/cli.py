@@ -8,6 +8,7 @@ from .demo.command import demo
 from .error import error
 from .options import Commands
 from .peers.command import bench
+from .report.command import report
 from .reproduce import reproduce
 
 __all__ = ["main"]
@@ -20,5 +21,5 @@ def main() -> None:
     """Simulate before you collect: how many users it takes, at which ε, for which error."""
 
 
-for command in (attack, audit, bench, demo, error, plan, reproduce):
+for command in (attack, audit, bench, demo, error, plan, report, reproduce):
     main.add_command(command)

@@ -10,7 +10,7 @@ from .accuracy import Accuracy
 from .error_plots import error_plot
 from .files import write_bytes
 from .naming import NAMES
-from .options import epsilons_of, new_file, positive, share, sizes_of, users_list
+from .options import epsilons_of, plot_option, positive, share, sizes_of, users_list
 from .plots import save
 from .remote import definitions
 from .runs import Run, run_options
@@ -75,7 +75,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--collector", metavar="URL", help="Let real clients report to this collector, and ask it.")
 @click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector must have.")
 @run_options
-@click.option("--plot", type=_FILE, callback=new_file, help="Write a picture, as .png, .svg or .pdf.")
+@plot_option
 def error(
     run: Run,
     source: Source,

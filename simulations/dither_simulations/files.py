@@ -15,7 +15,7 @@ from dither_shared import ParameterError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["json_rows", "write_bytes", "write_rows"]
+__all__ = ["json_rows", "json_text", "write_bytes", "write_rows"]
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -44,6 +44,11 @@ def write_rows(path: Path, rows: Sequence["DataclassInstance"]) -> None:
 def json_rows(rows: Sequence["DataclassInstance"]) -> str:
     """Return dataclass rows as a JSON array, one row a line."""
     return "[\n" + ",\n".join(json.dumps(asdict(row), allow_nan=False) for row in rows) + "\n]\n"
+
+
+def json_text(value: object) -> str:
+    """Return objects and arrays as JSON, for programs."""
+    return json.dumps(value, allow_nan=False)
 
 
 def _csv(rows: Sequence["DataclassInstance"]) -> str:

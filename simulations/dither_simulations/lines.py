@@ -17,8 +17,8 @@ __all__ = ["Line", "Panel", "lines_plot"]
 _MARKERS = "os^Dv<>PXhd"
 _FEW = 7
 """More lines than this take a taller figure and smaller names."""
-_WIDTH = 13
-"""Letters of a name in one line, beside the axes."""
+_LETTERS = (13, 15)
+"""Letters of a name in one line, beside the axes: where names are few, and where they are small."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Panel:
 def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
     """Return panels, one below the other, with the same horizontal axis, which ``log`` says is logarithmic."""
     most = max(panel.names for panel in panels)
-    each = (4.2 if most <= _FEW else 1.2 + 0.38 * most) if len(panels) == 1 else max(2.6, 0.7 + 0.36 * most)
+    each = (4.2 if most <= _FEW else 1.2 + 0.38 * most) if len(panels) == 1 else max(2.6, 0.7 + 0.44 * most)
     figure, rows = figure_of(each * len(panels), len(panels))
     height = figure.get_figheight()
     figure.subplots_adjust(left=0.155, right=0.735, top=1 - 0.59 / height, bottom=0.59 / height, hspace=0.12)
@@ -132,8 +132,9 @@ def _plain(at: float) -> str:
 def _name_lines(figure: Figure, axes: Axes, ends: list[tuple[str, float, tuple[str, str]]]) -> None:
     """Write each name beside the end of its line, moved apart where lines end together, but not out of the axes."""
     figure.canvas.draw()
-    font = FONT if len(ends) <= _FEW else 0.85 * FONT
-    wrapped = [textwrap.wrap(_breakable(name), _WIDTH) for name, _, _ in ends]
+    many = len(ends) > _FEW
+    font = 0.85 * FONT if many else FONT
+    wrapped = [textwrap.wrap(_breakable(name), _LETTERS[many]) for name, _, _ in ends]
     gap = (0.2 + 1.05 * max(map(len, wrapped))) * font / 72 * figure.dpi / axes.bbox.height
     ordered = sorted(zip(ends, wrapped, strict=True), key=lambda entry: -entry[0][1])
     at = [axes.transAxes.inverted().transform(axes.transData.transform((1.0, end)))[1] for (_, end, _), _ in ordered]

@@ -21,6 +21,7 @@ __all__ = [
     "epsilons_of",
     "input_options",
     "new_file",
+    "plot_option",
     "positive",
     "reports_of",
     "share",
@@ -145,16 +146,27 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
     return tuple(float(f"{epsilon:.4g}") for epsilon in np.geomspace(float(low), float(high), int(count)))
 
 
-def new_file(_: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Check, before anything is computed, that a file of that name can be written: an option's callback."""
-    if path is None:
-        return None
-    if not path.parent.is_dir():
-        raise click.BadParameter(f"{path.parent} is not a folder", param=parameter)
-    wanted = FORMATS if parameter.name == "plot" else (".csv", ".json")
-    if path.suffix not in wanted:
-        raise click.BadParameter(f"{str(path)!r} must end in {' or '.join(wanted)}", param=parameter)
-    return path
+def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Return an option's callback that checks, before anything is computed, that a file of that name can be written."""
+
+    def checked(_: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"{path.parent} is not a folder", param=parameter)
+        if path.suffix not in suffixes:
+            raise click.BadParameter(f"{str(path)!r} must end in {' or '.join(suffixes)}", param=parameter)
+        return path
+
+    return checked
+
+
+def plot_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--plot``."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    return click.option(
+        "--plot", type=path, callback=new_file(*FORMATS), help=f"Write a picture, as {', '.join(FORMATS)}."
+    )(command)
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -94,7 +94,7 @@ _OPTIONS = (
     click.option(
         "--out",
         type=click.Path(dir_okay=False, path_type=Path),
-        callback=new_file,
+        callback=new_file(".csv", ".json"),
         help="Write the results, as .csv or .json. What is interrupted goes on when it is run again.",
     ),
 )

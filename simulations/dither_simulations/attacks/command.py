@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ..naming import CLOSED
-from ..options import MAX_SIZE, Commands, new_file, positive, reports_of, shares_of, users_of
+from ..options import MAX_SIZE, Commands, plot_option, positive, reports_of, shares_of, users_of
 from ..plots import save
 from ..runs import Run, run_options
 from .averaging import Averaging
@@ -21,12 +21,6 @@ __all__ = ["attack"]
 _CLOSED_REMEMBERING = tuple(name for name in REMEMBERING if name in CLOSED)
 _LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 """Those of which a report speaks of every value."""
-_plot = click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=new_file,
-    help="Write a picture, as .png, .svg or .pdf.",
-)
 _epsilon = click.option(
     "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Of one report."
 )
@@ -64,7 +58,7 @@ def _series(experiment: type[SeriesExperiment], names: tuple[str, ...], devices:
         ),
         click.option("--repeats", type=click.IntRange(1, 10**5), default=5, show_default=True, help="Trials."),
         run_options,
-        _plot,
+        plot_option,
     )
     decorated = run_series
     for option in reversed(options):
@@ -107,7 +101,7 @@ _series(
 @click.option("--attack", "attacks", type=click.Choice(ATTACKS), multiple=True, help="Repeatable.  [default: all]")
 @click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Trials.")
 @run_options
-@_plot
+@plot_option
 def poisoning(
     run: Run,
     names: tuple[str, ...],
