@@ -19,6 +19,7 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_ingest
+	$(BIN)/python -m tests.bench_coverage
 	cd tests && ../$(BIN)/python -m client.linkage
 	$(BIN)/python -m tests.bench_sdks
 	$(BIN)/dither-sim bench --jobs 2

@@ -13,7 +13,7 @@ from .collisions import collision_error
 from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
-from .intervals import Simultaneous, clopper_pearson, level_of_each, noise_interval, noise_variance
+from .intervals import Law, Simultaneous, exact_interval, level_of_each, noise_law, score_interval
 from .tally import Tally
 
 __all__ = ["Estimate", "Verdict", "estimate"]
@@ -35,10 +35,11 @@ class Estimate:
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample;
     - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
-    - ``verdicts``: "ok"; "noise" if [low, high] contains 0; "too-few" if it spans half of all that is possible.
+    - ``verdicts``: "ok"; "noise" if [low, high] contains 0; "too-few" if an interval
+      of this error may span half of all that is possible.
 
-    Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and
-    are cut to [0, 1]. With no reports every number but the interval [0, 1] is NaN.
+    Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
+    in [0, 1]. With no reports every number but the interval [0, 1] is NaN.
     """
 
     labels: tuple[str, ...]
@@ -82,13 +83,11 @@ def estimate(
         columns = _regression(mechanism, labels, tally, level)
     else:
         columns = _pure(mechanism, labels, tally, level)
-    verdicts = _verdicts(columns.low, columns.high)
-    ends = {name: np.clip(getattr(columns, name), 0, 1) for name in ("noise_low", "noise_high", "low", "high")}
-    return Estimate(labels, tally.total, confidence, rule, *columns._replace(**ends), verdicts)
+    return Estimate(labels, tally.total, confidence, rule, *columns, _verdicts(columns, level))
 
 
 class _Columns(NamedTuple):
-    """Columns of an ``Estimate``, the intervals not yet cut to [0, 1]."""
+    """Columns of an ``Estimate``."""
 
     frequency: Floats
     noise_error: Floats
@@ -103,41 +102,25 @@ class _Columns(NamedTuple):
 def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float) -> _Columns:
     """Debias support counts: f = (C/n - q)/(p - q) (Wang et al. 2017, equation 1).
 
-    Over a population C is exactly Bin(n, q + f(p-q)), so the Clopper-Pearson interval of its success probability,
-    mapped by the same line, covers f at least as often as it says.
+    Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are normal.
     """
     supporting, trials = support(mechanism, tally, labels)
     p, q = float(mechanism.p), float(mechanism.q)
     frequency = (supporting / np.maximum(trials, 1) - q) / (p - q)
-    supported = q + np.clip(frequency, 0, 1) * (p - q)
-    error = np.sqrt(supported * (1 - supported) / np.maximum(trials, 1)) / abs(p - q)
-    ends = [(end - q) / (p - q) for end in clopper_pearson(supporting, trials, confidence)]
-    columns = _Columns(
-        frequency,
-        np.sqrt(noise_variance(mechanism, frequency, trials)),
-        *noise_interval(mechanism, frequency, trials, confidence),
-        error,
-        np.minimum(*ends),
-        np.maximum(*ends),
-        onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),
-    )
+    noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
     if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
-        return _widened(columns, collision_error(mechanism, tally, frequency), confidence)
-    return columns
-
-
-def _widened(columns: _Columns, bias: Floats, confidence: float) -> _Columns:
-    """Widen errors and intervals by a bias that has no sign, of which only the standard deviation is known."""
-    quantile = NormalDist().inv_cdf((1 + confidence) / 2)
-    noise_error, error = (np.hypot(each, bias) for each in (columns.noise_error, columns.standard_error))
-    noise_more, more = quantile * (noise_error - columns.noise_error), quantile * (error - columns.standard_error)
-    return columns._replace(
-        noise_error=noise_error,
-        noise_low=columns.noise_low - noise_more,
-        noise_high=columns.noise_high + noise_more,
-        standard_error=error,
-        low=columns.low - more,
-        high=columns.high + more,
+        bias = collision_error(mechanism, tally, frequency)
+        ends = score_interval(noise.sampled(), frequency, trials, confidence, bias)
+    else:
+        bias = np.zeros(len(labels))
+        ends = exact_interval(mechanism, supporting, trials, confidence)
+    return _Columns(
+        frequency,
+        noise.error(share, trials, bias),
+        *score_interval(noise, frequency, trials, confidence, bias),
+        noise.sampled().error(share, trials, bias),
+        *ends,
+        onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),
     )
 
 
@@ -150,15 +133,21 @@ def _regression(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, con
     fit = rappor.regress(mechanism, labels, tally)
     share = np.clip(fit.frequency, 0, 1)
     noise = np.sqrt(np.maximum(fit.standard_error**2 - share * (1 - share) / tally.total, 0))
-    quantile = NormalDist().inv_cdf((1 + confidence) / 2)
-    noise_ends = (fit.frequency - quantile * noise, fit.frequency + quantile * noise)
-    ends = (fit.frequency - quantile * fit.standard_error, fit.frequency + quantile * fit.standard_error)
-    return _Columns(fit.frequency, noise, *noise_ends, fit.standard_error, *ends, fit.non_negative)
+    once, known = np.ones(len(labels), dtype=np.int64), Law(0.0, 0.0, 0.0)
+    return _Columns(
+        fit.frequency,
+        noise,
+        *score_interval(known, fit.frequency, once, confidence, noise),
+        fit.standard_error,
+        *score_interval(known, fit.frequency, once, confidence, fit.standard_error),
+        fit.non_negative,
+    )
 
 
-def _verdicts(low: Floats, high: Floats) -> tuple[Verdict, ...]:
-    told: list[Verdict] = np.where(high - low >= _WIDEST, "too-few", np.where(low <= 0, "noise", "ok")).tolist()
-    return tuple(told)
+def _verdicts(columns: _Columns, confidence: float) -> tuple[Verdict, ...]:
+    width = 2 * NormalDist().inv_cdf((1 + confidence) / 2) * columns.standard_error
+    told = np.where(columns.low <= 0, "noise", "ok")
+    return tuple(np.where(width < _WIDEST, told, "too-few").tolist())  # of NaN, which is no report, there are too few
 
 
 def _of_nothing(values: int) -> _Columns:

@@ -1,11 +1,14 @@
 """Intervals about those who reported, by enumeration of the law of noise; and many intervals at once."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from dither_server.collisions import collision_error, concentration
 from dither_server.estimate import Estimate, estimate
+from dither_server.intervals import Law, exact_interval, score_interval
 from dither_server.tally import Tally
 from dither_shared import (
     BitFlip,
@@ -33,6 +36,7 @@ def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
     return np.convolve(own, others)
 
 
+@cache
 def estimates_of_every_support(mechanism: Mechanism, users: int) -> list[Estimate]:
     size = mechanism.size or 0
     labels = tuple(map(str, range(size)))
@@ -54,6 +58,63 @@ def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Me
         covered.append(float(law_of_noise(mechanism, users, holders)[inside].sum()))
     assert min(covered) > 0.93
     assert 0.945 < float(np.mean(covered)) < 0.96
+    assert covered[0] < 0.965  # of nobody's value, too
+
+
+@pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
+@pytest.mark.parametrize("users", [12, 400])
+def test_the_population_interval_covers_every_share_at_least_as_often_as_it_says(
+    mechanism: Mechanism, users: int
+) -> None:
+    """Exactly computed over a fine grid of shares; near 0, where one side cannot miss, not much more often."""
+    answers = estimates_of_every_support(mechanism, users)
+    low = np.array([answer.low[0] for answer in answers])
+    high = np.array([answer.high[0] for answer in answers])
+    p, q = float(mechanism.p), float(mechanism.q)
+    shares = np.concatenate([np.linspace(0, 1, 101), low - 1e-9, high + 1e-9])
+    for share in shares[(shares >= 0) & (shares <= 1)]:
+        inside = (low <= share + 1e-12) & (share - 1e-12 <= high)
+        assert float(stats.binom.pmf(np.arange(users + 1), users, q + share * (p - q))[inside].sum()) >= 0.95 - 1e-6
+    nobody = (low <= 0) & (high >= 0)
+    assert users < 400 or float(stats.binom.pmf(np.arange(users + 1), users, q)[nobody].sum()) < 0.965
+
+
+def test_intervals_near_zero_are_those_of_feldman_and_cousins() -> None:
+    """Their table X: of a normal estimate of -3, …, 4 standard errors at 95%, rounded to hundredths."""
+    table = {-3.0: (0.00, 0.42), -2.0: (0.00, 0.62), -1.0: (0.00, 1.10), 0.0: (0.00, 1.96), 1.0: (0.00, 2.96),
+             2.0: (0.35, 3.96), 3.0: (1.14, 4.96), 4.0: (2.04, 5.96)}  # fmt: skip
+    estimates = 1e-3 * np.array(list(table))
+    low, high = score_interval(Law(1.0, 0.0, 0.0), estimates, np.full(8, 10**6), 0.95)
+    assert [*zip(low.round(5).tolist(), high.round(5).tolist(), strict=True)] == [
+        (pytest.approx(one / 1000, abs=1e-5), pytest.approx(other / 1000, abs=1e-5)) for one, other in table.values()
+    ]
+
+
+def test_many_intervals_near_zero_are_those_of_each_by_itself() -> None:
+    """3,000 values of which most are nobody's, some are rare and one is common; a part in 1,000 of an error."""
+    mechanism, users = OptimizedUnary.calibrate(3000, 1.0), 10**6
+    rng = np.random.default_rng(1)
+    holders = np.concatenate([[500_000], rng.integers(0, 4000, 999), np.zeros(2000, dtype=np.int64)])
+    counts = rng.binomial(holders, 0.5) + rng.binomial(users - holders, float(mechanism.q))
+    together = exact_interval(mechanism, counts, np.full(3000, users), 0.95)
+    error = (float(mechanism.variance()) / users) ** 0.5
+    for place in range(0, 3000, 149):
+        alone = exact_interval(mechanism, counts[[place]], np.array([users]), 0.95)
+        assert [end[place] for end in together] == pytest.approx([end[0] for end in alone], abs=1e-3 * error)
+
+
+def test_an_interval_is_never_a_point() -> None:
+    mechanism = OptimizedUnary.calibrate(4, 1.0)
+    tally = Tally(np.array([1000]), np.array([[240, 225, 480, 500]]))  # 269 would be nobody's, 500 everybody's
+    answer = estimate(mechanism, tuple("abcd"), tally)
+    assert (answer.low[:2] == 0).all()
+    assert (answer.high > answer.low + 0.02).all()
+    assert answer.high[3] == pytest.approx(1)
+    mirrored = estimate(
+        RandomizedResponse.calibrate(2, 1.0), ("a", "b"), Tally(np.array([900]), np.array([[670, 230]]))
+    )
+    assert mirrored.low[0] == pytest.approx(1 - mirrored.high[1])
+    assert mirrored.noise_high[0] == pytest.approx(1 - mirrored.noise_low[1])
 
 
 @pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
