@@ -31,7 +31,8 @@ def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: floa
     appear = None
     if not isinstance(mechanism, Rappor):
         noise = math.sqrt(mechanism.variance(0.0) * reports)
-        appear = math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * noise / _extremes(mechanism)[1])
+        # Of a share of 0 all of 1 - confidence is above (``boundary``).
+        appear = math.ceil(NormalDist().inv_cdf(confidence) * noise / _extremes(mechanism)[1])
     return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 
 
