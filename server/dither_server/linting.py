@@ -8,7 +8,7 @@ from dither_shared import DitherError, ParameterError
 
 from .auth import Role, is_loopback
 from .config import Config
-from .store import Store
+from .store import Store, UnmadeError
 
 __all__ = ["Remark", "remarks"]
 
@@ -37,10 +37,11 @@ def remarks(config: Config) -> Iterator[Remark]:
             tokens = frozenset(Role(token.role) for token in store.tokens())
             yield Remark("ok", "the database answers")
             yield from (Remark("warning", text) for text in store.doubts())
+            names = {version: name for name, version in store.registered()}
+            for version, day in store.disabled().items():
+                yield Remark("warning", f"{names[version]}: version {version} is disabled since {day}")
     except DitherError as error:
-        # What is not there yet is made when the collector starts.
-        unmade = isinstance(error, ParameterError) and error.problem.endswith("a collector has not run on it yet")
-        yield Remark("warning" if unmade else "error", str(error))
+        yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
     yield from _access(config, tokens or frozenset())
 
 

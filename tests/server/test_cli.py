@@ -1,6 +1,7 @@
 """The command line, in this process."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -230,6 +231,13 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
     new = invoke(folder, "check", "--db", f"sqlite:///{folder}/new.db")
     assert (new.exit_code, "warning: db: " in new.stdout) == (0, True)
     assert not (folder / "new.db").exists()
+    invoke(folder, "metric", "disable", "theme")
+    assert f"warning: theme: version {THEME.version} is disabled since" in invoke(folder, "check").stdout
+    for schema, level, code in (("0001", "warning: db: has schema 0001", 0), ("9999", "error: db: has schema 9999", 1)):
+        with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
+        upgraded = invoke(folder, "check")
+        assert (upgraded.exit_code, level in upgraded.stdout) == (code, True), upgraded.stdout
     wrong = invoke(folder, "check", "--metrics", "missing.toml", "--db", "what?")
     assert wrong.exit_code == 1
     assert wrong.stdout.count("error: ") == 2

@@ -78,6 +78,8 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
         assert same(again.tally(VERSION), Tally.fold(VERSION.mechanism, rows))
         assert again.days(VERSION) == (TODAY, TODAY)
         assert again.versions("theme") == [THEME.version]
+    for day in (1, 2):
+        assert pg.commit([upload(THEME, b"\x00")], TODAY + timedelta(days=day), SHARD) == [COUNTED]
     assert pg.forget(TODAY + timedelta(days=1), limit=1)
     assert pg.forget(TODAY + timedelta(days=1), limit=10) is False
     assert pg.doubts() == []

@@ -5,10 +5,10 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 """
 
 from .counting import Outcome, Upload
-from .errors import StoreError
+from .errors import StoreError, UnmadeError
 from .estimates import Basis
 from .refusals import Refusal
 from .store import Store
 from .tokens import StoredToken
 
-__all__ = ["Basis", "Outcome", "Refusal", "Store", "StoreError", "StoredToken", "Upload"]
+__all__ = ["Basis", "Outcome", "Refusal", "Store", "StoreError", "StoredToken", "UnmadeError", "Upload"]

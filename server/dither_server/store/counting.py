@@ -32,6 +32,7 @@ _CHANGE = (
     sa.update(TALLIES).where(*_OURS, TALLIES.c.block == sa.bindparam("number")).values(counts=sa.bindparam("sums"))
 )
 _ADD = sa.insert(TALLIES)
+_EDGES = (sa.func.min, sa.func.max)
 
 
 class Outcome(Enum):
@@ -85,7 +86,14 @@ def _outcome(upload: Upload, seen: bytes | None) -> Outcome:
 
 
 def forget(connection: sa.Connection, before: date, limit: int) -> int:
-    """Drop at most ``limit`` ids of batches received before a day; return how many were dropped."""
+    """Drop at most ``limit`` ids of batches received before a day; return how many were dropped.
+
+    None is dropped while all that would remain are of one day: a clock that jumped by years would make all ids look
+    old, and batches that are sent again would count again. So it has a day to be set right.
+    """
+    first, last = (connection.scalar(sa.select(edge(BATCHES.c.day)).where(BATCHES.c.day >= before)) for edge in _EDGES)
+    if first == last:
+        return 0
     old = sa.select(BATCHES.c.batch).where(BATCHES.c.day < before).limit(limit)
     return connection.execute(sa.delete(BATCHES).where(BATCHES.c.batch.in_(old.scalar_subquery()))).rowcount
 

@@ -8,6 +8,8 @@ from sqlalchemy.exc import ArgumentError
 
 from dither_shared import ParameterError
 
+from .errors import UnmadeError
+
 __all__ = ["WRITE", "open_engine", "sqlite_path"]
 
 WRITE = "dither_write"
@@ -45,7 +47,7 @@ def _check_file(path: str | None, create: bool) -> None:
     if not path or path == ":memory:":
         raise ParameterError("db", "a database in memory forgets; name a file, for example sqlite:///dither.db")
     if not create and not Path(path).is_file():
-        raise ParameterError("db", f"{path} does not exist; a collector has not run on it yet")
+        raise UnmadeError("db", f"{path} does not exist; a collector has not run on it yet")
     if create and not Path(path).absolute().parent.is_dir():
         raise ParameterError("db", f"{path} cannot be made; its folder does not exist")
 

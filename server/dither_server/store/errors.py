@@ -2,13 +2,17 @@
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from dither_shared import DitherError
+from dither_shared import DitherError, ParameterError
 
-__all__ = ["RacedError", "StoreError", "told"]
+__all__ = ["RacedError", "StoreError", "UnmadeError", "told"]
 
 
 class StoreError(DitherError):
     """The database cannot be read or written now; nothing of what was asked has happened."""
+
+
+class UnmadeError(ParameterError):
+    """The database, its tables or their newest form are not there yet: a collector makes them when it starts."""
 
 
 class RacedError(StoreError):

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from dither_shared import ParameterError
 
+from .errors import UnmadeError
 from .schema import HEAD, TALLIES
 
 __all__ = ["migrate", "require_current"]
@@ -13,11 +14,16 @@ _ONE_AT_A_TIME = 0x646974686572
 
 
 def migrate(connection: sa.Connection) -> None:
-    """Create or upgrade the tables, in the connection's transaction."""
+    """Create or upgrade the tables, in the connection's transaction.
+
+    Raises ParameterError if a newer program has made them.
+    """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ONE_AT_A_TIME)))
-    if _revision(connection) == HEAD:
+    found = _revision(connection)
+    if found == HEAD:
         return
+    _require_known(found)
     from alembic import command  # noqa: PLC0415  # it costs 0.2 s, once in the life of a schema
     from alembic.config import Config  # noqa: PLC0415
 
@@ -30,10 +36,16 @@ def migrate(connection: sa.Connection) -> None:
 def require_current(connection: sa.Connection) -> None:
     """Raise ParameterError unless the tables are there, as this program knows them."""
     if not sa.inspect(connection).has_table(TALLIES.name):
-        raise ParameterError("db", "holds no dither tables; a collector has not run on it yet")
+        raise UnmadeError("db", "holds no dither tables; a collector has not run on it yet")
     found = _revision(connection)
+    _require_known(found)
     if found != HEAD:
-        raise ParameterError("db", f"has schema {found}, this program {HEAD}; start the collector once to upgrade it")
+        raise UnmadeError("db", f"has schema {found}, this program {HEAD}; a collector upgrades it when it starts")
+
+
+def _require_known(found: str | None) -> None:
+    if found is not None and found > HEAD:  # they are numbered
+        raise ParameterError("db", f"has schema {found} of a newer dither, this program {HEAD}; install the newer one")
 
 
 def _revision(connection: sa.Connection) -> str | None:
