@@ -15,9 +15,9 @@ from .query import Query
 from .store import Store
 from .trend import Stretch, trend
 
-__all__ = ["Courses", "courses", "days_of", "in_words", "listed"]
+__all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed"]
 
-_POINTS = 2.0
+POINTS = 2.0
 """The precision that "too few" is measured by: this many percentage points either way."""
 
 DAYS = 60
@@ -46,11 +46,16 @@ def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
         return "clear of noise"
     if row["verdict"] == "noise":
         return "may be noise only"
+    return f"too few reports: {lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
+
+
+def lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
+    """Return how many more reports it takes to know a value to ``POINTS`` percentage points."""
     error = row["standard_error"]
     spread = metric.mechanism.variance() if error is None else reports * error**2
-    needed = spread * (NormalDist().inv_cdf((1 + confidence) / 2) / (_POINTS / 100)) ** 2
+    needed = spread * (NormalDist().inv_cdf((1 + confidence) / 2) / (POINTS / 100)) ** 2
     more = max(1, math.ceil(needed) - reports)
-    return f"too few reports: {_rounded(more):,} more for ±{_POINTS:g} points"
+    return _rounded(more)
 
 
 def days_of(store: Store, metric: Metric, query: Query) -> dict[date, int]:

@@ -1,6 +1,6 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from .answers import Answer, Row
 from .auth import Role
 from .charts import bundle
 from .collector import told
-from .dashboard import courses, days_of, in_words, listed
+from .dashboard import POINTS, courses, days_of, in_words, lacking, listed
 from .drawing import Bar, bars_of_days
 from .exports import FORMATS
 from .lookup import collector_here, described, metric_named, version_named
@@ -34,12 +34,28 @@ _ENDS: Sequence[Literal["frequency", "high"]] = ("frequency", "high")
 class Card(NamedTuple):
     """A metric on a page; without ``told`` it lists nothing to look for."""
 
-    metric: dict[str, object]
+    asked: Metric
     view: View
     days: list[Bar]
     told: Answer | None = None
     found: Window[Row] | None = None
-    words: Callable[[Row], str] | None = None
+
+    @property
+    def metric(self) -> dict[str, object]:
+        """What the metric asks and promises."""
+        return described(self.asked)
+
+    def words(self, row: Row) -> str:
+        """Return the verdict of one of its rows in words."""
+        return "" if self.told is None else in_words(row, self.asked, self.told["reports"], self.told["confidence"])
+
+    @property
+    def needs(self) -> str:
+        """How many reports it takes, in words, where there are none."""
+        if self.told is None:
+            return ""
+        reports = lacking(self.told["values"][0], self.asked, 0, self.told["confidence"])
+        return f"{reports:,} for ±{POINTS:g} points"
 
     @property
     def top(self) -> float:
@@ -97,13 +113,8 @@ def _card(metric: Metric, view: View, most: int) -> Card:
     store, query = collector_here().store, view.query
     days = bars_of_days(days_of(store, metric, query))
     if not metric.labels:
-        return Card(described(metric), view, days)
+        return Card(metric, view, days)
     span = (query.since, query.until)
     answer = told(store, metric, *span, query.confidence, simultaneous=query.simultaneous, forged=query.forged)
     found = window(listed(answer, most), lambda row: row["value"], view, most)
-    return Card(described(metric), view, days, answer, found, _words(metric, answer))
-
-
-def _words(metric: Metric, answer: Answer) -> Callable[[Row], str]:
-    """Return what tells the verdict of a row in words."""
-    return lambda row: in_words(row, metric, answer["reports"], answer["confidence"])
+    return Card(metric, view, days, answer, found)

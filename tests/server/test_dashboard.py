@@ -78,7 +78,7 @@ def test_every_metric_is_on_the_first_page(client: FlaskClient) -> None:
     assert "lists no candidates" in page
     assert "we see it 48 times in 100" in page
     assert "1 report, 2026-11-20" in page
-    assert "No reports yet: too few reports: " in page
+    assert "No reports yet; it takes " in page
     assert elements.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
     assert elements.count("a", href="/m/theme") == 1
     assert elements.count("svg", **{"class": "days"}) == 3
@@ -253,3 +253,14 @@ def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient) -> None:
         assert (response.status_code, response.mimetype) == (status, "text/html")
         assert said in response.text
         assert problem(client.get(path))[0] == status
+
+
+def test_a_fault_of_ours_is_a_page_too(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a secret")
+
+    monkeypatch.setattr(collector_of(app).store, "reports_by_day", fail)
+    response = client.get("/m/theme", headers={"Accept": "text/html"})
+    assert (response.status_code, response.mimetype) == (500, "text/html")
+    assert "The collector failed" in response.text
+    assert "secret" not in response.text
