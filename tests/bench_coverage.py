@@ -7,7 +7,6 @@ those people, the other to the population's. An entry is the mean over the value
 
 import argparse
 import sys
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -74,38 +73,45 @@ def coverage(name: str, reports: int, surveys: int) -> Coverage:
     return Coverage(name, reports, noise, total)
 
 
-def measured(surveys: int, names: list[str]) -> Iterator[Coverage]:
-    """Measure every mechanism at every size."""
-    for name in names:
-        for reports in SIZES:
-            yield coverage(name, reports, surveys)
+def lines(found: list[Coverage]) -> str:
+    """Return the lines of a mechanism: one a size, in percent."""
+    return "\n".join(
+        f"{one.mechanism:27}{one.reports:>10,}  "
+        + "".join(f"{100 * kinds[kind]:>8.1f}" for kinds in (one.noise, one.total) for kind in KINDS)
+        for one in found
+    )
 
 
-def line(found: Coverage, markdown: bool) -> str:
-    """Return a line of the table, in percent."""
-    shares = [f"{100 * kinds[kind]:.1f}" for kinds in (found.noise, found.total) for kind in KINDS]
-    if markdown:
-        return f"| `{found.mechanism}` | {found.reports:,} | {' | '.join(shares)} |"
-    return f"{found.mechanism:27}{found.reports:>10,}  " + "".join(f"{share:>8}" for share in shares)
+def row(found: list[Coverage]) -> str:
+    """Return the row of a mechanism in Markdown, the sizes in each cell."""
+    cells = [
+        " / ".join(f"{100 * kinds[kind]:.1f}" for kinds in sizes)
+        for sizes in ([one.noise for one in found], [one.total for one in found])
+        for kind in KINDS
+    ]
+    return f"| `{found[0].mechanism}` | {' | '.join(cells)} |"
 
 
 def main() -> None:
-    """Print the table, a line as soon as it is measured."""
+    """Print the table, a mechanism as soon as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--mechanism", action="append", choices=list(MECHANISMS))
     asked = parser.parse_args()
-    print(f"Coverage of 95% intervals in {asked.surveys:,} surveys, in percent, at epsilon = {EPSILON:g}.")
-    heads = [f"{of}: {kind}" for of in ("sample", "population") for kind in KINDS]
+    sizes = " / ".join(f"{size:,}" for size in SIZES)
+    print(
+        f"Coverage of 95% intervals in percent: {asked.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n"
+    )
     if asked.markdown:
-        print(f"\n| mechanism | reports | {' | '.join(heads)} |\n| --- {'| ---: ' * (len(heads) + 1)}|")
+        heads = [f"{of}: {kind}" for of in ("sample", "population") for kind in KINDS]
+        print(f"| mechanism | {' | '.join(heads)} |\n| --- {'| ---: ' * len(heads)}|")
     else:
-        print(
-            f"{'':37}    of the sample          of the population\n{'':37}  " + "".join(f"{k:>8}" for k in [*KINDS] * 2)
-        )
-    for found in measured(asked.surveys, asked.mechanism or list(MECHANISMS)):
-        print(line(found, asked.markdown))
+        print(f"{'':39}{'of the sample':>24}{'of the population':>24}")
+        print(f"{'':39}" + "".join(f"{kind:>8}" for kind in [*KINDS] * 2))
+    for name in asked.mechanism or list(MECHANISMS):
+        found = [coverage(name, size, asked.surveys) for size in SIZES]
+        print(row(found) if asked.markdown else lines(found))
         sys.stdout.flush()
 
 

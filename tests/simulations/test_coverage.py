@@ -1,0 +1,40 @@
+"""Intervals hold the truth as often as they say: every mechanism, rare, common and absent values, in small.
+
+``python -m tests.bench_coverage`` measures the same in large. A right implementation fails a test here with a
+probability below 1e-6 over the choice of its seed, by the binomial law of independent surveys.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from bench_coverage import KINDS, mechanism_named, surveyed
+from dither_shared import MECHANISMS
+
+SURVEYS, REPORTS = 120, 2_000
+LEAST, MOST = 0.94, 0.965
+
+
+@cache
+def held(name: str) -> np.ndarray:
+    """In how many surveys each interval held the truth; shape (noise or total, kinds): of one value of each kind."""
+    mechanism, rng = mechanism_named(name), np.random.default_rng([20261120, *name.encode()])
+    places = [places.start for places in KINDS.values()]
+    surveys = [surveyed(mechanism, REPORTS, number, rng) for number in range(SURVEYS)]
+    return np.asarray(np.sum([[row[places] for row in both] for both in surveys], axis=0))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_no_mechanism_is_far_off(name: str) -> None:
+    """Each of six counts: at least as a binomial law of 94% allows, with 1e-7 each."""
+    assert (held(name) >= stats.binom.ppf(1e-7, SURVEYS, LEAST)).all()
+
+
+def test_all_mechanisms_together_are_near() -> None:
+    """Over 1,320 surveys: of the sample by noise, of the population by all; about rare, common and absent values."""
+    together = sum((held(name) for name in MECHANISMS), np.zeros((2, len(KINDS))))
+    surveys = SURVEYS * len(MECHANISMS)
+    assert (together >= stats.binom.ppf(1e-7, surveys, LEAST)).all()
+    assert (together <= stats.binom.isf(1e-7, surveys, MOST)).all()
