@@ -72,9 +72,12 @@ def _range(sums: _Sums) -> float | None:
     if sums.mechanism.size is None:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
+    values = len(supporting)
+    if (trials == trials[0]).all():  # then only the rarest and the commonest can be the oddest
+        supporting, trials = np.array([supporting.min(), supporting.max()]), trials[:2]
     low, high = sorted((float(sums.mechanism.q), float(sums.mechanism.p)))
     tails = np.minimum(_at_most(supporting, trials, low), _at_most(trials - supporting, trials, 1 - high))
-    return min(1.0, 2 * len(tails) * float(tails.min()))
+    return min(1.0, 2 * values * float(tails.min()))
 
 
 def _balance(sums: _Sums) -> float | None:
@@ -105,9 +108,10 @@ def _spare(sums: _Sums) -> float | None:
     found = spare_supports(sums.mechanism, sums.tally)
     if not len(found):
         return None
-    supporting, trials, q = found / sums.periods, float(sums.reports.sum()), float(sums.mechanism.q)
+    supporting, trials = np.array([found.min(), found.max()]) / sums.periods, float(sums.reports.sum())
+    q = float(sums.mechanism.q)
     tails = np.minimum(_at_most(supporting, trials, q), _at_most(trials - supporting, trials, 1 - q))
-    return min(1.0, 2 * len(tails) * float(tails.min()))
+    return min(1.0, 2 * len(found) * float(tails.min()))
 
 
 def _symbols(sums: _Sums) -> float | None:

@@ -75,6 +75,10 @@ def test_the_whole_path_as_the_readme_tells_it(tmp_path: Path, collector: str, e
     read = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert json.loads(read.stdout) == told
 
+    for name, said in (("compare", "no change seen"), ("trend", "no drift seen")):
+        (command,) = [words for words in commands("dither-server") if words[1] == name]
+        assert said in subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+
     (command,) = [words for words in commands("dither-server") if words[1] == "export"]
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
     assert (tmp_path / command[-1]).read_text(encoding="utf-8").count(version) == 4
