@@ -61,7 +61,7 @@ class Card(NamedTuple):
     def top(self) -> float:
         """The greatest share that the bars have to show."""
         shown = self.found.shown if self.found else []
-        return min(1.0, max(0.01, *(row[end] or 0.0 for row in shown for end in _ENDS)))
+        return min(1.0, max([0.01, *(row[end] or 0.0 for row in shown for end in _ENDS)]))
 
 
 @pages.app_context_processor
