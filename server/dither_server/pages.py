@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
 from typing import Literal, NamedTuple
 
 from flask import Blueprint, Response, render_template, request
@@ -37,6 +38,7 @@ class Card(NamedTuple):
     asked: Metric
     view: View
     days: list[Bar]
+    disabled: date | None
     told: Answer | None = None
     found: Window[Row] | None = None
 
@@ -111,10 +113,10 @@ def _card(metric: Metric, view: View, most: int) -> Card:
     if len(metric.labels) > _FEW_VALUES:
         view = replace(view, query=replace(view.query, simultaneous=True))
     store, query = collector_here().store, view.query
-    days = bars_of_days(days_of(store, metric, query))
+    always = (metric, view, bars_of_days(days_of(store, metric, query)), store.disabled().get(metric.version))
     if not metric.labels:
-        return Card(metric, view, days)
+        return Card(*always)
     span = (query.since, query.until)
     answer = told(store, metric, *span, query.confidence, simultaneous=query.simultaneous, forged=query.forged)
     found = window(listed(answer, most), lambda row: row["value"], view, most)
-    return Card(metric, view, days, answer, found)
+    return Card(*always, answer, found)

@@ -193,6 +193,12 @@ def test_forged_and_odd_and_refused_reports_are_told(app: Flask, client: FlaskCl
         assert "These reports look odd." in client.get(path).text
 
 
+def test_a_disabled_metric_says_so(app: Flask, client: FlaskClient) -> None:
+    collector_of(app).store.disable("theme", None, TODAY)
+    assert client.get("/").text.count("Disabled since 2026-11-20") == 1
+    assert "Disabled since 2026-11-20" in client.get("/m/theme").text
+
+
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     daily, reports = collector_of(app).daily, collector_of(app).store.reports_by_day(THEME)
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
