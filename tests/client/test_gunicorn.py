@@ -1,0 +1,50 @@
+"""A web app under gunicorn with --preload: the client is made once, before the workers are forked."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from client.devices import Make
+
+pytest.importorskip("gunicorn", reason="gunicorn is not installed")
+
+_APP = """
+import os
+import dither
+
+telemetry = dither.Client({metrics!r}, "http://127.0.0.1:9", "app", {state!r}, environ={{"DITHER": "on"}})
+telemetry.record("first", True)  # so that the parent, too, has a thread at work
+
+def app(environ, start_response):
+    telemetry.record("second", True)
+    start_response("200 OK", [])
+    return [str(os.getpid()).encode()]
+"""
+
+
+def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path, make: Make) -> None:
+    metrics = tmp_path / "metrics.toml"
+    metrics.write_text("".join(f'[metrics.{name}]\ntype = "boolean"\nepsilon = 1.0\n' for name in ("first", "second")))
+    (tmp_path / "web.py").write_text(_APP.format(metrics=str(metrics), state=str(folder)))
+    command = [sys.executable, "-m", "gunicorn", "--preload", "-w", "2", "-b", "127.0.0.1:0", "web:app"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ) as server:
+        assert server.stderr is not None
+        address = next(found[0] for line in server.stderr if (found := re.findall(r"http://[\d.:]+", line)))
+        workers, end = set(), time.monotonic() + 30
+        while len(workers) < 2 and time.monotonic() < end:
+            with urllib.request.urlopen(address, timeout=20) as answer:  # noqa: S310 - loopback
+                workers.add(answer.read())
+        server.terminate()
+        errors = server.stderr.read()
+        assert server.wait(20) == 0
+    assert len(workers) == 2, "each of them has recorded"
+    assert "failed" not in errors
+    client = make(folder, metrics=metrics, mode=None)
+    assert client.status().queued == 2
+    assert {metric.reports for metric in client.status().metrics} == {1}
