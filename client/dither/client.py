@@ -10,6 +10,7 @@ for each kind. What ``record`` returned from is written to the outbox: it surviv
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from .oversight import Oversight
 from .permission import Permission
 from .recorder import Recorder
 from .sender import Sender
-from .state import MemoryState, State
+from .state import MemoryState, State, StateError
 from .transport import HttpTransport, Transport
 from .trouble import Trouble
 from .worker import Worker
@@ -184,8 +185,14 @@ class Client(Oversight):
         return self._sender.step()
 
     def _resume(self) -> None:
-        """Go on with what an earlier run left unsent."""
-        if self._background and self._permission.consent().mode == "on" and self._journal.state.exists():
+        """Go on with what an earlier run left unsent; or make what the first report needs, if nobody was asked."""
+        mode = self._permission.consent().mode
+        if not self._background or mode == "off":
+            return
+        if not self._journal.state.exists():
+            with suppress(StateError, OSError):  # it is tried again, and told of, when there is a report
+                self._journal.settle(mode)
+        elif mode == "on":
             self._refresh()
             if self._sender.resume():
                 self._worker.wake()

@@ -36,7 +36,8 @@ def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env=os.environ) as server:
         assert server.stderr is not None
         address = next(found[0] for line in server.stderr if (found := re.findall(r"http://[\d.:]+", line)))
-        workers, end = set(), time.monotonic() + 30
+        workers: set[bytes] = set()
+        end = time.monotonic() + 30
         while len(workers) < 2 and time.monotonic() < end:
             with urllib.request.urlopen(address, timeout=20) as answer:  # noqa: S310 - loopback
                 workers.add(answer.read())

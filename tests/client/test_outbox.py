@@ -133,6 +133,18 @@ def test_no_record_waits_for_the_disk(
     assert make(folder, mode=None).status().queued == 31
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_a_first_record_needs_is_made_before_it(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    client = make(folder, mode="on" if asked else None, environ={} if asked else {"DITHER": "on"}, background=True)
+    client.close()
+    recording = make(folder, mode=None, environ={"DITHER": "on"})
+    monkeypatch.setattr("os.fsync", lambda _: pytest.fail("a record waits for the disk"))
+    recording.record("browser", "firefox")
+    assert recording.status().queued == 1
+
+
 def test_what_is_written_while_a_journal_is_tidied_is_kept(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
