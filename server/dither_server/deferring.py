@@ -9,6 +9,7 @@ This leans on four names of waitress that its documentation does not mention: a 
 ``shutdown``, a channel's ``requests`` and ``service``. The tests of the process walk all of it.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -20,6 +21,8 @@ from .ingest import PATH, Ingest
 from .problems import Answer, http_answer, reason
 
 __all__ = ["Channel", "Dispatcher"]
+
+_log = logging.getLogger(__name__)
 
 _SMALL = 1 << 16
 """Bytes of a body that are read at once; a larger one would hold up the other connections."""
@@ -61,7 +64,10 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
 
     def _write(self) -> None:
         for channel in iter(self._answered.get, None):
-            channel.service()
+            try:
+                channel.service()
+            except Exception:  # one connection's trouble is not that of the others
+                _log.exception("an answer could not be written")
 
 
 def _is_small(request: object) -> bool:

@@ -3,9 +3,11 @@
 import http.client
 import signal
 import socket
+import sqlite3
+import struct
 import threading
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -87,6 +89,45 @@ def test_what_comes_through_a_proxy_is_not_from_loopback(tmp_path: Path) -> None
             with closing(connect(url)) as connection:
                 connection.request("GET", "/v1/metrics", headers=headers)
                 assert connection.getresponse().status == status
+
+
+def test_asked_to_end_it_answers_what_it_has_taken(tmp_path: Path) -> None:
+    with (
+        running(tmp_path) as (url, process),
+        closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other,
+        ExitStack() as stack,
+    ):
+        other.execute("BEGIN IMMEDIATE")  # nothing can be committed yet
+        devices = [stack.enter_context(closing(connect(url))) for _ in range(20)]
+        for device in devices:
+            device.request("POST", "/v1/reports", batch().encode(), JSON)
+        with closing(connect(url)) as connection:  # its answer comes when all that was sent before has been read
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().status == 200
+        process.send_signal(signal.SIGTERM)
+        other.execute("ROLLBACK")
+        assert [device.getresponse().status for device in devices] == [202] * 20
+        assert process.wait(PATIENCE) == 0
+    assert tally(tmp_path, THEME).total == 60
+
+
+def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> None:
+    with running(tmp_path) as (url, process):
+        address = (urlsplit(url).hostname, urlsplit(url).port)
+        body = batch().encode()
+        head = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        for _ in range(20):
+            with socket.create_connection(address, PATIENCE) as rude:
+                rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # resets, at once
+                rude.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        with socket.create_connection(address, PATIENCE) as eager:  # several at once on one connection
+            request = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+            eager.sendall(request * 5 + request.replace(b"HTTP/1.1", b"HTTP/1.0"))
+            assert eager.makefile("rb").read().count(b'{"accepted": 3}') == 6
+        process.terminate()
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert "could not be written" not in errors
+    assert tally(tmp_path, THEME).total == 3
 
 
 def test_a_port_in_use_gets_one_line(tmp_path: Path) -> None:
