@@ -9,7 +9,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from dither_server.tally import Tally
 from dither_shared import Metric, SymmetricUnary, parse_metrics
-from ingest.load import CONNECTIONS, SLOW_DISK, Run, measure, why_not
+from ingest.load import CONNECTIONS, Run, measure, slow_disk, why_not
 
 TOML = """
 [metrics.theme]
@@ -71,9 +71,7 @@ def folding() -> None:
     print(f"  Tally.fold                     {0.1 / times[1]:8.1f}   {times[0] / times[1]:.1f} times")
 
 
-def compare(
-    title: str, names: Mapping[str, tuple[str, str | None]], rounds: int, before: tuple[str, ...] = ()
-) -> float:
+def compare(title: str, names: Mapping[str, tuple[str, str | None]], rounds: int, before: Sequence[str] = ()) -> float:
     """Print how servers fare with one report a request; return what ``dither-server run`` gains per core."""
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for _ in range(rounds):
@@ -96,11 +94,12 @@ def main(rounds: int = 3) -> None:
         return
     here = {name: which for name, which in SERVERS.items() if find_spec(which[0])}
     gain = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
-    if missing := why_not("strace"):
-        print(f"no slow disk without strace: {missing}")
+    if why_not("cc"):
+        print("no slow disk without a C compiler")
     else:
         slow = {name: SERVERS[name] for name in (BASELINE, RUN)}
-        compare("the same, every fsync 2 ms slower", slow, rounds, SLOW_DISK)
+        with slow_disk() as before:
+            compare("the same, every fsync 2 ms slower", slow, rounds, before)
     many = [measure("waitress", None, TOML, (BITS, rows(BITS, 1000, 0))) for _ in range(rounds)]
     rate, core, p99 = map(statistics.median, zip(*many, strict=True))
     told = f"{1000 * rate:,.0f} reports/s, {1000 * core:,.0f} per core, p99 {p99:.1f} ms"
