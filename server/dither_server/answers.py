@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import TypedDict, cast
 
+import numpy as np
+
 from dither_shared import Metric, ParameterError
 from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
@@ -131,7 +133,10 @@ def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ..
 
 def _rows(result: Estimate, beside: Mapping[str, Floats]) -> list[Row]:
     columns = [beside[name] if name in beside else getattr(result, name) for name in _NUMBERS]
-    listed = [[finite(number) for number in column.tolist()] for column in columns]
+    listed = [
+        column.tolist() if np.isfinite(column).all() else [finite(number) for number in column.tolist()]
+        for column in columns
+    ]
     return [
         cast("Row", {"value": label, **dict(zip(_NUMBERS, numbers, strict=True)), "verdict": verdict})
         for label, verdict, *numbers in zip(result.labels, result.verdicts, *listed, strict=True)

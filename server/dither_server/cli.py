@@ -19,7 +19,7 @@ from .cli_metric import metric as metric_commands
 from .cli_options import Denial, Found, refusing, required, settings_options
 from .collector import told
 from .logs import log_json
-from .query import Query, confidence_of, day_of
+from .query import Query, confidence_of, day_of, share_of
 from .serve import listen, serve
 from .settings import SETTINGS, configured
 from .store import Store
@@ -71,6 +71,7 @@ def run(found: Found) -> None:
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
 @click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Widen the intervals so that all hold together.")
+@click.option("--forged", default="0.01", show_default=True, help="The share of reports assumed forged.")
 @click.option("--candidates", metavar="FILE", help="Strings to look for, one a line, in a metric of any string.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
@@ -81,6 +82,7 @@ def estimate(
     until: str | None,
     confidence: str,
     simultaneous: bool,
+    forged: str,
     candidates: str | None,
     as_json: bool,
 ) -> None:
@@ -93,11 +95,20 @@ def estimate(
         since=None if since is None else day_of(since, "--since"),
         until=None if until is None else day_of(until, "--until"),
         confidence=confidence_of(confidence),
+        simultaneous=simultaneous,
+        forged=share_of(forged, "--forged"),
     )
     strings = None if candidates is None else _strings(candidates)
     with closing(Store(db, create=False)) as store:
         answer = told(
-            store, known[metric], query.since, query.until, query.confidence, strings, simultaneous=simultaneous
+            store,
+            known[metric],
+            query.since,
+            query.until,
+            query.confidence,
+            strings,
+            simultaneous=query.simultaneous,
+            forged=query.forged,
         )
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))
 

@@ -18,6 +18,12 @@ Floats = NDArray[np.float64]
 POWER = 0.8
 """The probability with which a change is seen by as many reports as are said to be needed."""
 
+_NOTE = (
+    "errors are as if the same people had reported in every period of a side; people who are on both sides, "
+    "and their permanent draws, make the difference surer than is said here, unless they change their answers "
+    "more often than not"
+)
+
 
 class Side(TypedDict):
     """What one side of a comparison is an estimate of."""
@@ -59,6 +65,7 @@ class Compared(TypedDict):
     correction: str
     change: float
     power: float
+    note: str
     values: list[ComparedRow]
 
 
@@ -89,6 +96,7 @@ def compared(first: Answer, second: Answer, confidence: float = 0.95, change: fl
         correction="holm",
         change=change,
         power=POWER,
+        note=_NOTE,
         values=[
             _row(value, *numbers, level=1 - confidence)
             for value, *numbers in zip(values, *(column.tolist() for column in columns), strict=True)

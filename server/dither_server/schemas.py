@@ -121,11 +121,12 @@ def schemas() -> Json:
     comparison = {
         "sides": {"type": "array", "items": _object(_SIDE, additionalProperties=False), "minItems": 2, "maxItems": 2},
         "confidence": number, "correction": text, "change": number, "power": number,
+        "note": text,
         "values": {"type": "array", "items": _object(_DIFFERENCE, additionalProperties=False)},
     }  # fmt: skip
     course = {**_COURSE, "points": {"type": "array", "items": _object(_POINT, additionalProperties=False)}}
     trend = {
-        "metric": text, "version": text, "confidence": number, "correction": text,
+        "metric": text, "version": text, "confidence": number, "correction": text, "note": text,
         "steps": {"type": "array", "items": _object(_STEP, additionalProperties=False)},
         "values": {"type": "array", "items": _object(course, additionalProperties=False)},
     }  # fmt: skip

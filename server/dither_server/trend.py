@@ -33,6 +33,11 @@ Floats = NDArray[np.float64]
 LEAST_REPORTS = 50
 """A step with fewer is shown, not tested: its estimate is too far from normal."""
 
+_NOTE = (
+    "steps are not independent if the same people report again; slopes and steps are tested with the largest variance "
+    "that this can give them, so permanent draws and crowds that come and go do not pass for drift"
+)
+
 
 class Step(TypedDict):
     """A day, or the days of a week, with reports."""
@@ -76,6 +81,7 @@ class Trend(TypedDict):
     version: str
     confidence: float
     correction: str
+    note: str
     steps: list[Step]
     values: list[Course]
 
@@ -100,6 +106,7 @@ def trend(metric: Metric, stretches: Sequence[Stretch], confidence: float = 0.95
         version=metric.version,
         confidence=confidence,
         correction="holm",
+        note=_NOTE,
         steps=[_step(one) for one in stretches],
         values=[
             Course(

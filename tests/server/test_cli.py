@@ -121,6 +121,7 @@ def test_candidates_come_from_a_file(folder: Path) -> None:
         (["estimate", "theme", "--since", "soon"], "--since: not a date"),
         (["estimate", "theme", "--confidence", "2"], "confidence: not a number strictly between"),
         (["estimate", "open"], "give candidates"),
+        (["estimate", "theme", "--forged", "all"], "--forged: not a number strictly between"),
         (["compare", "nothing"], "no such metric; "),
         (["compare", "theme", "--other", "mobile"], "share no values to compare"),
         (["compare", "theme", "--other-version", "0"], "--version: not collected here; there are "),
