@@ -7,9 +7,10 @@ from dither_shared import MECHANISMS
 
 from .auditing import Audit, perform, table
 from .naming import NAMES, named
-from .options import MAX_SIZE, positive, reports_of, share, users_of
+from .options import MAX_SIZE, epsilons_of, positive, reports_of, share, users_of
 from .planning import Question, advise, explain
 from .runs import Run, run_options
+from .trading import weigh
 
 __all__ = ["audit", "plan"]
 
@@ -20,8 +21,17 @@ _permanent = click.option(
 
 @click.command()
 @click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), required=True, help="How many values.")
-@click.option("--epsilon", callback=positive, metavar="ε", required=True, help="Of one report.")
+@click.option(
+    "--epsilon",
+    "epsilons",
+    callback=epsilons_of,
+    metavar="LIST",
+    default="0.25,0.5,1,2,4",
+    show_default=True,
+    help="Of one report. One ε compares mechanisms, several compare what they cost and tell.",
+)
 @_permanent
+@click.option("--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Of one report each.")
 @click.option("--report-budget", type=click.IntRange(1, 1 << 20), default=64, show_default=True, help="In bytes.")
 @click.option("-n", "--users", callback=users_of, metavar="NUMBER", help="How many users there are.")
 @click.option(
@@ -36,8 +46,9 @@ _permanent = click.option(
 def plan(
     run: Run,
     size: int,
-    epsilon: float,
+    epsilons: tuple[float, ...],
     permanent_epsilon: float | None,
+    days: int,
     report_budget: int,
     users: int | None,
     error: float,
@@ -47,8 +58,14 @@ def plan(
 
     It is computed, not drawn: no seed changes it, and there is nothing to share among processes.
     """
-    advice = advise(Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence))
-    run.tell(advice.choices, lambda: explain(advice))
+    advices = [
+        advise(Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days))
+        for epsilon in epsilons
+    ]
+    if len(advices) == 1:
+        run.tell(advices[0].choices, lambda: explain(advices[0]))
+    else:
+        run.tell([advice.chosen for advice in advices], lambda: weigh(advices))
 
 
 @click.command()

@@ -21,7 +21,8 @@ ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-e
 class Question:
     """What is wanted: of ``size`` values, at ``epsilon`` a report, an interval of ± ``error`` at ``confidence``.
 
-    ``users`` is how many there are, if that is known; ``budget`` are the bytes of a report.
+    ``users`` is how many there are, if that is known; ``budget`` are the bytes of a report; ``days`` is for how long
+    each reports once a day.
     Raises ParameterError for an error or a confidence that is not strictly between 0 and 1.
     """
 
@@ -32,6 +33,7 @@ class Question:
     users: int | None = None
     error: float = 0.01
     confidence: float = 0.95
+    days: int = 30
 
     def __post_init__(self) -> None:
         for name in ("error", "confidence"):
@@ -51,6 +53,7 @@ class Choice:
     - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has;
     - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of so many reports of one
       value (the last is None where every report tells anew);
+    - ``epsilon_days``: the loss of a report on each of ``days`` days;
     - ``standard_error``, ``margin``: of the frequency of a value that hardly anyone has, and half of its interval at
       the confidence asked for, among the users there are; None if their number was not given;
     - ``users_needed``: for the margin to be at most the error asked for.
@@ -65,6 +68,8 @@ class Choice:
     epsilon_10: float
     epsilon_100: float
     epsilon_forever: float | None
+    days: int
+    epsilon_days: float
     standard_error: float | None
     margin: float | None
     users_needed: int
@@ -111,6 +116,8 @@ def _choice(question: Question, mechanism: Mechanism, relative_risk: float, chos
         epsilon_10=mechanism.epsilon_after(10),
         epsilon_100=mechanism.epsilon_after(100),
         epsilon_forever=mechanism.forever_epsilon,
+        days=question.days,
+        epsilon_days=mechanism.epsilon_after(question.days),
         standard_error=error,
         margin=None if error is None else question.quantile * error,
         users_needed=math.ceil(variance * (question.quantile / question.error) ** 2),

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from dither_shared import MECHANISMS
 from dither_simulations.cli import main
-from dither_simulations.naming import CLOSED
+from dither_simulations.naming import CLOSED, named
 
 PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
 
@@ -151,3 +151,82 @@ def test_a_column_must_be_named_and_be_there(people: Path) -> None:
     assert unknown.exit_code == 2
     assert "'wage'" in unknown.stderr
     assert "job, age" in unknown.stderr
+
+
+def test_rows_are_printed_as_json_for_programs(tmp_path: Path) -> None:
+    small = ("--mechanism", "auto", "--epsilon", "1", "-k", "4,8", "-n", "100,1e3", "--repeats", "2", "--step", "all")
+    told = run(*small, "--json", "--out", tmp_path / "rows.json")
+    rows = json.loads(told.stdout)
+    assert rows == json.loads((tmp_path / "rows.json").read_text())
+    assert [(row["size"], row["users"], row["step"]) for row in rows] == [
+        (size, users, step)
+        for size in (4, 8)
+        for users in (100, 1000)
+        for step in ("raw", "consistent", "shift", "clip", "rescale")
+    ]
+
+
+def test_a_histogram_is_a_population(tmp_path: Path) -> None:
+    path = tmp_path / "histogram.csv"
+    path.write_text("browser,users\na,700\nb,200\nc,100\n")
+    common = ("--input", path, "--column", "browser", "--mechanism", "auto", "--epsilon", "1", "--json")
+    (row,) = json.loads(run(*common, "--weights", "users").stdout)
+    assert (row["users"], row["size"], row["distribution"]) == (1000, 3, "csv")
+    (row,) = json.loads(run(*common, "--weights", "users", "-n", "1e6").stdout)
+    assert row["users"] == 1_000_000
+
+
+def test_days_are_told_with_what_was_spent(tmp_path: Path) -> None:
+    several = ("--mechanism", "optimized-unary", "--permanent-epsilon", "2", "--epsilon", "1", "--days", "3", "-k", "4")
+    result = run(*several, "--drift", "0.1", "--repeats", "2", "--plot", tmp_path / "days.png")
+    assert result.exit_code == 0, result.output
+    lines = [line.split()[:5] for line in result.stdout.splitlines()]
+    assert lines[0] == ["mechanism", "law", "day", "ε", "ε"]
+    mechanism = named("optimized-unary", 4, 1.0, 2.0)
+    assert [line[2:5] for line in lines[2:]] == [
+        [f"{day}", "1", f"{mechanism.epsilon_after(day):.4g}"] for day in (1, 2, 3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--weights", "users"), "--input"),
+        (("--drift", "2"), "--drift"),
+        (("--step", "smooth"), "--step"),
+        (("--jobs", "-1"), "--jobs"),
+        (("-k", "16,one"), "--size"),
+        (("-n", "100,many"), "--users"),
+        (("--days", "0"), "--days"),
+        (("--top", "0"), "--top"),
+        (("--confidence", "1"), "--confidence"),
+        (("--permanent-epsilon", "0.1", "--mechanism", "rappor", "--epsilon", "1"), "permanent_epsilon"),
+    ],
+)
+def test_of_a_wrong_grid_the_culprit_is_named(arguments: tuple[str, ...], named: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert named in result.stderr.splitlines()[-1]
+
+
+def test_shells_complete_commands_and_choices() -> None:
+    def completed(words: str, number: int) -> list[str]:
+        environment = {"_DITHER_SIM_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+        result = CliRunner().invoke(main, prog_name="dither-sim", env=environment)
+        return [line.partition(",")[2] for line in result.stdout.splitlines()]
+
+    assert completed("dither-sim att", 1) == ["attack"]
+    assert completed("dither-sim error --law dev", 3) == ["device"]
+
+
+@pytest.mark.parametrize(("setting", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_no_colour_is_used_where_none_is_wanted(
+    setting: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An audit that fails says so in red, on a terminal."""
+    monkeypatch.setattr("dither_shared.audit.Finding.passed", property(lambda _: False))
+    told = CliRunner().invoke(
+        main, ["audit", "--draws", "200", "--mechanism", "bit-flip"], env={"NO_COLOR": "", **setting}, color=True
+    )
+    assert told.exit_code == 1
+    assert ("\x1b[" in told.stdout) is coloured

@@ -1,6 +1,7 @@
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from dither_shared import ParameterError
 from dither_shared.choice import candidates, choose
 from dither_simulations.cli import main
 from dither_simulations.planning import MEMOISATION, Question, advise, explain
+from dither_simulations.trading import least_epsilon
 
 
 def run(*arguments: str | Path) -> Result:
@@ -109,9 +111,35 @@ def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], 
     assert named in result.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("missing", [("-k", "16"), ("--epsilon", "1")])
-def test_size_and_epsilon_must_be_given(missing: tuple[str, ...]) -> None:
-    assert run(*missing).exit_code == 2
+def test_the_size_must_be_given() -> None:
+    assert run("--epsilon", "1").exit_code == 2
+
+
+def test_without_an_epsilon_candidates_are_weighed_and_the_least_that_will_do_is_found() -> None:
+    result = run("-k", "100", "-n", "200000", "--days", "7", "--json")
+    rows = json.loads(result.stdout)
+    assert [round(row["epsilon"], 9) for row in rows] == [0.25, 0.5, 1, 2, 4]
+    assert [row["epsilon_days"] for row in rows] == pytest.approx([1.75, 3.5, 7, 14, 28])
+    assert all(row["chosen"] for row in rows)
+    told = run("-k", "100", "-n", "200000", "--days", "7").stdout
+    assert "Yes: with 200,000 users ε = " in told
+    assert told.count("to a person") == 5
+
+
+@pytest.mark.parametrize("permanent", [None, 2.0])
+def test_the_least_epsilon_is_the_least(permanent: float | None) -> None:
+    question = Question(100, 1.0, permanent, users=200_000)
+    least = least_epsilon(question)
+    assert least is not None
+    assert advise(replace(question, epsilon=least)).reached
+    assert not advise(replace(question, epsilon=0.98 * least)).reached
+
+
+def test_where_no_epsilon_will_do_the_answer_is_no() -> None:
+    assert least_epsilon(Question(100, 1.0)) is None
+    assert least_epsilon(Question(100, 1.0, users=5)) is None
+    assert "No: 5 users cannot do it at any ε of a report up to 8." in run("-k", "100", "-n", "5").stdout
+    assert "No: " in run("-k", "100", "-n", "20000", "--permanent-epsilon", "1", "--epsilon", "0.2,0.5").stdout
 
 
 def test_a_question_must_make_sense() -> None:
