@@ -20,6 +20,9 @@ class ParameterError(DitherError, ValueError):
         self.place = place
         self.problem = problem
 
+    def __reduce__(self) -> tuple[type["ParameterError"], tuple[str, str]]:
+        return type(self), (self.place, self.problem)  # so that it can come back from another process
+
     def within(self, outer: str) -> "ParameterError":
         """Return the same error seen from outside, its place prefixed with ``outer``."""
         return ParameterError(f"{outer}{self.place}", self.problem)

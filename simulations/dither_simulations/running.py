@@ -5,9 +5,12 @@ Whatever is done takes its randomness from its arguments, so that the numbers ar
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar
 
 from dither_shared import ParameterError
@@ -43,7 +46,7 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
     else:
         # New processes rather than forks: a fork would copy locks that threads of this one hold.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs or _processors(), mp_context=context) as pool:
+        with ProcessPoolExecutor(jobs or _processors(), mp_context=context, initializer=_work) as pool:
             try:
                 yield pool.map
             except BaseException:
@@ -73,6 +76,19 @@ def _cluster(address: str) -> Iterator[Map]:
 
 _PATIENCE = 10
 """Seconds for a scheduler to answer."""
+
+
+def _work() -> None:
+    """Prepare a process for work: Ctrl-C is for the one that hands it out, and without that one there is none."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101 — this runs in a child
+
+    def end_with_parent() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _processors() -> int:

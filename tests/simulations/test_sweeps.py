@@ -1,6 +1,8 @@
 """Sweeps that are spread, killed and resumed give the numbers of one that was not."""
 
 import json
+import os
+import select
 import signal
 import subprocess
 import sys
@@ -48,6 +50,45 @@ main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 def test_processes_change_no_number() -> None:
     with workers(2) as run:
         assert sweep(PLAN, run) == sweep(PLAN)
+
+
+def test_what_is_wrong_comes_back_from_another_process() -> None:
+    beyond = replace(PLAN, names=("bit-flip",), sizes=(20_000,), law="joint", repeats=1)
+    with workers(2) as run, pytest.raises(ParameterError, match="size: 20000") as caught:
+        sweep(beyond, run)
+    assert caught.value.place == "size"
+
+
+ORPHANING = """
+import os, signal
+from dither_simulations.running import workers
+
+def main():
+    with workers(1 + 1) as run:
+        print(*run(pid_of, [0]), flush=True)
+        input()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def pid_of(_):
+    return os.getpid()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="that a process ended is learnt by pidfd, of Linux")
+def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> None:
+    script = tmp_path / "orphaning.py"
+    script.write_text(ORPHANING)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, script], text=True, **pipes) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        worker = os.pidfd_open(int(parent.stdout.readline()))
+        print(file=parent.stdin, flush=True)
+        assert select.select([worker], [], [], 30)[0] == [worker]  # readable as soon as it has ended
+        os.close(worker)
 
 
 def test_a_dask_cluster_changes_no_number() -> None:
