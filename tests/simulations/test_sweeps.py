@@ -81,8 +81,8 @@ if __name__ == "__main__":
 def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> None:
     script = tmp_path / "orphaning.py"
     script.write_text(ORPHANING)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, script], text=True, **pipes) as parent:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, text=True) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None
         worker = os.pidfd_open(int(parent.stdout.readline()))
