@@ -26,12 +26,7 @@ SHARES = np.array([0.3, 0.2, *[0.01] * 4, *[0.115] * 4, *[0.0] * 6])
 KINDS = {"rare": slice(2, 6), "common": slice(0, 2), "absent": slice(10, 16)}
 """By their place in ``SHARES``; the other four are there so that shares sum to 1."""
 
-_SHAPES = {
-    "rappor": {"cohorts": 16, "bits": 32},
-    "count-mean-sketch": {"cohorts": 64, "bits": 64},
-    "hadamard-count-mean-sketch": {"cohorts": 64, "bits": 64},
-}
-_LISTS = 100
+_LISTS = 20
 """A sketch's bias is fixed by its strings, and so is how well RAPPOR tells them apart: so many lists take turns."""
 
 Covered = NDArray[np.bool_]
@@ -49,14 +44,16 @@ class Coverage(NamedTuple):
 def mechanism_named(name: str, epsilon: float = EPSILON) -> Mechanism:
     """Return the mechanism that is measured: for 16 values, or for strings."""
     family = MECHANISMS[name]
-    if family.open_domain:
-        return family.configure(None, {"epsilon": epsilon, **_SHAPES[name]})
-    return family.configure(len(SHARES), {"epsilon": epsilon, **({"bits": 8} if name == "bit-flip" else {})})
+    half = {"bits": len(SHARES) // 2} if name == "bit-flip" else {}  # a report speaks of half of the values
+    return family.configure(None if family.open_domain else len(SHARES), {"epsilon": epsilon, **half})
 
 
-def surveyed(mechanism: Mechanism, reports: int, number: int, rng: np.random.Generator) -> tuple[Covered, Covered]:
-    """Return of each value whether its noise interval and its other interval hold the truth, in one survey."""
-    labels = tuple(f"{number % _LISTS if mechanism.open_domain else ''}/{value}" for value in range(len(SHARES)))
+def surveyed(mechanism: Mechanism, reports: int, strings: int, rng: np.random.Generator) -> tuple[Covered, Covered]:
+    """Return of each value whether its noise interval and its other interval hold the truth, in one survey.
+
+    ``strings`` is the number of a list of values; which one it is matters to an open domain only.
+    """
+    labels = tuple(f"{strings}/{value}" for value in range(len(SHARES)))
     people = Population(labels, rng.multinomial(reports, SHARES))
     found = estimate(mechanism, labels, sample_tally(mechanism, people, rng))
     return (
@@ -68,7 +65,7 @@ def surveyed(mechanism: Mechanism, reports: int, number: int, rng: np.random.Gen
 def coverage(name: str, reports: int, surveys: int) -> Coverage:
     """Measure a mechanism at a number of reports."""
     mechanism, rng = mechanism_named(name), np.random.default_rng([SEED, reports, *name.encode()])
-    both = np.mean([surveyed(mechanism, reports, number, rng) for number in range(surveys)], axis=0)
+    both = np.mean([surveyed(mechanism, reports, number * _LISTS // surveys, rng) for number in range(surveys)], axis=0)
     noise, total = ({kind: float(row[places].mean()) for kind, places in KINDS.items()} for row in both)
     return Coverage(name, reports, noise, total)
 
