@@ -1,18 +1,16 @@
 """The commands that hand answers to other programs."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from datetime import date
 from pathlib import Path
 
 import click
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from .answers import Answer
 from .cli_options import Found, refusing, required, settings_options
-from .collector import told
+from .collector import told_each
 from .exports import FORMATS
 from .query import Query, confidence_of, day_of
 from .refresh import refresh
@@ -48,14 +46,15 @@ def export(
     if form == "arrow" and output is None and sys.stdout.isatty():
         raise ParameterError("--format", "arrow is not text for a terminal; name a file with --output")
     query = Query(
+        by_day=by_day,
         since=None if since is None else day_of(since, "--since"),
         until=None if until is None else day_of(until, "--until"),
         confidence=confidence_of(confidence),
     )
     chosen = _chosen(required(found, "metrics"), asked)
     with closing(Store(required(found, "db"), create=False)) as store:
-        answers = [one for metric in chosen for one in _answers(store, metric, query, by_day)]
-    _write(FORMATS[form].write(answers), output)
+        answers = (one for metric in chosen for one in told_each(store, metric, query))
+        _write(FORMATS[form].write(answers), output)
 
 
 def _chosen(path: str, asked: Sequence[str]) -> list[Metric]:
@@ -72,23 +71,21 @@ def _chosen(path: str, asked: Sequence[str]) -> list[Metric]:
     return [metric for name, metric in known.items() if (name in asked if asked else metric.labels)]
 
 
-def _answers(store: Store, metric: Metric, query: Query, by_day: bool) -> Iterator[Answer]:
-    spans: list[tuple[date | None, date | None]] = [(query.since, query.until)]
-    if by_day:
-        first, last = query.since or date.min, query.until or date.max
-        spans = [(day, day) for day in store.active_days(metric) if first <= day <= last]
-    for since, until in spans:
-        yield told(store, metric, since, until, query.confidence)
-
-
-def _write(content: bytes, output: str | None) -> None:
+def _write(pieces: Iterable[bytes], output: str | None) -> None:
+    """Write to stdout, or to a file that is there only when it is whole."""
     if output is None:
-        click.echo(content, nl=False)
+        for piece in pieces:
+            click.echo(piece, nl=False)
         return
+    part = Path(f"{output}.part")
     try:
-        Path(output).write_bytes(content)
+        with part.open("wb") as file:
+            file.writelines(pieces)
+        part.replace(output)
     except OSError as error:
         raise ParameterError(output, f"cannot be written: {error.strerror}") from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @click.command("refresh")

@@ -1,6 +1,7 @@
 """A collector: metrics, database, committer and ingest, put together and taken apart in order."""
 
 import logging
+from collections.abc import Iterator
 from datetime import date, timedelta
 from itertools import groupby
 from types import TracebackType
@@ -17,11 +18,11 @@ from .daily import DailyEstimates
 from .estimate import estimate
 from .gauges import Gauges
 from .ingest import Ingest
-from .query import Comparison
+from .query import Comparison, Query
 from .store import Store
 from .trend import Stretch
 
-__all__ = ["Collector", "stretches", "told", "told_apart"]
+__all__ = ["Collector", "stretches", "told", "told_apart", "told_each"]
 
 _log = logging.getLogger(__name__)
 
@@ -98,6 +99,18 @@ def told(
     refused = store.refusals(metric.name, *days)
     return answer(
         metric, tally, days, confidence, candidates, simultaneous=simultaneous, forged=forged, refused=refused
+    )
+
+
+def told_each(store: Store, metric: Metric, query: Query) -> Iterator[Answer]:
+    """Return the answers to a query, made one at a time: one, or by day one for each day with reports."""
+    spans: list[tuple[date | None, date | None]] = [(query.since, query.until)]
+    if query.by_day:
+        first, last = query.since or date.min, query.until or date.max
+        spans = [(day, day) for day in store.active_days(metric) if first <= day <= last]
+    return (
+        told(store, metric, *span, query.confidence, simultaneous=query.simultaneous, forged=query.forged)
+        for span in spans
     )
 
 

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, get_args, get_type_hints
@@ -26,11 +26,14 @@ COLUMNS = (*_ABOUT, *get_type_hints(Row))
 
 @dataclass(frozen=True)
 class Format:
-    """A way to write answers; ``package`` is what it needs besides, and ``extra`` what installs that."""
+    """A way to write answers, piece by piece, so that of many only one is in memory.
+
+    ``package`` is what it needs besides, and ``extra`` what installs that.
+    """
 
     name: str
     media_type: str
-    write: Callable[[Sequence[Answer]], bytes]
+    write: Callable[[Iterable[Answer]], Iterator[bytes]]
     package: str | None = None
     extra: str | None = None
 
@@ -42,12 +45,11 @@ class Format:
         return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
 
 
-def records(told: Sequence[Answer]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of answers, one after another, each with what it is an answer about."""
-    for one in told:
-        about = {name: one[name] for name in _ABOUT}  # type: ignore[literal-required]  # its own keys
-        for row in one["values"]:
-            yield about | row
+def records(told: Answer) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an answer, each with what it is an answer about."""
+    about = {name: told[name] for name in _ABOUT}  # type: ignore[literal-required]  # its own keys
+    for row in told["values"]:
+        yield about | row
 
 
 def inert(label: str) -> str:
@@ -55,28 +57,37 @@ def inert(label: str) -> str:
     return f"'{label}" if label.startswith(("=", "+", "-", "@", "\t", "\r")) else label
 
 
-def _json(told: Sequence[Answer]) -> bytes:
-    """Return a list of the API's answers."""
-    return json.dumps(told, ensure_ascii=False, indent=1, allow_nan=False).encode() + b"\n"
+def _json(told: Iterable[Answer]) -> Iterator[bytes]:
+    """Yield a list of the API's answers."""
+    before = "["
+    for one in told:
+        yield f"{before}{json.dumps(one, ensure_ascii=False, allow_nan=False)}".encode()
+        before = ",\n"
+    yield b"[]\n" if before == "[" else b"]\n"
 
 
-def _ndjson(told: Sequence[Answer]) -> bytes:
-    """Return one JSON object a line."""
-    rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records(told))
-    return "".join(f"{row}\n" for row in rows).encode()
+def _ndjson(told: Iterable[Answer]) -> Iterator[bytes]:
+    """Yield one JSON object a line."""
+    for one in told:
+        rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records(one))
+        yield "".join(f"{row}\n" for row in rows).encode()
 
 
-def _csv(told: Sequence[Answer]) -> bytes:
-    """Return CSV with a header line (RFC 4180); what is not defined is empty."""
+def _csv(told: Iterable[Answer]) -> Iterator[bytes]:
+    """Yield CSV with a header line (RFC 4180); what is not defined is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=COLUMNS)
     writer.writeheader()
-    writer.writerows({**row, "value": inert(row["value"])} for row in records(told))
-    return text.getvalue().encode()
+    for one in told:
+        writer.writerows({**row, "value": inert(row["value"])} for row in records(one))
+        yield text.getvalue().encode()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue().encode()
 
 
-def _arrow(told: Sequence[Answer]) -> bytes:
-    """Return an Arrow IPC stream: days are dates, numbers that are not defined are null."""
+def _arrow(told: Iterable[Answer]) -> Iterator[bytes]:
+    """Yield an Arrow IPC stream: days are dates, numbers that are not defined are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -87,11 +98,14 @@ def _arrow(told: Sequence[Answer]) -> bytes:
 
     plain = pa.schema([(column, kind(column)) for column in COLUMNS])
     dated = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in COLUMNS])
-    table = pa.Table.from_pylist(list(records(told)), schema=plain).cast(dated)
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, dated) as stream:
-        stream.write_table(table)
-    return sink.getvalue()
+        for one in told:
+            stream.write_table(pa.Table.from_pylist(list(records(one)), schema=plain).cast(dated))
+            yield sink.getvalue()
+            sink.seek(0)
+            sink.truncate()
+    yield sink.getvalue()
 
 
 FORMATS = {

@@ -110,11 +110,13 @@ def _get_page() -> Json:
 def _get_estimate() -> Json:
     parameters = [
         *_asked(),
+        _query("by_day", {"enum": ["true", "false"]}, "Whether to answer for each day with reports, in place of all."),
         _query("format", {"enum": list(FORMATS)}, "Before what Accept prefers."),
         _VERSION,
     ]
     tables: Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
-    content = _json("Estimate") | tables
+    one = _json("Estimate")["application/json"]["schema"]
+    content = {"application/json": {"schema": {"oneOf": [one, {"type": "array", "items": one}]}}} | tables
     wrong = (*_ESTIMABLE, Kind.NOT_ACCEPTABLE)
     return _get("estimate_metric", "Estimate a metric's frequencies.", content, parameters, *wrong)
 

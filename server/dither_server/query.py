@@ -46,9 +46,11 @@ class Asked:
 class Query(Asked):
     """The parameters of an estimate.
 
-    ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged.
+    ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged;
+    ``by_day`` asks for an answer to each day with reports, in place of one to all together.
     """
 
+    by_day: bool = False
     simultaneous: bool = False
     forged: float = 0.01
     format: str | None = None
@@ -152,6 +154,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "forged": share_of,
     "change": share_of,
     "simultaneous": _truth_of,
+    "by_day": _truth_of,
 }
 """What reads the text of a parameter; one that is not here is text."""
 

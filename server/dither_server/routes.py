@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response, jsonify, request
 
-from .collector import stretches, told, told_apart
+from .collector import stretches, told, told_apart, told_each
 from .combine import combined
 from .exports import chosen
 from .gauges import CONTENT_TYPE
@@ -45,26 +45,20 @@ def estimate_metric(name: str) -> Response:
     query = Query.read(request.args)
     form = chosen(query.format, request.accept_mimetypes)
     metric = listing(version_named(metric_named(name), query.version))
-    estimates = told(
-        collector_here().store,
-        metric,
-        query.since,
-        query.until,
-        query.confidence,
-        simultaneous=query.simultaneous,
-        forged=query.forged,
-    )
-    return jsonify(estimates) if form.name == "json" else Response(form.write([estimates]), mimetype=form.media_type)
+    answers = told_each(collector_here().store, metric, query)
+    if query.by_day:
+        return Response(form.write(answers), mimetype=form.media_type)
+    (answer,) = answers
+    return jsonify(answer) if form.name == "json" else Response(form.write([answer]), mimetype=form.media_type)
 
 
 @routes.get("/v1/metrics/<name>/combined")
 def combine_versions(name: str) -> Response:
     """Combine the estimates of every version of a metric, which is right if the truth was the same under all."""
     query, metric, store = Query.read(request.args), metric_named(name), collector_here().store
-    if query.version or query.format or query.simultaneous:
-        raise Problem(
-            Kind.PARAMETER, "version, format, simultaneous: not for a combination, which is of all versions, as JSON"
-        )
+    if query.version or query.format or query.simultaneous or query.by_day:
+        wrong = "version, format, simultaneous, by_day: not for a combination, which is of all versions, as JSON"
+        raise Problem(Kind.PARAMETER, wrong)
     versions = [version_named(metric, version) for version in store.versions(name)]
     answers = [told(store, one, query.since, query.until, query.confidence) for one in versions if one.labels]
     return jsonify(combined(name, answers, query.confidence))

@@ -18,7 +18,7 @@ from dither_server.answers import Row
 from dither_server.app import collector_of
 from dither_server.cli import cli
 from dither_server.exports import COLUMNS, FORMATS, inert
-from dither_server.store import Store
+from dither_server.store import Store, StoreError
 from server.collecting import METRICS, METRICS_TOML, MOBILE, THEME, TODAY, environment, problem, rows_of, upload
 
 URL = "/v1/metrics/theme/estimate"
@@ -49,6 +49,23 @@ def test_every_format_holds_the_same_rows(client: FlaskClient) -> None:
     assert [row["value"] for row in text] == ["dark", "light", "'=1+1", "other"]
     assert [float(row["low"]) for row in text] == [row["low"] for row in rows]
     assert list(text[0]) == list(rows[0]) == list(COLUMNS)
+
+
+def test_days_are_answered_one_by_one(app: Flask, client: FlaskClient) -> None:
+    later = TODAY + timedelta(days=2)
+    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 60))], later, b"s" * 16)
+    each = client.get(f"{URL}?by_day=true").json
+    assert each == [client.get(f"{URL}?since={day}&until={day}").json for day in (TODAY, later)]
+    for form in ("csv", "ndjson"):
+        parts = [client.get(f"{URL}?format={form}&since={day}&until={day}").text for day in (TODAY, later)]
+        header = parts[1].partition("\n")[0] + "\n" if form == "csv" else ""
+        assert client.get(f"{URL}?by_day=true&format={form}").text == parts[0] + parts[1].removeprefix(header)
+    table = pa.ipc.open_stream(client.get(f"{URL}?by_day=true&format=arrow").data).read_all()
+    assert table["since"].to_pylist() == [TODAY] * 4 + [later] * 4
+    assert client.get(f"{URL}?by_day=true&since=2027-01-01").json == []
+    empty = pa.ipc.open_stream(client.get(f"{URL}?by_day=true&format=arrow&since=2027-01-01").data).read_all()
+    assert (empty.num_rows, empty.column_names) == (0, list(COLUMNS))
+    assert problem(client.get("/v1/metrics/theme/combined?by_day=true")) == (400, "parameter")
 
 
 def test_what_is_not_defined_is_empty_or_null(client: FlaskClient) -> None:
@@ -131,6 +148,20 @@ def test_the_command_writes_a_day_at_a_time_to_a_file(folder: Path) -> None:
     later = json.loads(run(folder, "theme", "--by-day", "--format", "json", "--since", "2026-11-21").stdout)
     assert [(one["since"], one["reports"]) for one in later] == [(last.isoformat(), 500)]
     assert date.fromisoformat(later[0]["until"]) == last
+
+
+def test_a_file_is_there_only_when_it_is_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder / "table.csv"
+    path.write_text("before", encoding="utf-8")
+
+    def fail(*_: object) -> None:
+        raise StoreError("database: gone")
+
+    monkeypatch.setattr(Store, "refusals", fail)
+    result = run(folder, "theme", "--output", str(path))
+    assert (result.exit_code, result.stderr) == (2, "dither-server: database: gone\n")
+    assert path.read_text(encoding="utf-8") == "before"
+    assert not list(folder.glob("*.part"))
 
 
 @pytest.mark.parametrize(
