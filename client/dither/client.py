@@ -46,9 +46,9 @@ class Client(Oversight):
     ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device. ``token`` lets the app in
     at a collector that asks for one: it is the app's, the same for all its users, and so tells nothing of anyone. Each
     report leaves at a random moment within ``spread`` seconds (departures.py), or on ``flush``.
-    ``background=False`` starts no thread, and uploads nothing but on ``flush``. ``strict`` is for tests: mistakes of
-    the app's developer (a metric that is not defined, an object that is no answer, definitions or an endpoint that
-    cannot be) raise ParameterError; otherwise they are logged once, and the client stays silent.
+    ``background=False`` uploads nothing but on ``flush``, and has no thread in between. ``strict`` is for tests:
+    mistakes of the app's developer (a metric that is not defined, an object that is no answer, arguments that cannot
+    be) raise ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
     def __init__(
@@ -82,12 +82,7 @@ class Client(Oversight):
             self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
             transport = transport or HttpTransport(endpoint, token=token)
             self._settle(_state(state, app), self._step, environ, policy)
-            self._sender = Sender(
-                self._journal,
-                transport,
-                lambda: self._permission.consent().mode == "on",
-                departures=Departures(spread),
-            )
+            self._sender = Sender(self._journal, transport, self._may_send, departures=Departures(spread))
             self._resume()
         except ParameterError as error:
             if strict:
@@ -135,7 +130,7 @@ class Client(Oversight):
         """
         try:
             outbox = self._journal.outbox
-            if not self._silent and self._permission.consent().mode == "on":
+            if not self._silent and self._may_send():
                 self._refresh()
                 if outbox.next() is not None:
                     self._sender.hurry()
@@ -183,6 +178,9 @@ class Client(Oversight):
 
     def _step(self) -> float | None:
         return self._sender.step()
+
+    def _may_send(self) -> bool:
+        return self._permission.consent().mode == "on"
 
     def _resume(self) -> None:
         """Go on with what an earlier run left unsent; or make what the first report needs, if nobody was asked."""

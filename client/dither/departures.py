@@ -11,6 +11,8 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
+from dither_shared.errors import ParameterError
+
 from .records import Queued
 from .retry import uniform
 
@@ -21,7 +23,10 @@ SPREAD = 300.0
 
 
 class Departures:
-    """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1)."""
+    """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
+
+    Raises ParameterError for a spread that is negative or no finite number.
+    """
 
     def __init__(
         self,
@@ -30,6 +35,8 @@ class Departures:
         uniform: Callable[[], float] = uniform,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        if not 0 <= spread < math.inf:
+            raise ParameterError("spread", f"{spread!r} is not a number of seconds, finite and not negative")
         self._spread = spread
         self._uniform = uniform
         self._clock = clock

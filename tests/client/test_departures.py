@@ -71,6 +71,12 @@ def test_without_a_spread_all_are_due() -> None:
     assert [departures.first(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
 
 
+@pytest.mark.parametrize("spread", [-1.0, float("nan"), float("inf")])
+def test_a_spread_that_cannot_be_is_named(spread: float) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^spread: "):
+        Departures(spread)
+
+
 def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) -> None:
     sent = Script([202, 503])
     client = make()
