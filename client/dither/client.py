@@ -109,7 +109,7 @@ class Client(Oversight):
         try:
             if self._recorder.record(metric, value):
                 if self._background:
-                    self._worker.wake()
+                    self._worker.wake(cut=self._journal.untidy)
                 else:
                     self._journal.tidy()
         except ParameterError as error:

@@ -55,7 +55,8 @@ class Journal:
         self._today = today
         self._cursor = START
         self._tidied = 0
-        self._untidy = False
+        self.untidy = False  # whether most of it is of no use any more
+        """Whether most of it is of no use any more."""
         self._lock = threading.Lock()
         self._keys: Keys | None = None
 
@@ -83,7 +84,7 @@ class Journal:
         for record in records:
             self._apply(record)
         if self._cursor.position > 2 * self._tidied + _SLACK:
-            self._untidy = True
+            self.untidy = True
 
     def keys(self) -> Keys:
         """Return the device's keys; for the holder of a transaction. The secret is drawn on the very first use."""
@@ -93,9 +94,9 @@ class Journal:
 
     def tidy(self) -> None:
         """Write the journal anew if most of it is of no use any more; another time, if that cannot be done now."""
-        if not (self._untidy and self.state.exists()):
+        if not (self.untidy and self.state.exists()):
             return
-        self._untidy = False
+        self.untidy = False
         with suppress(StateError, OSError), self.state.sending() as ours:
             if ours:
                 self._tidy()
@@ -185,7 +186,7 @@ class Journal:
             self._cursor = self.state.rewrite(self._kept())
         if news.anew or news.damaged or news.torn:
             self._tidied = self._cursor.position
-            self._untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * len(self._kept())
+            self.untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * len(self._kept())
 
     def _kept(self) -> list[Record]:
         return [*self.ledger.records(), *self.outbox.records()]

@@ -38,7 +38,8 @@ class Sender:
         self._backoff = backoff or Backoff()
         self._clock = clock
         self._hurried = False
-        self._not_before = 0.0
+        self._rests_until = 0.0  # after a failure, unless it is hurried
+        self._not_before = 0.0  # because the server asked for it: not even a flush overrides that
 
     def hurry(self) -> None:
         """Let all that waits leave at once, one after the other, until none is left or one fails."""
@@ -61,8 +62,8 @@ class Sender:
         try:
             if not self._permitted() or not self._journal.waiting():
                 return None
-            wait = self._not_before - self._clock()
-            if wait <= 0:  # else the server asked for it: not even a flush overrides that
+            wait = max(self._not_before, 0.0 if hurried else self._rests_until) - self._clock()
+            if wait <= 0:
                 with self._journal.state.sending() as ours:
                     if ours:
                         return self._next(hurried)
@@ -89,8 +90,9 @@ class Sender:
         if fate is None:
             wish = answer.retry_after if answer else None
             delay = self._backoff.delay(wish)
+            self._rests_until = self._clock() + delay
             if wish is not None:
-                self._not_before = self._clock() + delay
+                self._not_before = self._rests_until
             return delay
         self._backoff.reset()
         self._journal.finish(entry, fate)

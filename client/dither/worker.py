@@ -22,13 +22,16 @@ class Worker:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._asked = False
-        self._hurried = False
+        self._cut = False
         self._closed = False
 
-    def wake(self) -> None:
-        """Make sure that a thread is at work; return at once. A wait between two tries is not cut short."""
+    def wake(self, *, cut: bool = False) -> None:
+        """Make sure that a thread is at work; return at once. A wait between two steps is cut short only with ``cut``."""
         with self._changed:
             self._asked = True
+            if cut and not self._cut:
+                self._cut = True
+                self._changed.notify_all()
             if self._thread is not None or self._closed:
                 return
             thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
@@ -48,10 +51,8 @@ class Worker:
 
     def flush(self, timeout: float) -> bool:
         """Try at once, then wait up to ``timeout`` seconds until nothing is left; return whether the thread is done."""
-        self._hurried = True
-        self.wake()
+        self.wake(cut=True)
         with self._changed:
-            self._changed.notify_all()
             return self._changed.wait_for(lambda: self._thread is None, timeout)
 
     def close(self) -> None:
@@ -70,7 +71,7 @@ class Worker:
         """Start again in a child process, which has inherited the locks but not the thread."""
         self._changed = threading.Condition()
         self._thread = None
-        self._asked = self._hurried = False
+        self._asked = self._cut = False
 
     def _run(self) -> None:
         try:
@@ -90,11 +91,11 @@ class Worker:
     def _again(self) -> bool:
         """Take one step and wait; return whether there is to be another."""
         with self._changed:
-            self._asked = self._hurried = False
+            self._asked = self._cut = False
         pause = self._step()
         with self._changed:
             if pause is None and not self._asked:
                 self._thread = None  # here, under the lock, so that whoever wakes the worker next starts a new one
                 return False
-            self._changed.wait_for(lambda: self._closed or self._hurried, pause or 0.0)
+            self._changed.wait_for(lambda: self._closed or self._cut, pause or 0.0)
             return not self._closed

@@ -83,11 +83,17 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) 
     for name in ("mobile", "theme", "survey"):
         client.record(name, True)
     departures = Departures(100.0, uniform=lambda: 0.5)
-    sender = Sender(client._journal, sent, lambda: True, departures=departures, backoff=Backoff(lambda: 0.5))
+    clock = Clock()
+    sender = Sender(
+        client._journal, sent, lambda: True, departures=departures, backoff=Backoff(lambda: 0.5), clock=clock
+    )
     assert sender.step() == pytest.approx(50.0, abs=1.0)
     sender.hurry()
     assert sender.step() == 0.0
     assert sender.step() == 60.0, "the second was refused: the haste is over"
+    clock.now += 20
+    assert sender.step() == 40.0, "whoever asks in between does not make it try again"
+    clock.now += 40
     assert sender.step() == pytest.approx(50.0, abs=1.0)
     sender.hurry()
     assert [sender.step() for _ in range(3)] == [0.0, 0.0, None]
