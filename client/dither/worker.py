@@ -26,7 +26,7 @@ class Worker:
         self._closed = False
 
     def wake(self, *, cut: bool = False) -> None:
-        """Make sure that a thread is at work; return at once. A wait between two steps is cut short only with ``cut``."""
+        """Make sure that a thread is at work; return at once. Only ``cut`` cuts short a wait between two steps."""
         with self._changed:
             self._asked = True
             if cut and not self._cut:
