@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import date
-from typing import TypedDict, cast
+from typing import Literal, TypedDict, cast
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from .poisoning import Floats, Poisoning, gains, poisoning
 from .repeats import periods_of, repeat_error
 from .tally import Tally
 
-__all__ = ["Answer", "Privacy", "Row", "answer", "finite", "odds_of", "told_privacy"]
+__all__ = ["Answer", "Privacy", "Rest", "Row", "answer", "finite", "odds_of", "told_privacy"]
 
 
 class Row(TypedDict):
@@ -55,13 +56,24 @@ class Privacy(TypedDict):
     privacy: str
 
 
+class Rest(TypedDict):
+    """People whose string is none of those looked for, or none of those found (``estimate.Unlisted``)."""
+
+    frequency: float
+    standard_error: float
+    low: float
+    high: float
+    beyond: Literal["candidates", "found"]
+
+
 class Answer(Privacy):
     """One metric version's estimates; the days are ISO dates, None if there are no reports.
 
     - ``periods``: in how many periods of the metric one device may have reported;
     - ``refused``: how many batches of the metric were refused on these days, by the problem's kind;
     - ``simultaneous``: the rule by which all intervals hold together, None if each holds by itself;
-    - ``poisoning``, ``health``: what forged reports could do, and tests of whether the reports look honest.
+    - ``poisoning``, ``health``: what forged reports could do, and tests of whether the reports look honest;
+    - ``unlisted``: the share of people whose string is not among the values, where the mechanism can tell.
     """
 
     metric: str
@@ -76,6 +88,7 @@ class Answer(Privacy):
     simultaneous: Simultaneous | None
     poisoning: Poisoning
     health: list[Check]
+    unlisted: Rest | None
     values: list[Row]
 
 
@@ -116,6 +129,7 @@ def answer(
         simultaneous=result.simultaneous,
         poisoning=poisoning(mechanism, result.reports, confidence, forged),
         health=health(mechanism, labels, tally, periods),
+        unlisted=None if result.unlisted is None else cast("Rest", asdict(result.unlisted)),
         values=_rows(result, {"gain_up": up, "gain_down": down, "repeat_error": repeated}),
     )
 

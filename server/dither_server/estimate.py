@@ -16,13 +16,29 @@ from .decoders.support import support
 from .intervals import Law, Simultaneous, exact_interval, level_of_each, noise_law, score_interval
 from .tally import Tally
 
-__all__ = ["Estimate", "Verdict", "estimate"]
+__all__ = ["Estimate", "Unlisted", "Verdict", "estimate"]
 
 Floats = NDArray[np.float64]
+Present = NDArray[np.bool_]
 Verdict = Literal["ok", "noise", "too-few"]
 
 _WIDEST = 0.5
 """An interval this wide says nothing: half of all people could hide in it."""
+
+
+@dataclass(frozen=True)
+class Unlisted:
+    """The share of people whose string is none of the ``beyond``: of the candidates, or only of those found.
+
+    Many candidates cannot all be fitted; a string that is rare and listed then counts as unlisted. The interval is cut
+    to [0, 1].
+    """
+
+    frequency: float
+    standard_error: float
+    low: float
+    high: float
+    beyond: Literal["candidates", "found"]
 
 
 @dataclass(frozen=True)
@@ -35,8 +51,10 @@ class Estimate:
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample;
     - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
-    - ``verdicts``: "ok"; "noise" if [low, high] contains 0; "too-few" if an interval
-      of this error may span half of all that is possible.
+    - ``verdicts``: "ok"; "noise" if [low, high] contains 0, or a candidate string is not found at the stated share of
+      false discoveries (decoders/rappor.py); "too-few" if an interval of this error may span half of all that is
+      possible;
+    - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
     in [0, 1]. With no reports every number but the interval [0, 1] is NaN.
@@ -55,6 +73,7 @@ class Estimate:
     high: Floats
     consistent: Floats
     verdicts: tuple[Verdict, ...]
+    unlisted: Unlisted | None = None
 
     @property
     def count(self) -> Floats:
@@ -77,13 +96,16 @@ def estimate(
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
     rule, level = level_of_each(mechanism, len(labels), confidence) if simultaneous else (None, confidence)
+    found: Present | None = None
+    unlisted: Unlisted | None = None
     if not tally.total:
         columns = _of_nothing(len(labels))
     elif isinstance(mechanism, Rappor):
-        columns = _regression(mechanism, labels, tally, level)
+        columns, found, unlisted = _regression(mechanism, labels, tally, level)
     else:
         columns = _pure(mechanism, labels, tally, level)
-    return Estimate(labels, tally.total, confidence, rule, *columns, _verdicts(columns, level))
+    verdicts = _verdicts(columns, level, columns.low > 0 if found is None else found)
+    return Estimate(labels, tally.total, confidence, rule, *columns, verdicts, unlisted)
 
 
 class _Columns(NamedTuple):
@@ -124,29 +146,37 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidenc
     )
 
 
-def _regression(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float) -> _Columns:
-    """Fit candidate strings; the intervals are normal.
+def _regression(
+    mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float
+) -> tuple[_Columns, Present, Unlisted]:
+    """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
     what is left is the noise.
     """
-    fit = rappor.regress(mechanism, labels, tally)
+    fit = rappor.regress(mechanism, labels, tally, confidence)
     share = np.clip(fit.frequency, 0, 1)
     noise = np.sqrt(np.maximum(fit.standard_error**2 - share * (1 - share) / tally.total, 0))
     once, known = np.ones(len(labels), dtype=np.int64), Law(0.0, 0.0, 0.0)
-    return _Columns(
+    low, high = score_interval(known, fit.frequency, once, confidence, fit.standard_error)
+    columns = _Columns(
         fit.frequency,
         noise,
         *score_interval(known, fit.frequency, once, confidence, noise),
         fit.standard_error,
-        *score_interval(known, fit.frequency, once, confidence, fit.standard_error),
-        fit.non_negative,
+        np.clip(np.minimum(low, fit.low), 0, 1),
+        high,
+        fit.consistent,
     )
+    margin = NormalDist().inv_cdf((1 + confidence) / 2) * fit.unlisted_error
+    ends = np.clip([fit.unlisted - margin, fit.unlisted + margin], 0, 1).tolist()
+    beyond: Literal["candidates", "found"] = "candidates" if fit.together else "found"
+    return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, *ends, beyond)
 
 
-def _verdicts(columns: _Columns, confidence: float) -> tuple[Verdict, ...]:
+def _verdicts(columns: _Columns, confidence: float, present: Present) -> tuple[Verdict, ...]:
     width = 2 * NormalDist().inv_cdf((1 + confidence) / 2) * columns.standard_error
-    told = np.where(columns.low <= 0, "noise", "ok")
+    told = np.where(present, "ok", "noise")
     return tuple(np.where(width < _WIDEST, told, "too-few").tolist())  # of NaN, which is no report, there are too few
 
 

@@ -18,21 +18,19 @@ class Poisoning(TypedDict):
     """What is assumed of forged reports, and how few could make a value up.
 
     ``share`` of the reports, that is ``reports`` of them, are assumed forged. ``reports_to_appear`` forged ones take a
-    value that nobody has from 0 to where its interval no longer contains 0; None for a mechanism that has no support.
+    value that nobody has from 0 to where its interval no longer contains 0.
     """
 
     share: float
     reports: int
-    reports_to_appear: int | None
+    reports_to_appear: int
 
 
 def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> Poisoning:
     """Return what is told beside an estimate from ``reports`` reports."""
-    appear = None
-    if not isinstance(mechanism, Rappor):
-        noise = math.sqrt(mechanism.variance(0.0) * reports)
-        # Of a share of 0 all of 1 - confidence is above (``boundary``).
-        appear = math.ceil(NormalDist().inv_cdf(confidence) * noise / _extremes(mechanism)[1])
+    noise = math.sqrt(mechanism.variance(0.0) * reports / _bits_of_its_own(mechanism))
+    # Of a share of 0 all of 1 - confidence is above (``boundary``).
+    appear = math.ceil(NormalDist().inv_cdf(confidence) * noise / _extremes(mechanism)[1])
     return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 
 
@@ -43,11 +41,11 @@ def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats
     one counts the estimate on average: β ((1-q)/(p-q) - f) up, β (f + q/(p-q)) down (Cao, Jia and Gong, USENIX
     Security 2021).
     Where a report speaks of a share c of the values, forged ones all speak of the one that is attacked: β/c for β. One
-    report may raise several values at once; this is for each by itself. NaN where a value has no support of its own.
+    report may raise several values at once; this is for each by itself.
+
+    A string fitted to RAPPOR's bits has no support of its own. Fitted alone, a report of just its bits adds 1/(a-b) to
+    it, one of all but its bits takes as much; the fit of many together may magnify both.
     """
-    if isinstance(mechanism, Rappor):
-        unknown = np.full(len(frequency), np.nan)
-        return unknown, unknown
     low, high = (each / float(mechanism.coverage) for each in _extremes(mechanism))
     honest = frequency / float(mechanism.coverage)
     return share * (high - honest), share * (honest - low)
@@ -56,5 +54,14 @@ def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats
 def _extremes(mechanism: Mechanism) -> tuple[float, float]:
     """Return the least and the most that one report adds to n times an estimate."""
     p, q = float(mechanism.p), float(mechanism.q)
+    if isinstance(mechanism, Rappor):
+        return -1 / abs(p - q), 1 / abs(p - q)
     ends = (-q / (p - q), (1 - q) / (p - q))
     return min(ends), max(ends)
+
+
+def _bits_of_its_own(mechanism: Mechanism) -> float:
+    """Return by what the variance of one cell is divided where a value is fitted to several: h (1 - h/m) for RAPPOR."""
+    if isinstance(mechanism, Rappor):
+        return mechanism.hashes * (1 - mechanism.hashes / mechanism.bits)
+    return 1.0

@@ -37,7 +37,7 @@ _POISONING = {
     "share": {"type": "number", "description": "So many of the reports are assumed forged"},
     "reports": {"type": "integer", "description": "that is, this number of them."},
     "reports_to_appear": {
-        "type": ["integer", "null"],
+        "type": "integer",
         "description": "So many forged ones take a value that nobody has to where its interval leaves 0.",
     },
 }
@@ -47,6 +47,11 @@ _CHECK = {
     "p_value": {"type": "number", "minimum": 0, "maximum": 1},
     "level": {"type": "number", "description": "Its part of the false alarms, of which there is 1 in 1,000 estimates."},
     "odd": {"type": "boolean", "description": "Whether honest reports would hardly be so."},
+}
+
+_REST = {
+    **{name: {"type": "number"} for name in ("frequency", "standard_error", "low", "high")},
+    "beyond": {"enum": ["candidates", "found"], "description": "Who counts: whose string is none of these."},
 }
 
 _SIDE = {
@@ -111,6 +116,7 @@ def schemas() -> Json:
         "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
         "poisoning": _object(_POISONING, additionalProperties=False),
         "health": {"type": "array", "items": _object(_CHECK, additionalProperties=False)},
+        "unlisted": {"anyOf": [{"type": "null"}, _object(_REST, additionalProperties=False)]},
         "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
     }  # fmt: skip
     few = {name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}

@@ -1,34 +1,47 @@
 """Public hashing of a value to distinct positions of a Bloom filter; part of the wire format, fixed for ever.
 
-For a value of bytes v in cohort c the words are those of the stream
+For a value of bytes v, cohort c and h hashes, the words of cohort c are
 
-    SHA-256( "dither-bloom-1" ‖ c ‖ block ‖ v ),   block = 0, 1, 2, …
+    the 2h words from 2h (c mod 8) on of  SHAKE-256( "dither-bloom-1" ‖ ⌊c/8⌋ ‖ 0 ‖ v ),
+    then all 16h words of                 SHAKE-256( "dither-bloom-1" ‖ c ‖ i ‖ v ),  i = 1, 2, …
 
-with c and block in four bytes, big-endian, cut into 32-bit big-endian words. Words at or above the largest multiple of
-``bits`` below 2^32 are skipped, so that a word modulo ``bits`` is exactly uniform; positions already taken are skipped,
-so that every value marks exactly ``hashes`` bits. tests/shared/bloom_vectors.json fixes the result.
+with cohort and block in four bytes, big-endian, and words of 32 bits, big-endian. Words at or above the largest
+multiple of ``bits`` below 2^32 are skipped, so that a word modulo ``bits`` is exactly uniform; positions already taken
+are skipped, so that every value marks exactly h bits. One digest serves eight cohorts: a device needs one of them,
+whoever decodes a long list of strings needs all. tests/shared/bloom_vectors.json fixes the result.
 """
 
 import hashlib
 
-__all__ = ["bloom_positions"]
+__all__ = ["GROUP", "bloom_digest", "bloom_positions"]
+
+GROUP = 8
+"""Cohorts that share a first digest."""
 
 _TAG = b"dither-bloom-1"
+
+
+def bloom_digest(value: bytes, number: int, block: int, hashes: int) -> bytes:
+    """Return the 16h words of a group of cohorts (``block`` 0) or of a cohort (later blocks); 64h bytes."""
+    stream = _TAG + number.to_bytes(4, "big") + block.to_bytes(4, "big") + value
+    return hashlib.shake_256(stream).digest(8 * GROUP * hashes)
 
 
 def bloom_positions(value: bytes, cohort: int, bits: int, hashes: int) -> tuple[int, ...]:
     """Return the ``hashes`` distinct positions in [0, bits) of ``value`` in ``cohort``, in the order drawn."""
     limit = (1 << 32) - (1 << 32) % bits
+    group, place = divmod(cohort, GROUP)
+    own = 8 * hashes
+    stream = bloom_digest(value, group, 0, hashes)[own * place : own * (place + 1)]
     positions: list[int] = []
     block = 0
     while True:
-        stream = _TAG + cohort.to_bytes(4, "big") + block.to_bytes(4, "big") + value
-        digest = hashlib.sha256(stream).digest()
-        for start in range(0, 32, 4):
-            word = int.from_bytes(digest[start : start + 4], "big")
+        for start in range(0, len(stream), 4):
+            word = int.from_bytes(stream[start : start + 4], "big")
             position = word % bits
             if word < limit and position not in positions:
                 positions.append(position)
                 if len(positions) == hashes:
                     return tuple(positions)
         block += 1
+        stream = bloom_digest(value, cohort, block, hashes)

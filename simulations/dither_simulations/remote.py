@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dither_server.estimate import Estimate
+from dither_server.estimate import Estimate, Unlisted
 from dither_shared import Mechanism, Metric, parse_metrics
 
 from .collecting import CollectorError, fetch_estimate
@@ -86,5 +86,6 @@ def _read(told: dict[str, Any]) -> Estimate:
         confidence=told["confidence"],
         simultaneous=told["simultaneous"],
         verdicts=tuple(row["verdict"] for row in rows),
+        unlisted=told["unlisted"] and Unlisted(**told["unlisted"]),
         **columns,
     )

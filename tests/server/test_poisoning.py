@@ -82,11 +82,19 @@ def test_how_many_forged_reports_make_a_value_up() -> None:
     assert lows[2] > 0
 
 
-def test_what_is_not_known_is_not_told() -> None:
-    """Of RAPPOR, whose strings have no support of their own."""
-    mechanism = Rappor.calibrate(None, 1.0)
-    assert poisoning(mechanism, 1000, 0.95, 0.01)["reports_to_appear"] is None
-    assert np.isnan(gains(mechanism, np.zeros(2), 0.01)).all()
+def test_a_crafted_rappor_report_moves_its_string_by_as_much_as_is_told() -> None:
+    """One report in each of many cohorts, of just the string's bits or of all others, beside honest ones of others."""
+    mechanism = Rappor.calibrate(None, 2.0, 4.0, bits=32, hashes=2, cohorts=16)
+    honest = Tally(np.full(16, 10**6), np.full((16, 32), 10**6 * 2 // 32))
+    up, down = gains(mechanism, np.zeros(1), 16 / honest.total)
+    for bits, moved in ((True, up[0]), (False, -down[0])):
+        forged = Tally.zero(mechanism)
+        forged.reports[:] = 1
+        for cohort in range(16):
+            own = np.isin(np.arange(32), mechanism.marked(b"target", cohort))
+            forged.counts[cohort] = own == bits
+        before, after = (estimate(mechanism, ("target",), each).frequency[0] for each in (honest, honest + forged))
+        assert after - before == pytest.approx(moved, rel=0.01)
 
 
 def test_forgers_choose_the_windows_that_speak_of_their_value() -> None:

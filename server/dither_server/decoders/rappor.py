@@ -1,135 +1,135 @@
-"""RAPPOR: candidate strings are fitted to the debiased (cohort, bit) table by weighted least squares.
+"""RAPPOR: which candidate strings are there, and how frequent, from counts of (cohort, bit).
 
-With y[c, j] = (counts[c, j]/n_c - b)/(a - b), which estimates the share of cohort c that marks bit j, and
-X[(c, j), v] = 1 if candidate v marks bit j in cohort c,
+Where the candidates are few beside the cells of the table, all are fitted together by weighted least squares, which is
+unbiased and has a covariance (system.py has the model). Where they are many, up to millions, message passing fits all
+of them with what they have in common (passing.py); those whose presence shows are selected, a stated share of which may
+be false (selection.py), and fitted together by least squares beside the shrunken rest.
 
-    E y[c, j] = Σ_v f_v X[(c, j), v] + (1 - Σ_v f_v) h/m.
-
-The last term is the background: the people whose string is no candidate. Every string marks exactly h of m bits, and
-the bits of an unknown one are uniform, so it has no parameter of its own; subtracting it, (y - h/m) is fitted by
-(X - h/m) f. Two fits are made: an unconstrained one, which is unbiased and has a covariance, and a non-negative one,
-which is what a reader would rather see and stands beside the first as the consistent estimate.
-
-Where the candidates are too many for the table to tell apart, only those whose presence shows (selection.py) are fitted
-together; every other is fitted alone to what they leave over.
+Beside the unbiased fit stands a consistent one, which is what a reader would rather see: non-negative for those found,
+and the shrunken median for the others.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, optimize
+from numpy.typing import NDArray
+from scipy import special
 
-from dither_shared import Mechanism
+from dither_shared import Rappor
 
 from ..consistency import onto_subsimplex
 from ..tally import Tally
-from .selection import fitted, select
-from .system import Floats, Indices, System, design, system_of
+from .hashing import Marks, marks_of
+from .passing import Passed, passed
+from .refit import Refit, refit
+from .selection import absent_share, passing, truncated_means
+from .system import Floats, Indices, System, Table
 
-__all__ = ["Fit", "design", "regress"]
+__all__ = ["FALSE_DISCOVERIES", "Fit", "decode", "regress"]
+
+FALSE_DISCOVERIES = 0.05
+"""Of the strings that are said to be there, the expected share that is not."""
 
 _MOST_AT_ONCE = 2000
-"""The widest unconstrained fit: its normal matrix takes 32 MB."""
+"""The widest fit of all candidates together: its normal matrix takes 32 MB."""
 
-_APART = 1e-6
-"""By how much the fit of a candidate may miss a tally of itself alone before it counts as not told from others."""
+_LEAST = 0.1
+"""The least share of a signal that the others are taken to leave to a candidate."""
 
-_FALSE_DISCOVERIES = 0.04
-"""The level of selection: measured on memoised reports, a level of 5% lets 5 to 8% through, for tests repeat."""
-
-_MANY_COHORTS = 24
-"""From so many cohorts on, their scatter is known well enough to be a standard error of its own."""
+_SPARE = 4
+"""And so many cells there are for each candidate, lest the fit of one lose much to the others."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Frequencies of the candidates: unbiased ones with standard errors, and the non-negative fit; each shape (V,).
+    """Frequencies of the candidates, each shape (V,), and of what is beyond them.
 
-    The standard error of a candidate that cannot be told from others is infinite.
+    - ``frequency``, ``standard_error``: unpenalised; the error of one that cannot be told from others is infinite;
+    - ``low``, ``high``: the interval; the lower end of a found one allows for its having been selected;
+    - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
+    - ``consistent``: non-negative, of sum at most 1;
+    - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; or, if not
+      ``together``, none of those found.
     """
 
     frequency: Floats
     standard_error: Floats
-    non_negative: Floats
+    low: Floats
+    high: Floats
+    found: NDArray[np.bool_]
+    consistent: Floats
+    unlisted: float
+    unlisted_error: float
+    together: bool
 
 
-def regress(mechanism: Mechanism, candidates: tuple[str, ...], tally: Tally) -> Fit:
+def regress(mechanism: Rappor, candidates: tuple[str, ...], tally: Tally, confidence: float = 0.95) -> Fit:
     """Fit the candidates to a tally with at least one report."""
-    system = system_of(mechanism, candidates, tally)
-    cells, width = system.marks.shape
-    together = np.arange(width)
-    if width > min(_MOST_AT_ONCE, cells // 2):
-        together = select(system, _FALSE_DISCOVERIES)
-    system = system.reweighted(mechanism, _non_negative(system, together))
-    frequency, error = _unconstrained(mechanism, system, together)
-    return Fit(frequency, error, onto_subsimplex(_non_negative(system, together)))
+    marks = marks_of(candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
+    return decode(Table(tally.reports, tally.counts, float(mechanism.a), float(mechanism.b)), marks, confidence)
 
 
-def _non_negative(system: System, chosen: Indices) -> Floats:
-    """Return the weighted non-negative least-squares fit of the chosen, 0 for the others; shape (V,)."""
-    frequency = np.zeros(system.marks.shape[1])
-    if len(chosen):
-        columns = system.dense(chosen)
-        weighted = columns.T * system.weight
-        # The same problem through the square root of the normal matrix: as many rows as candidates, not as cells.
-        values, vectors = linalg.eigh(weighted @ columns)
-        told = values > _APART * values[-1]
-        root = np.sqrt(values[told])[:, None] * vectors[:, told].T
-        right = (vectors[:, told].T @ (weighted @ system.target)) / np.sqrt(values[told])
-        frequency[chosen], _ = optimize.nnls(root, right, maxiter=30 * len(chosen))
-    return frequency
+def decode(table: Table, marks: Marks, confidence: float = 0.95) -> Fit:
+    """Fit the candidates of ``marks`` to a table with at least one report."""
+    system = System.of(table, marks)
+    shared = passed(system)
+    together = system.candidates <= min(_MOST_AT_ONCE, system.freedom // _SPARE)
+    if together:
+        fit = refit(system, np.arange(system.candidates), system.target, shared.mean)
+        absent = absent_share(fit.scores)
+        found = passing(fit.scores, FALSE_DISCOVERIES, absent)
+    else:
+        absent = absent_share(shared.scores)
+        found, fit = _selected(system, shared, absent)
+    # The score that was enough, given how many passed.
+    threshold = -special.ndtri(min(1.0, FALSE_DISCOVERIES * len(found) / (absent * system.candidates)))
+    return _told(fit, shared, found, float(threshold), confidence, together=together)
 
 
-def _unconstrained(mechanism: Mechanism, system: System, together: Indices) -> tuple[Floats, Floats]:
-    """Return the least-squares fit of the candidates ``together``, of the others alone, and the standard errors."""
-    width = system.marks.shape[1]
-    frequency, error = np.zeros(width), np.zeros(width)
-    residual = system.target
-    if len(together):
-        frequency[together], residual, solve = fitted(system, together)
-        error[together] = _standard_errors(mechanism, system, together, solve, residual)
-    alone = np.setdiff1d(np.arange(width), together)
-    if len(alone):
-        information = system.information()[alone]
-        frequency[alone] = system.gradient(residual)[alone] / information
-        error[alone] = np.sqrt(system.dispersion(residual, len(together)) / information)
-    return frequency, error
+def _selected(system: System, shared: Passed, absent: float) -> tuple[Indices, Refit]:
+    """Return those that pass, and still pass when they are fitted together, and that fit.
 
-
-def _standard_errors(
-    mechanism: Mechanism, system: System, together: Indices, solve: Floats, residual: Floats
-) -> Floats:
-    """Return the standard errors of ``solve @ target``: those of the model or of the cohorts, whichever are larger.
-
-    In the model the noise is scaled up by the residuals where these exceed it. Cohorts are independent surveys of one
-    population; with many of them the scatter of what each contributes is an error that assumes nothing of how
-    the reports of one person hang together.
+    What the others explain of the table is taken off as message passing does, for it knows by how much they fit noise.
     """
-    columns = system.dense(together)
-    variance = _model_variance(mechanism, system, columns, solve)
-    error = np.sqrt(variance * system.dispersion(residual, len(together)))
-    cohorts = len(residual) // mechanism.cells
-    if cohorts >= _MANY_COHORTS and len(together) < len(residual) // 2:
-        parts = (solve * residual).reshape(len(together), cohorts, -1).sum(axis=2)
-        spread = (parts**2).sum(axis=1) * cohorts / (cohorts - 1) * len(residual) / (len(residual) - len(together))
-        error = np.maximum(error, np.sqrt(spread))
-    apart = np.einsum("ij,ji->i", solve, columns) > 1 - _APART
-    return np.where(apart, error, np.inf)  # others mark the same bits: the table cannot say whose they are
+    found = passing(shared.scores, FALSE_DISCOVERIES, absent)
+    found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be told apart
+    while True:
+        fit = refit(system, found, _left_to(system, found, shared), shared.mean)
+        scores = np.full(system.candidates, -np.inf)
+        scores[found] = fit.scores
+        still = passing(scores, FALSE_DISCOVERIES, absent)
+        if len(still) == len(found):
+            return found, fit
+        found = still
 
 
-def _model_variance(mechanism: Mechanism, system: System, columns: Floats, solve: Floats) -> Floats:
-    """Return Var(solve @ target) over noise and over who is in which cohort.
+def _left_to(system: System, chosen: Indices, shared: Passed) -> Floats:
+    """Return what the others leave of the table to the chosen."""
+    own, others = np.zeros(system.candidates), shared.variance.copy()
+    own[chosen], others[chosen] = shared.mean[chosen], 0.0
+    residual = system.target - system.spread(shared.mean)
+    return np.asarray(residual / max(_LEAST, 1 - others.sum() / system.freedom) + system.spread(own))
 
-    A cohort's shares f_c scatter around f with covariance (diag f - f f')/n_c, which couples the bits of one string;
-    given them, the bits are independent.
-    """
-    a, b = float(mechanism.a), float(mechanism.b)
-    frequency = np.maximum(solve @ system.target, 0)
-    share = np.clip(columns @ frequency + system.background, 0.0, 1.0)
-    noise = (share * a * (1 - a) + (1 - share) * b * (1 - b)) / (system.reports * (a - b) ** 2)
-    variance = np.asarray((solve**2) @ noise, dtype=np.float64)
-    for start in range(0, len(noise), mechanism.cells):
-        cohort = slice(start, start + mechanism.cells)
-        seen = solve[:, cohort] @ columns[cohort]
-        variance += np.maximum((seen**2) @ frequency - (seen @ frequency) ** 2, 0) / system.reports[start]
-    return variance
+
+def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confidence: float, *, together: bool) -> Fit:
+    frequency, error = shared.frequency.copy(), shared.standard_error.copy()
+    frequency[fit.chosen], error[fit.chosen] = fit.frequency, fit.standard_error
+    present = np.zeros(len(frequency), dtype=np.bool_)
+    present[found] = True
+    margin = special.ndtri((1 + confidence) / 2) * error
+    low, high = frequency - margin, frequency + margin
+    scores = frequency[found] / error[found]
+    low[found] = np.minimum(low[found], truncated_means(scores, threshold, (1 - confidence) / 2) * error[found])
+    # Those that were found were lucky: their sum is taken from estimates that allow for it.
+    explained = fit.frequency if together else truncated_means(scores, threshold, 0.5) * error[found]
+    return Fit(
+        frequency=frequency,
+        standard_error=error,
+        low=low,
+        high=high,
+        found=present,
+        consistent=onto_subsimplex(np.where(present, frequency, shared.median)),
+        unlisted=1 - float(np.maximum(explained, 0 if not together else -np.inf).sum()),
+        unlisted_error=fit.total_error,
+        together=together,
+    )

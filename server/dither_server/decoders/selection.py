@@ -1,63 +1,61 @@
-"""Which of many candidate strings are there at all: forward selection with false-discovery control.
-
-The residual of what is selected so far is tested against every candidate by the z-score of fitting it alone. Those that
-pass the procedure of Benjamini and Hochberg (1995) over all candidates, and come within half of the strongest, are
-taken; the selection is fitted anew, and so on until none passes. (Half, because a strong string lends some of its bits
-to candidates that collide with it; once it is fitted it lends no more.) A final round drops what no longer passes.
-"""
+"""Which of many candidates are there at all: a selection whose false ones are a stated share of it."""
 
 import numpy as np
-from scipy import linalg, special
+from numpy.typing import NDArray
+from scipy import special
 
-from .system import Floats, Indices, System
+__all__ = ["absent_share", "passing", "truncated_means"]
 
-__all__ = ["fitted", "select"]
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
-_SHARE = 0.5
-_ROUNDS = 100
+_BOUNDARIES = np.arange(0.5, 0.96, 0.05)
+
+_CALM = 0.7
+"""The root mean square of negative scores is 1 where they are noise; less is seen where there is none."""
 
 
-def select(system: System, level: float) -> Indices:
-    """Return the candidates whose presence shows, ascending; of these a share of about ``level`` are not there.
+def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
+    """Return the places, ascending, of the z-scores that pass the procedure of Benjamini and Hochberg (1995).
 
-    At most half as many as there are cells: beyond, the table cannot tell them apart.
+    Of those that pass, an expected share of at most ``level`` is of candidates that are not there, if ``absent`` is at
+    least the share of these among all.
     """
-    candidates = system.marks.shape[1]
-    information = system.information()
-    chosen = np.zeros(0, dtype=np.intp)
-    residual = system.target
-    for _ in range(_ROUNDS):
-        score = system.gradient(residual) / np.sqrt(information * system.dispersion(residual, len(chosen)))
-        score[chosen] = -np.inf
-        passing = _passing(score, level, len(chosen), candidates)
-        fresh = passing[score[passing] >= _SHARE * score.max()]
-        if not len(fresh) or len(chosen) + len(fresh) > len(residual) // 2:
-            break
-        chosen = np.sort(np.concatenate([chosen, fresh]))
-        residual = fitted(system, chosen)[1]
-    while len(chosen):
-        frequency, residual, solve = fitted(system, chosen)
-        error = np.sqrt(system.dispersion(residual, len(chosen)) * (solve**2 @ (1 / system.weight)))
-        kept = np.sort(_passing(frequency / error, level, 0, candidates))
-        if len(kept) == len(chosen):
-            break
-        chosen = chosen[kept]
-    return chosen
-
-
-def fitted(system: System, chosen: Indices) -> tuple[Floats, Floats, Floats]:
-    """Return the least-squares frequencies of the chosen, the residual, and the matrix that solves for them."""
-    columns = system.dense(chosen)
-    weighted = columns.T * system.weight
-    solve = np.asarray(linalg.pinvh(weighted @ columns) @ weighted)
-    frequency = np.asarray(solve @ system.target)
-    return frequency, system.target - columns @ frequency, solve
-
-
-def _passing(score: Floats, level: float, before: int, candidates: int) -> Indices:
-    """Return the places of the scores that pass, strongest first, ``before`` having passed already."""
     order = np.argsort(-score, kind="stable")
-    ranks = before + 1 + np.arange(len(score))
-    passes = special.ndtr(-score[order]) <= level * ranks / candidates
+    passes = absent * special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
     last = np.flatnonzero(passes)
-    return order[: last[-1] + 1] if len(last) else order[:0]
+    return np.sort(order[: last[-1] + 1]) if len(last) else order[:0]
+
+
+def absent_share(score: Floats) -> float:
+    """Return an estimate, rather too high than too low, of the share of candidates that are not there.
+
+    Their scores are symmetric around 0 and their p-values uniform, so the density of p-values near 1 bounds their share
+    (Storey 2002). How near is chosen by the right-boundary rule of Liang and Nettleton (2012): from 1/2 on, until the
+    estimate stops falling; but only 1/2 where scores are calmer than noise, and p-values keep away from 1.
+    """
+    p = special.ndtr(-score)
+    below = score[np.isfinite(score) & (score < 0)]
+    calm = not len(below) or np.sqrt(np.mean(below**2)) < _CALM
+    least = 1.0
+    for boundary in _BOUNDARIES[: 1 if calm else None]:
+        share = (float((p > boundary).sum()) + 1) / (len(p) * (1 - boundary))
+        if share >= least:
+            break
+        least = share
+    return least
+
+
+def truncated_means(score: Floats, threshold: float, tail: float) -> Floats:
+    """Return the means under which normal scores that passed ``threshold`` are as high or higher with ``tail``.
+
+    Whoever looks only at what passed sees a truncated normal: a ``tail`` of (1 - confidence)/2 gives the lower end of
+    an interval that allows for that, one of 1/2 an estimate with unbiased median (Zhong and Prentice 2008). Far above
+    the threshold they are what they are without it.
+    """
+    low, high = score - 40.0, score + 6.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        seldom = special.log_ndtr(middle - score) - special.log_ndtr(middle - threshold) < np.log(tail)
+        low, high = np.where(seldom, middle, low), np.where(seldom, high, middle)
+    return np.asarray(low)

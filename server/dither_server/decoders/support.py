@@ -1,6 +1,6 @@
 """Support counts: for each value the reports that support it, out of those that could have."""
 
-from functools import lru_cache, singledispatch
+from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from dither_shared import (
 from dither_shared.mechanisms.local_hashing import vector_length
 
 from ..tally import Tally
+from .hashing import marks_of
 from .projective import hyperplane_sums
 from .transform import plane
 
@@ -104,9 +105,6 @@ def _of_all(tally: Tally, supporting: NDArray[np.float64] | Counts) -> Support:
     return Support(counts, np.full(len(counts), tally.total))
 
 
-@lru_cache(maxsize=8)
-def _columns(mechanism: CountMeanSketch | HadamardCountMeanSketch, labels: tuple[str, ...]) -> NDArray[np.intp]:
+def _columns(mechanism: CountMeanSketch | HadamardCountMeanSketch, labels: tuple[str, ...]) -> NDArray[np.uint16]:
     """Return the column of each label under each hash function; shape (labels, cohorts)."""
-    return np.array(
-        [[mechanism.column(label.encode("utf-8"), cohort) for cohort in range(mechanism.cohorts)] for label in labels]
-    )
+    return marks_of(labels, mechanism.cohorts, mechanism.bits, 1)[:, 0].T

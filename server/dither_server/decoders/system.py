@@ -1,101 +1,133 @@
-"""The weighted linear system that RAPPOR reports make: a debiased table of (cohort, bit) against candidate strings."""
+"""The weighted linear system that RAPPOR reports make: a debiased table of (cohort, bit) against candidate strings.
 
-from dataclasses import dataclass
-from functools import lru_cache
+With y[c, j] = (counts[c, j]/n_c - b)/(a - b), which estimates the share of cohort c that marks bit j, and
+X[(c, j), v] = 1 if candidate v marks bit j in cohort c,
+
+    E y[c, j] = Σ_v f_v X[(c, j), v] + μ_c,
+
+where μ_c is the background: the bits of those whose string is no candidate, which are uniform. Both sides are taken
+less their weighted mean over the cohort, which removes μ_c and loses nothing, since every string marks h bits.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from dither_shared import Mechanism
+from .hashing import Marks
 
-from ..tally import Tally
-
-__all__ = ["Floats", "Indices", "System", "design", "system_of"]
+__all__ = ["Floats", "Indices", "System", "Table"]
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class System:
-    """The weighted system: rows are the cells of cohorts with reports, columns the candidates.
+class Table:
+    """Counts of ones, shape (cohorts, bits), in so many ``reports`` a cohort, shape (cohorts,).
 
-    ``reports`` and ``weight`` have an entry a row; ``target`` is y - h/m and ``background`` h/m.
+    A bit is reported as 1 with probability ``a`` if the value marks it and ``b`` if not.
     """
 
-    marks: sparse.csr_array
-    background: float
+    reports: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    a: float
+    b: float
+
+    def variance(self, share: Floats) -> Floats:
+        """Return Var y of cells that a ``share`` of their cohort marks, over noise and sampling."""
+        reported = self.b + (self.a - self.b) * np.clip(share, 0.0, 1.0)
+        return np.asarray(reported * (1 - reported) / (self.reports[:, np.newaxis] * (self.a - self.b) ** 2))
+
+
+@dataclass(frozen=True)
+class System:
+    """The system of the cohorts that have reports. Cells have shape (cohorts, bits), candidates (V,).
+
+    ``marks`` holds the bits that candidates mark (hashing.py); where it is ``bits`` none is. ``target`` is y less its
+    mean, ``weight`` the inverse variance of a cell.
+    """
+
+    table: Table
+    marks: Marks
     target: Floats
-    reports: Floats
     weight: Floats
 
-    def fitted(self, frequency: Floats) -> Floats:
-        """Return (X - h/m) f, without ever filling the sparse X."""
-        return np.asarray(self.marks @ frequency - self.background * frequency.sum(), dtype=np.float64)
+    @classmethod
+    def of(cls, table: Table, marks: Marks) -> Self:
+        """Return the system of a table with at least one report."""
+        present = np.flatnonzero(table.reports)
+        table = replace(table, reports=table.reports[present], counts=table.counts[present])
+        marks = marks if len(present) == len(marks) else marks[present]
+        system = cls(table, marks, np.zeros(0), np.ones(table.counts.shape))
+        system = replace(system, weight=1 / table.variance(system.share(np.zeros(system.candidates))))
+        share = (table.counts / table.reports[:, np.newaxis] - table.b) / (table.a - table.b)
+        return replace(system, target=system.centred(share))
 
-    def gradient(self, residual: Floats) -> Floats:
-        """Return (X - h/m)' W r, one entry a candidate."""
-        weighted = self.weight * residual
-        return np.asarray(self.marks.T @ weighted - self.background * weighted.sum(), dtype=np.float64)
+    @property
+    def candidates(self) -> int:
+        """The number of candidates."""
+        return int(self.marks.shape[2])
+
+    @property
+    def freedom(self) -> int:
+        """The number of cells that can differ once each cohort's mean is gone."""
+        cohorts, bits = self.weight.shape
+        return int(cohorts * (bits - 1))
+
+    def centred(self, cells: Floats) -> Floats:
+        """Return cells less their cohort's weighted mean."""
+        mean = (self.weight * cells).sum(axis=1, keepdims=True) / self.weight.sum(axis=1, keepdims=True)
+        return np.asarray(cells - mean)
+
+    def spread(self, frequency: Floats) -> Floats:
+        """Return X f, centred."""
+        held = np.flatnonzero(frequency)
+        few = 4 * len(held) < len(frequency)
+        marks, weights = (self.marks[:, :, held], frequency[held]) if few else (self.marks, frequency)
+        bits = self.weight.shape[1]
+        repeated = np.tile(weights, marks.shape[1])
+        rows = [np.bincount(cohort.ravel(), repeated, bits + 1)[:bits] for cohort in marks]
+        return self.centred(np.array(rows))
+
+    def gathered(self, residual: Floats) -> Floats:
+        """Return X' W r for a centred residual."""
+        return sum(self._by_cohort(self.weight * residual), start=np.zeros(self.candidates))
+
+    @cached_property
+    def information(self) -> Floats:
+        """The diagonal of X' W X: the inverse variance of each candidate fitted alone."""
+        total = np.zeros(self.candidates)
+        for marked, all_bits in zip(self._by_cohort(self.weight), self.weight.sum(axis=1), strict=True):
+            total += marked - marked**2 / all_bits
+        return np.maximum(total, np.finfo(float).tiny)
 
     def dense(self, chosen: Indices) -> Floats:
-        """Return the columns of X - h/m for the chosen candidates."""
-        return np.asarray(self.marks[:, chosen].toarray() - self.background, dtype=np.float64)
+        """Return the chosen columns of X, centred; shape (cells, chosen)."""
+        cohorts, bits = self.weight.shape
+        columns = np.zeros((cohorts, bits + 1, len(chosen)))
+        places = np.arange(len(chosen))
+        for cohort, marks in zip(columns, self.marks[:, :, chosen], strict=True):
+            cohort[marks, places] = 1.0
+        columns = columns[:, :bits]
+        share = self.weight / self.weight.sum(axis=1, keepdims=True)
+        columns -= np.einsum("cb,cbv->cv", share, columns)[:, np.newaxis]
+        return np.asarray(columns.reshape(cohorts * bits, len(chosen)))
 
-    def information(self) -> Floats:
-        """Return the diagonal of (X - h/m)' W (X - h/m): the inverse variance of each candidate fitted alone."""
-        marked = np.asarray(self.marks.T @ self.weight, dtype=np.float64)
-        return np.asarray((1 - 2 * self.background) * marked + self.background**2 * self.weight.sum(), dtype=np.float64)
+    def share(self, frequency: Floats) -> Floats:
+        """Return the share of each cohort that marks each bit, of people who hold these strings or unknown ones."""
+        cohorts, bits = self.weight.shape
+        background = float((self.marks < bits).sum()) / max(1, cohorts * bits * self.candidates)
+        return np.asarray(np.clip(self.spread(frequency) + background, 0.0, 1.0))
 
-    def dispersion(self, residual: Floats, parameters: int) -> float:
-        """Return the mean square of the standardised residuals, at least 1: how much noisier cells are than reports.
+    def reweighted(self, frequency: Floats) -> Self:
+        """Return the system with the weights that follow from a fit."""
+        system = replace(self, weight=1 / self.table.variance(self.share(frequency)))
+        return replace(system, target=system.centred(self.target))
 
-        It exceeds 1 if the same people report again and again, or hold strings that are no candidates.
-        """
-        spare = len(residual) - parameters
-        return max(1.0, float(residual @ (self.weight * residual)) / spare) if spare > 0 else 1.0
-
-    def reweighted(self, mechanism: Mechanism, frequency: Floats) -> Self:
-        """Return the system with the weights that follow from a fit: the inverse variance of each cell."""
-        share = np.clip(self.fitted(frequency) + self.background, 0.0, 1.0)
-        return type(self)(
-            self.marks, self.background, self.target, self.reports, 1 / _cell_variance(mechanism, share, self.reports)
-        )
-
-
-@lru_cache(maxsize=8)
-def design(mechanism: Mechanism, candidates: tuple[str, ...]) -> sparse.csr_array:
-    """Return X, of shape (cohorts · cells, candidates), with a 1 for every bit that a candidate marks."""
-    encoded = [candidate.encode("utf-8") for candidate in candidates]
-    rows = [
-        cohort * mechanism.cells + cell
-        for value in encoded
-        for cohort in range(mechanism.cohorts)
-        for cell in mechanism.marked(value, cohort)
-    ]
-    each = len(rows) // len(encoded)
-    columns = np.repeat(np.arange(len(encoded)), each)
-    shape = (mechanism.cohorts * mechanism.cells, len(encoded))
-    return sparse.csr_array((np.ones(len(rows)), (np.asarray(rows), columns)), shape=shape)
-
-
-def system_of(mechanism: Mechanism, candidates: tuple[str, ...], tally: Tally) -> System:
-    """Debias the table of a tally; cohorts without reports have nothing to say."""
-    present = np.flatnonzero(tally.reports)
-    rows = (present[:, None] * mechanism.cells + np.arange(mechanism.cells)).ravel()
-    reports = np.repeat(tally.reports[present], mechanism.cells).astype(np.float64)
-    a, b = float(mechanism.a), float(mechanism.b)
-    share = (tally.counts[present].ravel() / reports - b) / (a - b)
-    marks = design(mechanism, candidates)[rows]
-    background = len(mechanism.marked(b"", 0)) / mechanism.cells
-    weight = 1 / _cell_variance(mechanism, np.full(len(rows), background), reports)
-    return System(marks, background, share - background, reports, weight)
-
-
-def _cell_variance(mechanism: Mechanism, share: Floats, reports: Floats) -> Floats:
-    """Return Var y of a cell that a ``share`` of its cohort marks, over noise and sampling."""
-    a, b = float(mechanism.a), float(mechanism.b)
-    reported = b + (a - b) * share
-    return reported * (1 - reported) / (reports * (a - b) ** 2)
+    def _by_cohort(self, cells: Floats) -> list[Floats]:
+        """Return for every cohort the sums of its cells over the bits that each candidate marks."""
+        padded = np.pad(cells, ((0, 0), (0, 1)))
+        return [row.take(marks).sum(axis=0) for row, marks in zip(padded, self.marks, strict=True)]

@@ -1,0 +1,42 @@
+"""The Bloom positions of many strings in every cohort at once: what a decoder of an open domain begins with."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared.bloom import GROUP, bloom_digest, bloom_positions
+
+__all__ = ["Marks", "marks_of"]
+
+Marks = NDArray[np.uint16]
+"""Positions, shape (cohorts, hashes, values): a cohort's are next to one another, as a decoder wants them."""
+
+_BLOCK = 8192
+"""Values that are hashed together; 8 MB of digests at 2 hashes and 64 cohorts."""
+
+
+@lru_cache(maxsize=8)
+def marks_of(values: tuple[str, ...], cohorts: int, bits: int, hashes: int) -> Marks:
+    """Return ``bloom_positions`` of the values (their UTF-8 bytes) in all cohorts; two bytes for each."""
+    marks = np.empty((cohorts, hashes, len(values)), dtype=np.uint16)
+    for start in range(0, len(values), _BLOCK):
+        encoded = [value.encode("utf-8") for value in values[start : start + _BLOCK]]
+        marks[:, :, start : start + len(encoded)] = _hashed(encoded, cohorts, bits, hashes)
+    marks.flags.writeable = False
+    return marks
+
+
+def _hashed(values: Sequence[bytes], cohorts: int, bits: int, hashes: int) -> Marks:
+    """Take the first positions of each cohort's words where these are distinct and unbiased, as they mostly are."""
+    groups = -(-cohorts // GROUP)
+    digests = b"".join(bloom_digest(value, group, 0, hashes) for group in range(groups) for value in values)
+    words = np.frombuffer(digests, dtype=">u4").reshape(groups, len(values), GROUP, 2 * hashes)[..., :hashes]
+    words = words.transpose(0, 2, 3, 1).reshape(groups * GROUP, hashes, len(values))[:cohorts]
+    marks = (words % bits).astype(np.uint16)
+    ordered = np.sort(marks, axis=1)
+    odd = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1) | (words >= (1 << 32) - (1 << 32) % bits).any(axis=1)
+    for cohort, place in np.argwhere(odd):
+        marks[cohort, :, place] = bloom_positions(values[place], int(cohort), bits, hashes)
+    return marks

@@ -1,0 +1,125 @@
+"""Decoding more candidates than can be fitted together: what is found, how surely, and what is left."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+from dither_server.decoders.hashing import marks_of
+from dither_server.decoders.prior import Prior
+from dither_server.decoders.rappor import Fit, regress
+from dither_server.decoders.selection import absent_share, passing, truncated_means
+from dither_shared import Rappor
+from dither_shared.bloom import bloom_positions
+from server.test_decode_rappor import sampled
+
+MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=32, hashes=1, cohorts=32)
+TRUE = tuple(f"true {number}" for number in range(40))
+UNLISTED = tuple(f"unlisted {number}" for number in range(10))
+DECOYS = tuple(f"decoy {number}" for number in range(1500))
+
+
+def surveys(count: int, reports: int) -> list[Fit]:
+    """40 of 1,540 candidates and 10 other strings, each with 2% of the people."""
+    rng = np.random.default_rng(11)
+    share = np.full(50, 0.02)
+    tallies = (sampled(rng, MECHANISM, TRUE + UNLISTED, share, reports) for _ in range(count))
+    return [regress(MECHANISM, TRUE + DECOYS, tally) for tally in tallies]
+
+
+@pytest.fixture(scope="module")
+def fits() -> list[Fit]:
+    return surveys(12, 100_000)
+
+
+def test_what_is_found_is_mostly_true(fits: list[Fit]) -> None:
+    """About 350 are found; if 5% of them are false, 17, then 45 or more are with probability below 1e-6."""
+    assert not any(fit.together for fit in fits)
+    false = sum(int(fit.found[len(TRUE) :].sum()) for fit in fits)
+    true = sum(int(fit.found[: len(TRUE)].sum()) for fit in fits)
+    assert true > 300
+    assert false < 45
+
+
+def test_intervals_of_what_is_found_cover_although_it_was_selected(fits: list[Fit]) -> None:
+    """Of about 350, 95% are covered; fewer than 88% would be with probability below 1e-6 even if pairs went together.
+
+    Without regard to the selection it would be 86% of them.
+    """
+    held = np.concatenate([np.full(len(TRUE), 0.02), np.zeros(len(DECOYS))])
+    covered = [((np.maximum(fit.low, 0) <= held) & (held <= fit.high))[fit.found] for fit in fits]
+    assert np.concatenate(covered).mean() > 0.88
+    everywhere = [((np.maximum(fit.low, 0) <= held) & (held <= fit.high)).mean() for fit in fits]
+    assert min(everywhere) > 0.95
+
+
+def test_who_holds_no_candidate_is_told(fits: list[Fit]) -> None:
+    """The unlisted fifth, and those whose string was not found; 4.9 standard errors are exceeded once in 10^6."""
+    for fit in fits:
+        missed = 1 - 0.02 * int(fit.found[: len(TRUE)].sum())
+        assert abs(fit.unlisted - missed) < 4.9 * fit.unlisted_error + 0.05
+    assert 0.02 < np.mean([fit.unlisted_error for fit in fits]) < 0.1
+
+
+def test_the_consistent_fit_is_closer_and_consistent(fits: list[Fit]) -> None:
+    held = np.concatenate([np.full(len(TRUE), 0.02), np.zeros(len(DECOYS))])
+    for fit in fits:
+        assert (fit.consistent >= 0).all()
+        assert fit.consistent.sum() <= 1 + 1e-9
+        assert np.abs(fit.consistent - held).sum() < np.abs(np.where(fit.found, 0, held)).sum() + 0.25
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    """All that is found is false, so in 95 of 100 surveys nothing may be; 8 of 12 would be 2 in 10^8."""
+    rng = np.random.default_rng(3)
+    tallies = [sampled(rng, MECHANISM, UNLISTED, np.full(10, 0.1), 50_000) for _ in range(12)]
+    assert sum(regress(MECHANISM, DECOYS, tally).found.any() for tally in tallies) < 8
+
+
+@pytest.mark.parametrize(
+    ("cohorts", "bits", "hashes"), [(64, 128, 2), (3, 16, 3), (11, 100, 4), (9, 5, 4), (2, 4096, 1)]
+)
+def test_many_strings_are_hashed_as_each_is(cohorts: int, bits: int, hashes: int) -> None:
+    values = (*(f"value {number}" for number in range(50)), "", "Zoë")
+    marks = marks_of(values, cohorts, bits, hashes)
+    for place, value in enumerate(values):
+        for cohort in range(cohorts):
+            assert tuple(marks[cohort, :, place]) == bloom_positions(value.encode(), cohort, bits, hashes)
+
+
+def test_passing_is_the_step_up_procedure() -> None:
+    score = -special.ndtri(np.array([0.001, 0.04, 0.012, 0.9, 0.03]))
+    assert passing(score, 0.05).tolist() == [0, 2, 4, 1] or passing(score, 0.05).tolist() == [0, 1, 2, 4]
+    assert passing(score, 0.04).tolist() == [0, 2]
+    assert passing(score, 0.04, absent=0.5).tolist() == [0, 1, 2, 4]
+    assert passing(-np.ones(3), 0.05).tolist() == []
+
+
+def test_the_share_of_absent_ones_is_not_underrated() -> None:
+    """Quantiles instead of draws: 800 of 1,000 are noise; the rest would be missed by none, or by many."""
+    noise = special.ndtri((np.arange(800) + 0.5) / 800)
+    assert absent_share(np.concatenate([noise, np.full(200, 5.0)])) == pytest.approx(0.8, abs=0.01)
+    assert 0.8 < absent_share(np.concatenate([noise, special.ndtri((np.arange(200) + 0.5) / 200) + 1])) < 0.88
+    assert absent_share(noise) == pytest.approx(1, abs=0.01)
+    assert absent_share(noise / 100) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("tail", [0.025, 0.5])
+def test_means_of_what_passed_are_those_of_a_truncated_normal(tail: float) -> None:
+    scores = np.array([2.0, 2.5, 4.0, 12.0])
+    means = truncated_means(scores, 2.0, tail)
+    for score, mean in zip(scores[1:], means[1:], strict=True):
+        assert special.ndtr(mean - score) / special.ndtr(mean - 2.0) == pytest.approx(tail, rel=1e-6)
+    assert means[3] == pytest.approx(12 + special.ndtri(tail), abs=1e-6)
+    assert means[0] < -20
+
+
+def test_the_prior_learns_what_candidates_are_like() -> None:
+    """Half are 0 and half 4, so one seen at 2 may be either, one seen at 0 or 4 is what it seems."""
+    quantiles = special.ndtri((np.arange(2000) + 0.5) / 2000)
+    prior = Prior()
+    prior.shrink(np.concatenate([quantiles, quantiles + 4]), 400)
+    at = prior.shrink(np.concatenate([quantiles, quantiles + 4, [0.0, 2.0, 4.0, 20.0]]), 1)
+    assert at.mean[-4:] == pytest.approx([0, 2, 4, 20], abs=0.3)
+    assert at.median[-4] == pytest.approx(0, abs=0.2)
+    assert at.variance[-3] > 2
+    assert at.variance[-1] == 1
