@@ -34,7 +34,7 @@ def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
     assert list(told) == [
         "metric", "version", "mechanism", "epsilon", "epsilon_after_10", "epsilon_forever", "privacy",
         "reports", "periods", "refused", "since", "until", "confidence", "simultaneous", "poisoning", "health",
-        "values",
+        "unlisted", "values",
     ]  # fmt: skip
     assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
     assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
