@@ -169,9 +169,9 @@ def _regression(
         fit.consistent,
     )
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * fit.unlisted_error
-    ends = np.clip([fit.unlisted - margin, fit.unlisted + margin], 0, 1).tolist()
+    least, most = (min(1.0, max(0.0, end)) for end in (fit.unlisted - margin, fit.unlisted + margin))
     beyond: Literal["candidates", "found"] = "candidates" if fit.together else "found"
-    return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, *ends, beyond)
+    return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
 
 
 def _verdicts(columns: _Columns, confidence: float, present: Present) -> tuple[Verdict, ...]:

@@ -43,13 +43,13 @@ def test_what_is_found_is_mostly_true(fits: list[Fit]) -> None:
 def test_intervals_of_what_is_found_cover_although_it_was_selected(fits: list[Fit]) -> None:
     """Of about 350, 95% are covered; fewer than 88% would be with probability below 1e-6 even if pairs went together.
 
-    Without regard to the selection it would be 86% of them.
+    Without regard to the selection it would be 86% of them. Of all 18,480, fewer than 94% would be with as little
+    probability if groups of 1.6 went together.
     """
     held = np.concatenate([np.full(len(TRUE), 0.02), np.zeros(len(DECOYS))])
     covered = [((np.maximum(fit.low, 0) <= held) & (held <= fit.high))[fit.found] for fit in fits]
     assert np.concatenate(covered).mean() > 0.88
-    everywhere = [((np.maximum(fit.low, 0) <= held) & (held <= fit.high)).mean() for fit in fits]
-    assert min(everywhere) > 0.95
+    assert np.mean([((np.maximum(fit.low, 0) <= held) & (held <= fit.high)).mean() for fit in fits]) > 0.94
 
 
 def test_who_holds_no_candidate_is_told(fits: list[Fit]) -> None:
