@@ -34,7 +34,7 @@ class Config:
     db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
-    threads: int = _setting(64, "Requests at a time.")
+    threads: int = _setting(64, "Threads for all that is no small report; those wait for their commit without one.")
     connections: int = _setting(1000, "Connections at a time; a slow client costs one, and no thread.")
     open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
     trust_loopback: bool = _setting(True, "Ask no token of this machine's own requests; false behind a local proxy.")
