@@ -45,8 +45,9 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
     stays. A version that is registered later is a new question, and enabled.
     """
     with closing(Store(required(found, "db"), create=False)) as store:
-        _known(store, name, version)
-        for one in store.disable(name, version, utc_today()):
+        asked = _known(store, name, version)
+        store.disable(name, version, utc_today())
+        for one in asked:
             click.echo(printable(f"{one}  disabled  {name}"))
 
 
@@ -58,12 +59,16 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
 def enable_metric(found: Found, name: str, version: str | None) -> None:
     """Count reports of metric NAME again. Devices that were told otherwise come back within a month."""
     with closing(Store(required(found, "db"), create=False)) as store:
-        _known(store, name, version)
-        for one in store.enable(name, version):
+        asked = _known(store, name, version)
+        store.enable(name, version)
+        for one in asked:
             click.echo(printable(f"{one}  enabled  {name}"))
 
 
-def _known(store: Store, name: str, version: str | None) -> None:
+def _known(store: Store, name: str, version: str | None) -> list[str]:
+    """Return the versions that are meant; raise ParameterError if there are none."""
     versions = store.versions(name)
-    if not versions or (version is not None and version not in versions):
-        raise ParameterError("NAME" if not versions else "--version", "not registered; dither-server metric list")
+    asked = [one for one in versions if version in {None, one}]
+    if not asked:
+        raise ParameterError("--version" if versions else "NAME", "not registered; dither-server metric list")
+    return asked
