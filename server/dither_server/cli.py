@@ -2,7 +2,6 @@
 
 import json
 from contextlib import closing
-from pathlib import Path
 
 import click
 
@@ -16,7 +15,8 @@ from .cli_admin import check, show_config, token
 from .cli_analysis import compare, show_trend
 from .cli_export import export, refresh_estimates
 from .cli_metric import metric as metric_commands
-from .cli_options import Denial, Found, refusing, required, settings_options
+from .cli_options import Denial, Found, refusing, required, settings_options, strings_of
+from .cli_rappor import rappor_decode, rappor_export
 from .collector import told
 from .logs import log_json
 from .query import Query, confidence_of, day_of, share_of
@@ -42,6 +42,8 @@ cli.add_command(compare)
 cli.add_command(show_trend)
 cli.add_command(export)
 cli.add_command(refresh_estimates)
+cli.add_command(rappor_decode)
+cli.add_command(rappor_export)
 
 
 @cli.command()
@@ -98,7 +100,7 @@ def estimate(
         simultaneous=simultaneous,
         forged=share_of(forged, "--forged"),
     )
-    strings = None if candidates is None else _strings(candidates)
+    strings = None if candidates is None else strings_of(candidates)
     with closing(Store(db, create=False)) as store:
         answer = told(
             store,
@@ -116,16 +118,3 @@ def estimate(
 def _introduced(metric: Metric) -> str:
     mechanism = metric.mechanism
     return f"{metric.name}: {mechanism.name}, {losses(mechanism)}; {odds_of(metric)}"
-
-
-def _strings(path: str) -> tuple[str, ...]:
-    """Read candidate strings, one a line; empty lines and repetitions are left out."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ParameterError(path, f"cannot be read: {reason}") from None
-    strings = tuple(dict.fromkeys(line.removesuffix("\r") for line in lines if line.strip()))
-    if not strings:
-        raise ParameterError(path, "holds no strings; one a line is right")
-    return strings

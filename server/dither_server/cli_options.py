@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Concatenate, ParamSpec
 
 import click
@@ -12,7 +13,7 @@ from dither_shared import DitherError, ParameterError
 from .settings import FILE_VARIABLE, SETTINGS, Setting, flag_of, resolve, variable_of
 from .table import printable
 
-__all__ = ["Denial", "Found", "Refusal", "refusing", "required", "settings_options"]
+__all__ = ["Denial", "Found", "Refusal", "refusing", "required", "settings_options", "strings_of"]
 
 P = ParamSpec("P")
 
@@ -79,3 +80,16 @@ def required(found: Found, name: str) -> str:
     if setting is None:
         raise ParameterError(variable_of(name), f"not set, nor {flag_of(name)}")
     return str(setting.value)
+
+
+def strings_of(path: str) -> tuple[str, ...]:
+    """Read candidate strings, one a line; empty lines and repetitions are left out."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ParameterError(path, f"cannot be read: {reason}") from None
+    strings = tuple(dict.fromkeys(line.removesuffix("\r") for line in lines if line.strip()))
+    if not strings:
+        raise ParameterError(path, "holds no strings; one a line is right")
+    return strings

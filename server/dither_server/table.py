@@ -7,7 +7,7 @@ from .answers import Answer, Row
 from .compare import Compared, ComparedRow, Side
 from .trend import Course, Trend
 
-__all__ = ["as_table", "compared_as_table", "printable", "trend_as_table"]
+__all__ = ["aligned", "as_table", "compared_as_table", "printable", "trend_as_table"]
 
 
 def as_table(told: Answer) -> str:
@@ -23,7 +23,7 @@ def as_table(told: Answer) -> str:
         f"{100 * told['confidence']:g}% intervals{together}\n{told['privacy']}"
     )
     header = ("value", "share %", "±", "interval", "consistent", "verdict")
-    return "\n".join([head, "", *_aligned([header, *(_cells(row, errors) for row in told["values"])]), *_doubts(told)])
+    return "\n".join([head, "", *aligned([header, *(_cells(row, errors) for row in told["values"])]), *_doubts(told)])
 
 
 def compared_as_table(told: Compared) -> str:
@@ -31,7 +31,7 @@ def compared_as_table(told: Compared) -> str:
     confidence = f"{100 * told['confidence']:g}% intervals; p by {told['correction'].title()}'s method"
     header = ("value", "first %", "second %", "change", "interval", "p", "")
     rows = [header, *(_difference(row, told["change"]) for row in told["values"])]
-    return "\n".join([*map(_side, told["sides"]), confidence, "", *_aligned(rows)])
+    return "\n".join([*map(_side, told["sides"]), confidence, "", *aligned(rows)])
 
 
 def trend_as_table(told: Trend) -> str:
@@ -42,11 +42,11 @@ def trend_as_table(told: Trend) -> str:
     notes = f"drift is told at p < {1 - told['confidence']:.3g}, by {told['correction'].title()}'s method"
     header = ("value", "first %", "last %", "slope", "±", "p", "")
     errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
-    return "\n".join([head, notes, "", *_aligned([header, *(_course(one, errors) for one in told["values"])])])
+    return "\n".join([head, notes, "", *aligned([header, *(_course(one, errors) for one in told["values"])])])
 
 
 def _doubts(told: Answer) -> list[str]:
-    """Return what forged reports could have done, and what about the reports is odd."""
+    """Return what is odd about the reports, what forged ones could have done, and who is not in the list."""
     known = [max(up, down) for row in told["values"] if (up := row["gain_up"]) and (down := row["gain_down"])]
     lines = [
         f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
@@ -56,6 +56,10 @@ def _doubts(told: Answer) -> list[str]:
     if known and told["reports"]:
         share = f"{100 * told['poisoning']['share']:g}%"
         lines.append(f"If {share} of the reports were forged, a share could be off by {100 * max(known):.1f} points.")
+    if (rest := told["unlisted"]) is not None:
+        beyond = "looked for" if rest["beyond"] == "candidates" else "found"
+        interval = f"{_percent(rest['low'])} to {_percent(rest['high'])}"
+        lines.append(f"{_percent(rest['frequency'])}% ({interval}) hold none of those {beyond}.")
     return ["", *lines] if lines else []
 
 
@@ -102,7 +106,7 @@ def _chance(p_value: float | None) -> str:
     return "-" if p_value is None else f"{p_value:.2g}"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return lines whose columns are aligned: the first and the last to the left, numbers to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(_placed(row, widths)).rstrip() for row in rows]

@@ -164,7 +164,8 @@ def test_labels_cannot_steer_the_terminal() -> None:
     row |= {"gain_up": None, "gain_down": None}
     answer = {
         "metric": "m", "mechanism": "r", "privacy": "", "reports": 0, "since": None, "until": None,
-        "confidence": 0.95, "simultaneous": None, "version": "", "health": [], "values": [row | {"value": "\x1b[2J\n"}],
+        "confidence": 0.95, "simultaneous": None, "version": "", "health": [],
+        "unlisted": None, "values": [row | {"value": "\x1b[2J\n"}],
     }  # fmt: skip
     table = as_table(answer)  # type: ignore[arg-type]
     assert "\x1b" not in table
