@@ -1,6 +1,7 @@
 """What an analyst may ask, and how wrong questions are answered."""
 
 import json
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,11 @@ def test_a_former_version_is_answered_apart(tmp_path: Path) -> None:
     assert (now["reports"], now["version"], len(now["values"])) == (3, THEME.version, 4)
     assert (then["reports"], then["version"], len(then["values"])) == (7, old, 2)
     assert then["epsilon"] == former["theme"].mechanism.epsilon
+    with closing(collector_of(app := create_app(config(tmp_path)))):
+        late = batch(former["theme"], b"\x00").encode()
+        assert app.test_client().post("/v1/reports", data=late, content_type="application/json").status_code == 202
+        asked = [app.test_client().get(f"/v1/metrics/theme/estimate?version={one}") for one in (old, THEME.version)]
+        assert [strictly(answer.text)["reports"] for answer in asked] == [8, 3]
 
 
 def test_metrics_are_listed_with_what_they_promise(client: FlaskClient) -> None:
