@@ -19,7 +19,7 @@ _permanent = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="Which ε, which mechanism, how many users.")
 @click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), required=True, help="How many values.")
 @click.option(
     "--epsilon",
@@ -68,7 +68,7 @@ def plan(
         run.tell([advice.chosen for advice in advices], lambda: weigh(advices))
 
 
-@click.command()
+@click.command(short_help="Whether a randomizer tells too much.")
 @click.option(
     "--mechanism", "names", type=click.Choice(NAMES), multiple=True, help="Repeatable.  [default: every mechanism]"
 )

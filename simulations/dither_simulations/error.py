@@ -25,7 +25,7 @@ __all__ = ["error"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@click.command(short_help="How far estimates are from the truth.")
 @click.option(
     "--mechanism",
     "names",

@@ -82,7 +82,7 @@ def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> N
     script = tmp_path / "orphaning.py"
     script.write_text(ORPHANING)
     pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, text=True) as parent:
+    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as parent:
         assert parent.stdin is not None
         assert parent.stdout is not None
         worker = os.pidfd_open(int(parent.stdout.readline()))

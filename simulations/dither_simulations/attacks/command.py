@@ -26,12 +26,14 @@ _epsilon = click.option(
 )
 
 
-@click.group(cls=Commands)
+@click.group(cls=Commands, short_help="How well attacks do, beside theory.")
 def attack() -> None:
     """Attack what is installed, and hold the success against what theory says it can be."""
 
 
-def _series(experiment: type[SeriesExperiment], names: tuple[str, ...], devices: int, reports: str, text: str) -> None:
+def _series(
+    experiment: type[SeriesExperiment], names: tuple[str, ...], devices: int, reports: str, short: str, text: str
+) -> None:
     """Add the command of an attack on series of reports."""
 
     def run_series(run: Run, names_: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
@@ -63,7 +65,7 @@ def _series(experiment: type[SeriesExperiment], names: tuple[str, ...], devices:
     decorated = run_series
     for option in reversed(options):
         decorated = option(decorated)
-    attack.command(experiment.__name__.lower(), help=text)(decorated)
+    attack.command(experiment.__name__.lower(), short_help=short, help=text)(decorated)
 
 
 _series(
@@ -71,6 +73,7 @@ _series(
     _CLOSED_REMEMBERING,
     200,
     "1,7,30,90",
+    "A value, from many reports of it.",
     "Guess a value from many reports of it, by devices that remember and by devices that do not.",
 )
 _series(
@@ -78,6 +81,7 @@ _series(
     REMEMBERING,
     500,
     "1,7,30",
+    "A device, from two series of uploads.",
     "Match two series of uploads: which are of one device? All have one value, so that only noise tells.",
 )
 _series(
@@ -85,11 +89,12 @@ _series(
     REMEMBERING,
     200,
     "1,7,30",
+    "Whether a value changed.",
     "Tell whether a device's value changed between two series of its reports, which memory does not hide.",
 )
 
 
-@attack.command()
+@attack.command(short_help="Estimates, by forged reports.")
 @click.option("--mechanism", "names", type=click.Choice(_LISTED), multiple=True, help="Repeatable.  [default: all]")
 @_epsilon
 @click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="How many values.")
