@@ -16,7 +16,7 @@ from .decoders.support import support
 from .intervals import Law, Simultaneous, exact_interval, level_of_each, noise_law, score_interval
 from .tally import Tally
 
-__all__ = ["Estimate", "Unlisted", "Verdict", "estimate"]
+__all__ = ["Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
 
 Floats = NDArray[np.float64]
 Present = NDArray[np.bool_]
@@ -108,6 +108,21 @@ def estimate(
     return Estimate(labels, tally.total, confidence, rule, *columns, verdicts, unlisted)
 
 
+class Debiased(NamedTuple):
+    """Unbiased frequencies, and the counts that they are of: so many of so many reports support a value."""
+
+    frequency: Floats
+    supporting: NDArray[np.int64]
+    trials: NDArray[np.int64]
+
+
+def debiased(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> Debiased:
+    """Return f = (C/n - q)/(p - q) of each label (Wang et al. 2017, equation 1): any mechanism's but RAPPOR's."""
+    supporting, trials = support(mechanism, tally, labels)
+    p, q = float(mechanism.p), float(mechanism.q)
+    return Debiased((supporting / np.maximum(trials, 1) - q) / (p - q), supporting, trials)
+
+
 class _Columns(NamedTuple):
     """Columns of an ``Estimate``."""
 
@@ -122,13 +137,11 @@ class _Columns(NamedTuple):
 
 
 def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float) -> _Columns:
-    """Debias support counts: f = (C/n - q)/(p - q) (Wang et al. 2017, equation 1).
+    """Return what support counts tell.
 
     Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are normal.
     """
-    supporting, trials = support(mechanism, tally, labels)
-    p, q = float(mechanism.p), float(mechanism.q)
-    frequency = (supporting / np.maximum(trials, 1) - q) / (p - q)
+    frequency, supporting, trials = debiased(mechanism, labels, tally)
     noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
     if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
         bias = collision_error(mechanism, tally, frequency)

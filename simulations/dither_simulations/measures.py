@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dither_server.estimate import Estimate
-
 from .populations import Floats
 
 __all__ = ["Interval", "Scores", "divergence", "intervals", "recall", "scores"]
@@ -52,9 +50,8 @@ def scores(frequency: Floats, shares: Floats, top: int) -> Scores:
     )
 
 
-def intervals(estimated: Estimate, shares: Floats) -> Interval:
-    """Return how often and how widely the intervals of an estimate hold the shares."""
-    low, high = estimated.noise_low, estimated.noise_high
+def intervals(low: Floats, high: Floats, shares: Floats) -> Interval:
+    """Return how often and how widely intervals hold the shares; all of shape (k,)."""
     return Interval(float(((low <= shares) & (shares <= high)).mean()), float((high - low).mean()))
 
 

@@ -6,19 +6,17 @@ The collector must collect the very metric, in the version that these clients ha
 
 import json
 from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from dither_server.estimate import Estimate, Unlisted
 from dither_shared import Mechanism, Metric, parse_metrics
 
 from .collecting import CollectorError, fetch_estimate
 from .fleet import send_all
-from .populations import Population
+from .populations import Floats, Population
 
-__all__ = ["collected", "definitions", "metric_of"]
+__all__ = ["Collected", "collected", "definitions", "metric_of"]
 
 _DEFINITION = """\
 [metrics."{name}"]
@@ -27,6 +25,18 @@ type = {kind}
 {other}mechanism = {mechanism}
 epsilon = {epsilon!r}
 """
+
+
+_COLUMNS = ("frequency", "noise_low", "noise_high", "consistent")
+
+
+class Collected(NamedTuple):
+    """What a collector tells of each value: frequencies, intervals from noise alone, and consistent frequencies."""
+
+    frequency: Floats
+    low: Floats
+    high: Floats
+    consistent: Floats
 
 
 def definitions(surveys: Iterable[tuple[Mechanism, Population, float]]) -> str:
@@ -40,7 +50,7 @@ def metric_of(mechanism: Mechanism, population: Population, epsilon: float) -> M
     return metric
 
 
-def collected(mechanism: Mechanism, population: Population, epsilon: float, url: str, confidence: float) -> Estimate:
+def collected(mechanism: Mechanism, population: Population, epsilon: float, url: str, confidence: float) -> Collected:
     """Let one client a user report to the collector at ``url``, and return what that estimates.
 
     Raises CollectorError if it does not collect the metric, has reports of it already, or does not count all.
@@ -60,7 +70,8 @@ def collected(mechanism: Mechanism, population: Population, epsilon: float, url:
     told = fetch_estimate(url, metric.name, confidence)
     if not delivered or told["reports"] != population.users:
         raise CollectorError(f"{told['reports']:,} reports of {population.users:,} were counted at {url}")
-    return _read(told)
+    columns = {name: np.array([row[name] for row in told["values"]], dtype=np.float64) for name in _COLUMNS}
+    return Collected(*columns.values())
 
 
 def _definition(mechanism: Mechanism, population: Population, epsilon: float) -> str:
@@ -73,19 +84,4 @@ def _definition(mechanism: Mechanism, population: Population, epsilon: float) ->
         other=f"other = {json.dumps(population.labels[-1])}\n" if listed else "",
         mechanism=json.dumps(mechanism.name),
         epsilon=epsilon,
-    )
-
-
-def _read(told: dict[str, Any]) -> Estimate:
-    rows = told["values"]
-    numbers = [field.name for field in fields(Estimate) if field.name in rows[0]]
-    columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in numbers}
-    return Estimate(
-        labels=tuple(row["value"] for row in rows),
-        reports=told["reports"],
-        confidence=told["confidence"],
-        simultaneous=told["simultaneous"],
-        verdicts=tuple(row["verdict"] for row in rows),
-        unlisted=told["unlisted"] and Unlisted(**told["unlisted"]),
-        **columns,
     )

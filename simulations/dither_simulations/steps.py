@@ -4,11 +4,12 @@ Names and findings are those of Wang et al. (NDSS 2020). What a collector shows 
 the projection on the simplex; the others are here to be compared with it.
 """
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import numpy as np
 
-from dither_server.estimate import Estimate
+from dither_server.consistency import onto_simplex
 
 from .populations import Floats
 
@@ -18,8 +19,8 @@ Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
 STEPS: tuple[Step, ...] = get_args(Step)
 
 
-def apply(step: Step, estimated: Estimate) -> Floats:
-    """Return the frequencies of an estimate after a step; shape (k,).
+def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
+    """Return frequencies after a step; shape (k,). ``consistent`` is the collector's step, for who has another.
 
     - ``raw``: unbiased, as they come;
     - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;
@@ -27,11 +28,10 @@ def apply(step: Step, estimated: Estimate) -> Floats:
     - ``clip``: negative ones set to 0 ("Base-Pos"); sums over rare values are far too large;
     - ``rescale``: clipped, then divided by their sum ("Norm-Mul").
     """
-    frequency = estimated.frequency
     if step == "raw":
         return frequency
     if step == "consistent":
-        return estimated.consistent
+        return consistent(frequency)
     if step == "shift":
         return np.asarray(frequency + (1 - frequency.sum()) / len(frequency))
     positive = np.maximum(frequency, 0.0)

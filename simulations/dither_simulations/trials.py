@@ -1,16 +1,20 @@
 """One seeded trial: users, their tally, an estimate, and how far it is from the truth."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dither_server.estimate import Estimate, estimate
-from dither_shared import Mechanism, ParameterError
+from dither_server.consistency import onto_simplex
+from dither_server.estimate import debiased, estimate
+from dither_server.intervals import noise_law, score_interval
+from dither_server.tally import Tally
+from dither_shared import Mechanism
 
 from .devices import device_entropy, device_tally
 from .measures import Interval, Scores, intervals, scores
-from .populations import Population
+from .populations import Floats, Population
 from .remote import collected
 from .samplers import Marginal, has_marginal, joint_draws, sample_support, sample_tally
 from .steps import Step, apply
@@ -64,24 +68,45 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
 
 def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
     """Run one trial; it depends on ``setting`` and ``seed`` alone, so trials may run in any order and anywhere."""
-    estimated, shares = _estimated(setting, seed), setting.population.shares
+    told, shares = _told(setting, seed), setting.population.shares
     return Outcome(
-        tuple(scores(apply(step, estimated), shares, setting.top) for step in setting.steps),
-        intervals(estimated, shares),
+        tuple(scores(apply(step, told.frequency, told.consistent), shares, setting.top) for step in setting.steps),
+        intervals(told.low, told.high, shares),
     )
 
 
-def _estimated(setting: Setting, seed: np.random.SeedSequence) -> Estimate:
+class _Told(NamedTuple):
+    """Of an estimate, what a trial asks for: frequencies, their intervals from noise alone, and a step."""
+
+    frequency: Floats
+    low: Floats
+    high: Floats
+    consistent: Callable[[Floats], Floats]
+
+
+def _told(setting: Setting, seed: np.random.SeedSequence) -> _Told:
     mechanism, population = setting.mechanism, setting.population
     if setting.law == "collector":
-        return collected(mechanism, population, setting.asked, setting.collector, setting.confidence)
-    if setting.law == "device":
-        tally = device_tally(mechanism, population, device_entropy(seed))
-    elif setting.law == "marginal":
-        if not has_marginal(mechanism):
-            raise ParameterError("law", f"the values of {mechanism.name} have no marginal law; its hashing ties them")
-        tally = sample_support(mechanism, population, np.random.default_rng(seed))
+        sent = collected(mechanism, population, setting.asked, setting.collector, setting.confidence)
+        return _Told(sent.frequency, sent.low, sent.high, lambda _: sent.consistent)
+    tally = _tally(setting, seed)
+    if setting.law == "marginal":
         mechanism = Marginal(whole=mechanism)
-    else:
-        tally = sample_tally(mechanism, population, np.random.default_rng(seed))
-    return estimate(mechanism, population.labels, tally, setting.confidence)
+    if mechanism.open_domain:
+        whole = estimate(mechanism, population.labels, tally, setting.confidence)
+        return _Told(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
+    # The intervals about a population, which a trial does not ask for, would take most of its time.
+    frequency, _, trials = debiased(mechanism, population.labels, tally)
+    return _Told(
+        frequency, *score_interval(noise_law(mechanism), frequency, trials, setting.confidence), consistent=onto_simplex
+    )
+
+
+def _tally(setting: Setting, seed: np.random.SeedSequence) -> Tally:
+    mechanism, population = setting.mechanism, setting.population
+    if setting.law == "device":
+        return device_tally(mechanism, population, device_entropy(seed))
+    rng = np.random.default_rng(seed)
+    if setting.law == "marginal":
+        return sample_support(mechanism, population, rng)
+    return sample_tally(mechanism, population, rng)

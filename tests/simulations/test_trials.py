@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dither_server.estimate import estimate
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor, SymmetricUnary
 from dither_simulations.naming import CLOSED, named
 from dither_simulations.populations import Population, numbered, uniform, zipf
+from dither_simulations.samplers import Marginal
 from dither_simulations.theory import predicted_mse
-from dither_simulations.trials import Law, Setting, run_trial
+from dither_simulations.trials import Law, Setting, _tally, _told, run_trial
 
 POPULATION = Population.spread(numbered(16), zipf(16, 1.1), 50_000)
 
@@ -83,3 +85,18 @@ def test_half_the_confidence_covers_half() -> None:
         round(16 * run_trial(setting, seed).interval.coverage) for seed in np.random.SeedSequence(2).spawn(40)
     )
     assert abs(covered - 320) < 63
+
+
+@pytest.mark.parametrize("law", ["joint", "marginal"])
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_trial_asks_for_what_a_collector_would_tell(name: str, law: Law) -> None:
+    """It leaves out what it does not need; what is left is the same, to the last bit."""
+    population = Population.spread(numbered(40), zipf(40, 1.1), 3000)
+    setting, seed = Setting(named(name, 40, 1.0), population, law=law), np.random.SeedSequence(6)
+    tally = _tally(setting, seed)
+    mechanism = Marginal(whole=setting.mechanism) if law == "marginal" else setting.mechanism
+    whole, told = estimate(mechanism, population.labels, tally), _told(setting, seed)
+    assert np.array_equal(told.frequency, whole.frequency)
+    assert np.array_equal(told.low, whole.noise_low)
+    assert np.array_equal(told.high, whole.noise_high)
+    assert np.array_equal(told.consistent(told.frequency), whole.consistent)
