@@ -57,6 +57,11 @@ def test_bodies_on_the_wire(tmp_path: Path) -> None:
             connection.request("POST", "/v1/reports", iter([body[:20], body[20:]]), JSON, encode_chunked=True)
             response = connection.getresponse()
             assert (response.status, response.read()) == (202, b'{"accepted": 3}')
+        with closing(connect(url)) as connection:
+            for headers in (JSON | {"Authorization": "Bearer x"}, JSON):  # one by a thread, one without
+                connection.request("POST", "/v1/reports", batch().encode(), headers)
+                response = connection.getresponse()
+                assert (response.status, response.read()) == (202, b'{"accepted": 3}')
         for length in (1_048_577, 10_000_000):
             with closing(connect(url)) as connection:
                 connection.putrequest("POST", "/v1/reports")
