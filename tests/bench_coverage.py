@@ -26,8 +26,13 @@ SHARES = np.array([0.3, 0.2, *[0.01] * 4, *[0.115] * 4, *[0.0] * 6])
 KINDS = {"rare": slice(2, 6), "common": slice(0, 2), "absent": slice(10, 16)}
 """By their place in ``SHARES``; the other four are there so that shares sum to 1."""
 
-_LISTS = 20
+_LISTS = 100
 """A sketch's bias is fixed by its strings, and so is how well RAPPOR tells them apart: so many lists take turns."""
+
+_SKETCH = {"bits": 16, "cohorts": 512}
+_SHAPES = {"bit-flip": {"bits": 8}, "count-mean-sketch": _SKETCH, "hadamard-count-mean-sketch": _SKETCH}
+"""Where it is not the default shape: a report speaks of half of the values; a sketch is quick to draw, and its columns
+are so few that the bias of its collisions outweighs the noise of a million reports."""
 
 Covered = NDArray[np.bool_]
 
@@ -44,8 +49,7 @@ class Coverage(NamedTuple):
 def mechanism_named(name: str, epsilon: float = EPSILON) -> Mechanism:
     """Return the mechanism that is measured: for 16 values, or for strings."""
     family = MECHANISMS[name]
-    half = {"bits": len(SHARES) // 2} if name == "bit-flip" else {}  # a report speaks of half of the values
-    return family.configure(None if family.open_domain else len(SHARES), {"epsilon": epsilon, **half})
+    return family.configure(None if family.open_domain else len(SHARES), {"epsilon": epsilon, **_SHAPES.get(name, {})})
 
 
 def surveyed(mechanism: Mechanism, reports: int, strings: int, rng: np.random.Generator) -> tuple[Covered, Covered]:
