@@ -56,11 +56,11 @@ def ends_within(
     below, above = normal_scores(estimate, errors, level)
     error = np.where(estimate < 0.5, *errors)
 
-    def end(chance: Chance, side: int, bracket: tuple[Floats, Floats], guess: Floats, otherwise: Floats) -> Floats:
+    def end(chance: Chance, side: int, bracket: tuple[Floats, Floats], guess: Floats, outside: Floats) -> Floats:
         def excess(share: Floats) -> Floats:
             return _score(chance(share, *data)) - _score(_tails(share, *errors, 1 - level)[side])
 
-        return _crossing(excess, bracket, (guess - _OFF * error, guess + _OFF * error), otherwise)
+        return _crossing(excess, bracket, (guess - _OFF * error, guess + _OFF * error), (inside, outside))
 
     return (
         end(more, 0, (lower, inside), estimate - below * error, lower),
@@ -69,10 +69,14 @@ def ends_within(
 
 
 def _crossing(
-    excess: Callable[[Floats], Floats], wide: tuple[Floats, Floats], likely: tuple[Floats, Floats], otherwise: Floats
+    excess: Callable[[Floats], Floats],
+    wide: tuple[Floats, Floats],
+    likely: tuple[Floats, Floats],
+    otherwise: tuple[Floats, Floats],
 ) -> Floats:
-    """Return where a function changes its sign: between ``likely`` places or else ``wide`` ones, or ``otherwise``.
+    """Return where a function changes its sign: between ``likely`` places or else ``wide`` ones.
 
+    Where it does not, the first of ``otherwise`` if the function is below 0, the second if above.
     By the Illinois form of regula falsi: on the scale of normal quantiles the function is nearly straight, and a few
     steps do. (scipy's ``find_root`` takes 30 times as long over a list of ten.)
     """
@@ -83,9 +87,10 @@ def _crossing(
         left, right = (np.where(crossing, place, end) for place, end in zip((left, right), wide, strict=True))
         at_left, at_right = excess(left), excess(right)
         crossing = at_left * at_right < 0
+    neither = np.where(at_left < 0, *otherwise)
     for _ in range(_STEPS):
         slope = np.where(crossing, at_right - at_left, 1.0)
-        place = np.where(crossing, (left * at_right - right * at_left) / slope, otherwise)
+        place = np.where(crossing, (left * at_right - right * at_left) / slope, neither)
         at_place = np.where(crossing, excess(place), 0.0)
         if (np.abs(at_place) < _NEAR).all():
             break
@@ -128,7 +133,8 @@ class _Split(NamedTuple):
 
 @lru_cache(maxsize=32)
 def _unlike(alpha: float) -> _Split:
-    more = alpha / 2 * (1 - np.linspace(0, 1, 401) ** 2)
+    most = min(alpha, 0.5)  # a tail of more than half, at a confidence below half, would lie on the other side
+    more = (most - alpha / 2) * (1 - np.linspace(0, 1, 401) ** 2)
     d, w = -special.ndtri(alpha / 2 + more), -special.ndtri(np.maximum(alpha / 2 - more, _LEAST))
     where = w - np.sqrt(np.maximum(w**2 - d**2, 0))
     where[0] = 0.0

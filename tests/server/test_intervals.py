@@ -103,6 +103,21 @@ def test_many_intervals_near_zero_are_those_of_each_by_itself() -> None:
         assert [end[place] for end in together] == pytest.approx([end[0] for end in alone], abs=1e-3 * error)
 
 
+@pytest.mark.parametrize("confidence", [0.01, 0.3, 0.5, 0.8, 0.999, 1 - 1e-9])
+def test_any_confidence_is_kept(confidence: float) -> None:
+    """About the population, of nobody's value and of rare ones, by enumeration."""
+    mechanism, users = OptimizedUnary.calibrate(4, 1.0), 60
+    seen = np.arange(users + 1)
+    low, high = exact_interval(mechanism, seen, np.full(users + 1, users), confidence)
+    assert (low <= high).all()
+    assert (low >= 0).all()
+    assert (high <= 1).all()
+    p, q = float(mechanism.p), float(mechanism.q)
+    for share in (0.0, 0.05, 0.4, 1.0):
+        law = stats.binom.pmf(seen, users, q + share * (p - q))
+        assert float(law[(low <= share + 1e-9) & (share - 1e-9 <= high)].sum()) >= confidence - 1e-9
+
+
 def test_an_interval_is_never_a_point() -> None:
     mechanism = OptimizedUnary.calibrate(4, 1.0)
     tally = Tally(np.array([1000]), np.array([[240, 225, 480, 500]]))  # 269 would be nobody's, 500 everybody's
