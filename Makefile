@@ -20,6 +20,7 @@ bench: .venv/installed
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_ingest
 	$(BIN)/python -m tests.bench_coverage
+	$(BIN)/python -m tests.bench_decoders
 	cd tests && ../$(BIN)/python -m client.linkage
 	$(BIN)/python -m tests.bench_sdks
 	$(BIN)/dither-sim bench --jobs 2
