@@ -77,15 +77,19 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
         for piece in pieces:
             click.echo(piece, nl=False)
         return
-    part = Path(f"{output}.part")
+    target = Path(output)
+    device = target.exists() and not target.is_file()  # such as /dev/stdout, which nothing may replace
+    part = target if device else Path(f"{output}.part")
     try:
         with part.open("wb") as file:
             file.writelines(pieces)
-        part.replace(output)
+        if not device:
+            part.replace(target)
     except OSError as error:
         raise ParameterError(output, f"cannot be written: {error.strerror}") from None
     finally:
-        part.unlink(missing_ok=True)
+        if not device:
+            part.unlink(missing_ok=True)
 
 
 @click.command("refresh")

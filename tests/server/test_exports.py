@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -162,6 +163,15 @@ def test_a_file_is_there_only_when_it_is_whole(folder: Path, monkeypatch: pytest
     assert (result.exit_code, result.stderr) == (2, "dither-server: database: gone\n")
     assert path.read_text(encoding="utf-8") == "before"
     assert not list(folder.glob("*.part"))
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(folder: Path) -> None:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    with closing(os.fdopen(os.open(pipe, os.O_RDWR), "rb", buffering=0)) as end:  # holds some kilobytes by itself
+        assert run(folder, "mobile", "--output", str(pipe)).exit_code == 0
+        assert end.read(6) == b"metric"
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize(
