@@ -122,6 +122,17 @@ def test_without_plotly_there_is_no_complaint(tab: Page, url: str, monkeypatch: 
     assert count(tab, "details[open]") == 1
 
 
+def test_if_plotly_does_not_arrive_tables_stay(tab: Page, site: str) -> None:
+    tab.look(1000)
+    tab.call("Network.setCacheDisabled", cacheDisabled=True)
+    tab.call("Network.setBlockedURLs", urls=["*plotly.js*"])
+    tab.open(f"{site}/m/theme")
+    tab.call("Network.setBlockedURLs", urls=[])
+    assert tab.run("typeof Plotly") == "undefined"
+    assert count(tab, "details[open]") == 1
+    assert not [one for one in tab.complaints if "ERR_BLOCKED" not in one]
+
+
 def test_hostile_labels_are_text(tab: Page, url: str) -> None:
     tab.look(1000)
     tab.open(f"{url}/m/hostile")

@@ -101,24 +101,24 @@ function draw(figure) {
   return Plotly.react(plot, data, { ...common, ...layout }, CONFIG);
 }
 
-const figures = [...document.querySelectorAll("[data-chart]")];
-const seen = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    if (isIntersecting) {
-      seen.unobserve(target);
-      draw(target);
+function start(figures) {
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) {
+        seen.unobserve(target);
+        draw(target);
+      }
     }
+  }, { rootMargin: "300px" });
+  for (const figure of figures) {
+    if (figure.dataset.chart === "bars") {
+      figure.querySelector("details").open = false;
+      figure.querySelector(".plot").style.minHeight = `${ROW * rowsOf(figure).length + 50}px`;
+    }
+    seen.observe(figure);
   }
-}, { rootMargin: "300px" });
-
-for (const figure of figures) {
-  const plot = figure.querySelector(".plot");
-  if (figure.dataset.chart === "bars") {
-    figure.querySelector("details").open = false;
-    plot.style.minHeight = `${ROW * rowsOf(figure).length + 50}px`;
-  }
-  seen.observe(figure);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    figures.filter((figure) => "drawn" in figure.querySelector(".plot").dataset).forEach(draw));
 }
 
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-  figures.filter((figure) => "drawn" in figure.querySelector(".plot").dataset).forEach(draw));
+if (window.Plotly) start([...document.querySelectorAll("[data-chart]")]);
