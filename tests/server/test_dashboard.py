@@ -16,7 +16,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.auth import Role
 from dither_server.dashboard import courses, in_words
 from dither_shared import parse_metrics
-from server.collecting import METRICS, MOBILE, THEME, TODAY, config, problem, rows_of, upload
+from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, config, problem, rows_of, upload
 
 HOSTILE_TOML = """
 [metrics.hostile]
@@ -197,6 +197,15 @@ def test_a_disabled_metric_says_so(app: Flask, client: FlaskClient) -> None:
     collector_of(app).store.disable("theme", None, TODAY)
     assert client.get("/").text.count("Disabled since 2026-11-20") == 1
     assert "Disabled since 2026-11-20" in client.get("/m/theme").text
+
+
+def test_people_beyond_the_list_are_told(app: Flask, client: FlaskClient) -> None:
+    collector_of(app).store.commit([upload(VERSION, rows_of(VERSION, 2000, value="9.9"))], TODAY, b"s" * 16)
+    rest = client.get("/v1/metrics/version/estimate").json["unlisted"]  # type: ignore[index]
+    for path in ("/", "/m/version"):
+        page = client.get(path).text
+        assert f'<data value="{rest["frequency"]}">' in page
+        assert "have a string that is\nnone of th" in page
 
 
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
