@@ -98,7 +98,7 @@ def test_what_comes_through_a_proxy_is_not_from_loopback(tmp_path: Path) -> None
 
 def test_asked_to_end_it_answers_what_it_has_taken(tmp_path: Path) -> None:
     with (
-        running(tmp_path) as (url, process),
+        running(tmp_path, "--lock-wait", "20") as (url, process),
         closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other,
         ExitStack() as stack,
     ):
