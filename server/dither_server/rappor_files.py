@@ -68,8 +68,8 @@ def _params(path: str) -> tuple[int, int, int, float, float]:
         p, q, f = (float(cell) for cell in rows[1][1][3:])
     except ValueError:
         raise ParameterError(path, "line 2: k, h and m are whole numbers, p, q and f numbers") from None
-    if not (2 <= bits < 1 << 16 and 1 <= hashes <= bits and 1 <= cohorts <= 1 << 20):
-        raise ParameterError(path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be; k >= 2, 1 <= h <= k, m >= 1")
+    if not (2 <= bits < 1 << 16 and 1 <= hashes < bits and 1 <= cohorts <= 1 << 20):
+        raise ParameterError(path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be; k >= 2, 1 <= h < k, m >= 1")
     if not (0 <= p <= 1 and 0 <= q <= 1 and 0 <= f < 1) or p == q:
         raise ParameterError(path, f"line 2: p={p}, q={q}, f={f} cannot be; probabilities are, p not q, f below 1")
     return bits, hashes, cohorts, p + (q - p) * f / 2, q - (q - p) * f / 2
@@ -109,7 +109,9 @@ def _marked(path: str, block: list[tuple[int, list[str]]], bits: int, hashes: in
     cells = cohorts * bits
     each = [np.unique(_whole(path, line, row[1:])) for line, row in block]
     for (line, _), positions in zip(block, each, strict=True):
-        if len(positions) and not 1 <= positions[0] <= positions[-1] <= cells:
+        if not len(positions):
+            raise ParameterError(path, f"line {line}: a string without positions marks nothing")
+        if not 1 <= positions[0] <= positions[-1] <= cells:
             raise ParameterError(path, f"line {line}: positions go from 1 to m·k = {cells}")
     places = np.repeat(np.arange(len(each)), [len(positions) for positions in each])
     cohort, bit = np.divmod(np.concatenate(each) - 1, bits)

@@ -5,7 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dither_server.decoders.hashing import marks_of
-from dither_server.decoders.rappor import regress
+from dither_server.decoders.rappor import decode, regress
+from dither_server.decoders.system import Table
 from dither_server.estimate import estimate
 from dither_server.tally import Tally
 from dither_shared import Rappor
@@ -123,3 +124,17 @@ def test_one_report_is_enough_not_to_fail() -> None:
     fit = regress(MECHANISM, CANDIDATES, tally)
     assert np.isfinite(fit.frequency).all()
     assert np.isfinite(fit.standard_error).all()
+
+
+def test_odd_tables_are_decoded_without_complaint() -> None:
+    """Counts of nothing, of everything, of a few reports, in tables of all shapes: every number is one."""
+    rng = np.random.default_rng(0)
+    for _ in range(80):
+        bits, cohorts, strings = (int(rng.choice(sizes)) for sizes in ([2, 3, 9, 33], [1, 3, 30], [1, 2, 50, 400]))
+        reports = rng.integers(0, rng.choice([2, 1000, 10**6]), size=cohorts)
+        reports[0] += 1
+        share = rng.choice([0.0, 0.1, 1.0, rng.random()])
+        counts = rng.binomial(reports[:, np.newaxis], share, size=(cohorts, bits))
+        marks = marks_of(tuple(map(str, range(strings))), cohorts, bits, int(rng.integers(1, min(bits, 4))))
+        fit = decode(Table(reports, counts, 0.9, 0.1), marks)
+        assert not np.isnan([*fit.frequency, *fit.low, *fit.high, *fit.consistent, fit.unlisted]).any()

@@ -20,6 +20,8 @@ from .hashing import Marks
 
 __all__ = ["Floats", "Indices", "System", "Table"]
 
+_NEXT_TO_NOTHING = 1e-12
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -98,11 +100,11 @@ class System:
 
     @cached_property
     def information(self) -> Floats:
-        """The diagonal of X' W X: the inverse variance of each candidate fitted alone."""
+        """The diagonal of X' W X: the inverse variance of each candidate fitted alone, next to 0 if nothing tells."""
         total = np.zeros(self.candidates)
         for marked, all_bits in zip(self._by_cohort(self.weight), self.weight.sum(axis=1), strict=True):
             total += marked - marked**2 / all_bits
-        return np.maximum(total, np.finfo(float).tiny)
+        return np.maximum(total, _NEXT_TO_NOTHING * self.weight.sum())
 
     def dense(self, chosen: Indices) -> Floats:
         """Return the chosen columns of X, centred; shape (cells, chosen)."""
