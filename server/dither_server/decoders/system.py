@@ -104,7 +104,7 @@ class System:
         total = np.zeros(self.candidates)
         for marked, all_bits in zip(self._by_cohort(self.weight), self.weight.sum(axis=1), strict=True):
             total += marked - marked**2 / all_bits
-        return np.maximum(total, _NEXT_TO_NOTHING * self.weight.sum())
+        return np.asarray(np.maximum(total, _NEXT_TO_NOTHING * self.weight.sum()))
 
     def dense(self, chosen: Indices) -> Floats:
         """Return the chosen columns of X, centred; shape (cells, chosen)."""
