@@ -47,6 +47,13 @@ HOVERED = """new Promise((done) => {
     };
     look();
 })"""
+INKED = """new Promise((done) => {
+    const look = () => {
+        const ink = getComputedStyle(document.querySelector(".plot .ytick text")).fill;
+        ink === "%s" ? done(true) : requestAnimationFrame(look);
+    };
+    look();
+})"""
 NAMELESS = """[...document.querySelectorAll("input:not([type=hidden]), button, a, summary, figure, [role=img]")]
     .filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML)"""
 
@@ -113,6 +120,17 @@ def test_without_script_tables_hold_bars(tab: Page, url: str, width: int) -> Non
         assert tab.run("[...document.querySelectorAll('.values')].every((table) => table.offsetHeight > 0)")
         assert tab.run("document.querySelector('.values .bar').getBoundingClientRect().height") > 0
         assert tab.run("document.documentElement.scrollWidth") == width
+
+
+def test_charts_follow_the_colours_and_the_width_of_the_page(tab: Page, url: str) -> None:
+    tab.look(1000)
+    tab.open(f"{url}/m/theme")
+    tab.run(SCROLL)
+    tab.look(390, dark=True)
+    assert tab.run(INKED % "rgb(232, 234, 237)")
+    assert count(tab, ".plot .point path") > 0
+    tab.run(SCROLL)
+    assert tab.run("document.documentElement.scrollWidth") == 390
 
 
 def test_without_plotly_there_is_no_complaint(tab: Page, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

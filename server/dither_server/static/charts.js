@@ -94,7 +94,7 @@ function draw(figure) {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font, hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--muted"), font, align: "left" },
   };
-  if (!plot.dataset.drawn) plot.replaceChildren();
+  if (!("drawn" in plot.dataset)) plot.replaceChildren();
   plot.dataset.drawn = "";
   plot.setAttribute("role", "img");
   plot.setAttribute("aria-label", `${figure.getAttribute("aria-label")}, as a chart; the table below says the same`);
