@@ -28,8 +28,8 @@ Chance = Callable[..., Floats]
 _LEAST = 1e-12
 """No tail is narrower: where none is left at all, the search for an end would be without one."""
 
-_NEAR, _STEPS = 1e-7, 60
-"""An end is found when its tail is right to so many standard errors; it takes a fifth of the steps allowed."""
+_NEAR, _STEPS = 1e-6, 60
+"""An end is found when it, or its tail, is right to so many standard errors; a tenth of the steps allowed is usual."""
 
 _REACH, _OFF = 20.0, 0.05
 """An end near 0 or 1 is not so many standard errors from the estimate, and mostly so near to that of a normal law."""
@@ -60,7 +60,7 @@ def ends_within(
         def excess(share: Floats) -> Floats:
             return _score(chance(share, *data)) - _score(_tails(share, *errors, 1 - level)[side])
 
-        return _crossing(excess, bracket, (guess - _OFF * error, guess + _OFF * error), (inside, outside))
+        return _crossing(excess, bracket, (guess - _OFF * error, guess + _OFF * error), (inside, outside), error)
 
     return (
         end(more, 0, (lower, inside), estimate - below * error, lower),
@@ -73,10 +73,12 @@ def _crossing(
     wide: tuple[Floats, Floats],
     likely: tuple[Floats, Floats],
     otherwise: tuple[Floats, Floats],
+    error: Floats,
 ) -> Floats:
     """Return where a function changes its sign: between ``likely`` places or else ``wide`` ones.
 
-    Where it does not, the first of ``otherwise`` if the function is below 0, the second if above.
+    Where it does not, the first of ``otherwise`` if the function is below 0, the second if above. ``error`` is the
+    scale on which places are near one another.
     By the Illinois form of regula falsi: on the scale of normal quantiles the function is nearly straight, and a few
     steps do. (scipy's ``find_root`` takes 30 times as long over a list of ten.)
     """
@@ -92,7 +94,7 @@ def _crossing(
         slope = np.where(crossing, at_right - at_left, 1.0)
         place = np.where(crossing, (left * at_right - right * at_left) / slope, neither)
         at_place = np.where(crossing, excess(place), 0.0)
-        if (np.abs(at_place) < _NEAR).all():
+        if ((np.abs(at_place) < _NEAR) | (np.abs(place - right) < _NEAR * error)).all():
             break
         beyond = at_place * at_right < 0
         left = np.where(beyond, right, left)
