@@ -2,8 +2,8 @@
 
 For a value of bytes v, cohort c and h hashes, the words of cohort c are
 
-    the 2h words from 2h (c mod 8) on of  SHAKE-256( "dither-bloom-1" ‖ ⌊c/8⌋ ‖ 0 ‖ v ),
-    then all 16h words of                 SHAKE-256( "dither-bloom-1" ‖ c ‖ i ‖ v ),  i = 1, 2, …
+    the 2h words from 2h (c mod 8) on of  SHAKE-256( "dither-bloom-2" ‖ ⌊c/8⌋ ‖ 0 ‖ v ),
+    then all 16h words of                 SHAKE-256( "dither-bloom-2" ‖ c ‖ i ‖ v ),  i = 1, 2, …
 
 with cohort and block in four bytes, big-endian, and words of 32 bits, big-endian. Words at or above the largest
 multiple of ``bits`` below 2^32 are skipped, so that a word modulo ``bits`` is exactly uniform; positions already taken
@@ -13,17 +13,18 @@ whoever decodes a long list of strings needs all. tests/shared/bloom_vectors.jso
 
 import hashlib
 
-__all__ = ["GROUP", "bloom_digest", "bloom_positions"]
+__all__ = ["GROUP", "HASHING", "bloom_digest", "bloom_positions"]
+
+HASHING = "dither-bloom-2"
+"""The name of this scheme, which is part of the version of every metric that hashes by it."""
 
 GROUP = 8
 """Cohorts that share a first digest."""
 
-_TAG = b"dither-bloom-1"
-
 
 def bloom_digest(value: bytes, number: int, block: int, hashes: int) -> bytes:
     """Return the 16h words of a group of cohorts (``block`` 0) or of a cohort (later blocks); 64h bytes."""
-    stream = _TAG + number.to_bytes(4, "big") + block.to_bytes(4, "big") + value
+    stream = HASHING.encode() + number.to_bytes(4, "big") + block.to_bytes(4, "big") + value
     return hashlib.shake_256(stream).digest(8 * GROUP * hashes)
 
 

@@ -29,6 +29,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from .bloom import HASHING
 from .choice import DEFAULT_BUDGET, choose
 from .domain import Domain
 from .errors import ParameterError
@@ -96,7 +97,7 @@ class Metric:
         basis = {
             "format": "dither-metric-1",
             "name": self.name,
-            "domain": None if self.domain is None else [*self.domain.labels, self.domain.other],
+            "domain": HASHING if self.domain is None else [*self.domain.labels, self.domain.other],
             "mechanism": self.mechanism.name,
             "parameters": self.mechanism.parameters(),
         }
