@@ -33,6 +33,9 @@ FALSE_DISCOVERIES = 0.05
 _MOST_AT_ONCE = 2000
 """The widest fit of all candidates together: its normal matrix takes 32 MB."""
 
+_READ_WHOLE = 50
+"""Of a list no longer than this every line is read, found or not: nothing is picked out."""
+
 _LEAST = 0.1
 """The least share of a signal that the others are taken to leave to a candidate."""
 
@@ -45,7 +48,7 @@ class Fit:
     """Frequencies of the candidates, each shape (V,), and of what is beyond them.
 
     - ``frequency``, ``standard_error``: unpenalised; the error of one that cannot be told from others is infinite;
-    - ``low``, ``high``: the interval; the lower end of a found one allows for its having been selected;
+    - ``low``, ``high``: the interval; of a long list the lower end of a found one allows for its having been selected;
     - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
     - ``consistent``: non-negative, of sum at most 1;
     - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; or, if not
@@ -119,7 +122,8 @@ def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confiden
     margin = special.ndtri((1 + confidence) / 2) * error
     low, high = frequency - margin, frequency + margin
     scores = frequency[found] / error[found]
-    low[found] = np.minimum(low[found], truncated_means(scores, threshold, (1 - confidence) / 2) * error[found])
+    if len(frequency) > _READ_WHOLE:
+        low[found] = np.minimum(low[found], truncated_means(scores, threshold, (1 - confidence) / 2) * error[found])
     # Those that were found were lucky: their sum is taken from estimates that allow for it.
     explained = fit.frequency if together else truncated_means(scores, threshold, 0.5) * error[found]
     return Fit(
