@@ -19,7 +19,7 @@ from .remote import collected
 from .samplers import Marginal, has_marginal, joint_draws, sample_support, sample_tally
 from .steps import Step, apply
 
-__all__ = ["LAWS", "MOST_DRAWS", "Law", "Outcome", "Setting", "affordable_law", "run_trial"]
+__all__ = ["LAWS", "MOST_DRAWS", "Law", "Outcome", "Setting", "affordable_law", "run_bare_trial", "run_trial"]
 
 Law = Literal["joint", "marginal", "device", "collector"]
 """How the reports of all users are drawn: their tally from its joint law; the support of each value from its own law,
@@ -75,6 +75,12 @@ def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
     )
 
 
+def run_bare_trial(setting: Setting, seed: np.random.SeedSequence) -> Scores:
+    """Run one trial on a listed domain without intervals or steps, which other libraries have none of."""
+    frequency = debiased(_decoded(setting), setting.population.labels, _tally(setting, seed))[0]
+    return scores(frequency, setting.population.shares, setting.top)
+
+
 class _Told(NamedTuple):
     """Of an estimate, what a trial asks for: frequencies, their intervals from noise alone, and a step."""
 
@@ -90,16 +96,20 @@ def _told(setting: Setting, seed: np.random.SeedSequence) -> _Told:
         sent = collected(mechanism, population, setting.asked, setting.collector, setting.confidence)
         return _Told(sent.frequency, sent.low, sent.high, lambda _: sent.consistent)
     tally = _tally(setting, seed)
-    if setting.law == "marginal":
-        mechanism = Marginal(whole=mechanism)
     if mechanism.open_domain:
         whole = estimate(mechanism, population.labels, tally, setting.confidence)
         return _Told(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.
-    frequency, _, trials = debiased(mechanism, population.labels, tally)
+    decoded = _decoded(setting)
+    frequency, _, trials = debiased(decoded, population.labels, tally)
     return _Told(
-        frequency, *score_interval(noise_law(mechanism), frequency, trials, setting.confidence), consistent=onto_simplex
+        frequency, *score_interval(noise_law(decoded), frequency, trials, setting.confidence), consistent=onto_simplex
     )
+
+
+def _decoded(setting: Setting) -> Mechanism:
+    """Return the mechanism whose tally a trial's is."""
+    return Marginal(whole=setting.mechanism) if setting.law == "marginal" else setting.mechanism
 
 
 def _tally(setting: Setting, seed: np.random.SeedSequence) -> Tally:

@@ -8,7 +8,7 @@ import numpy as np
 from ..naming import named
 from ..populations import Population, numbered, zipf
 from ..samplers import has_marginal
-from ..trials import Law, Setting, run_trial
+from ..trials import Law, Setting, run_bare_trial
 from .inside.protocol import Finding
 from .measuring import EXPONENT, USERS, Findings
 
@@ -28,7 +28,7 @@ _RUNS = 7
 
 @dataclass(frozen=True)
 class Sampled:
-    """Seconds of one trial, from users to errors: a peer's, and ours under either law; the least of several runs."""
+    """Seconds of one trial, without intervals: a peer's, and ours under either law; the least of several runs."""
 
     library: str
     theirs: str
@@ -62,7 +62,7 @@ def _timed(library: str, finding: Finding) -> Sampled:
 def _seconds(setting: Setting) -> float:
     def once(seed: int) -> float:
         begun = time.perf_counter()
-        run_trial(setting, np.random.SeedSequence(seed))
+        run_bare_trial(setting, np.random.SeedSequence(seed))
         return time.perf_counter() - begun
 
     return min(once(seed) for seed in range(_RUNS))

@@ -168,7 +168,8 @@ def trials(samples: Sequence[Sampled]) -> Table:
     head = ["library", "mechanism", "s a trial", "dither's", "s, joint law", "s, marginal", "times, joint", "times"]
     note = (
         "From users to errors: a peer's reports, one by one, and its estimates; here a draw of the tally from its law "
-        "(joint, or each value's by itself), estimates with their intervals, and every measure."
+        "(joint, or each value's by itself), estimates and every measure of them. Intervals, which peers have none of, "
+        "take ours 0.14 ms more."
     )
     return Table("A simulated trial at k = 1,024, ε = 1, n = 100,000", head, rows, note)
 
