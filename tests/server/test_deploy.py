@@ -2,15 +2,20 @@
 
 import configparser
 import shutil
+import socket
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from dither_server.auth import Role
 from dither_server.settings import SETTINGS, configured, resolve, variable_of
-from server.collecting import METRICS_TOML, batch
+from server.collecting import METRICS, METRICS_TOML, batch, environment
+from server.test_process import PATIENCE, connect, tally
+from torture.devices import post
 
 DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 
@@ -102,6 +107,28 @@ print(sorted(set(statuses)), process.wait(20), *told)
     command = [sys.executable, "-m", "dither_server", "estimate", "theme"]
     told = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
     assert "60 reports" in told.stdout
+
+
+def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> None:
+    pytest.importorskip("granian")
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    options = ["--interface", "wsgi", "--blocking-threads", "8", "--port", str(port)]
+    command = [sys.executable, "-m", "granian", *options, "dither_server.wsgi:app"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, env=environment(tmp_path), stdout=quiet, stderr=quiet) as process:
+        url, end = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
+        while (accepted := post(url, batch().encode())) is None and time.monotonic() < end:
+            pass  # it does not listen yet
+        with closing(connect(url)) as connection:
+            connection.request("GET", "/v1/metrics", headers={"X-Forwarded-For": "192.0.2.7"})
+            status = connection.getresponse().status
+        process.terminate()
+        process.wait(PATIENCE)
+    assert accepted is not None
+    assert (accepted.status, status, process.returncode) == (202, 401, 0)
+    assert tally(tmp_path, METRICS["theme"]).total == 3
 
 
 def test_nginx_reads_the_sample(tmp_path: Path) -> None:
