@@ -85,8 +85,8 @@ def _told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) ->
                 "frequency": float(fit.frequency[place]),
                 "count": float(fit.frequency[place] * reports),
                 "standard_error": None if np.isnan(error[place]) else float(error[place]),
-                "low": max(0.0, float(fit.low[place])),
-                "high": min(1.0, max(0.0, float(fit.high[place]))),
+                "low": float(fit.low[place]),
+                "high": float(fit.high[place]),
             }
             for place in shown
         ],

@@ -13,7 +13,7 @@ from .collisions import collision_error
 from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
-from .intervals import Law, Simultaneous, exact_interval, level_of_each, noise_law, score_interval
+from .intervals import Simultaneous, exact_interval, level_of_each, noise_law, normal_interval, score_interval
 from .tally import Tally
 
 __all__ = ["Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
@@ -170,15 +170,13 @@ def _regression(
     fit = rappor.regress(mechanism, labels, tally, confidence)
     share = np.clip(fit.frequency, 0, 1)
     noise = np.sqrt(np.maximum(fit.standard_error**2 - share * (1 - share) / tally.total, 0))
-    once, known = np.ones(len(labels), dtype=np.int64), Law(0.0, 0.0, 0.0)
-    low, high = score_interval(known, fit.frequency, once, confidence, fit.standard_error)
     columns = _Columns(
         fit.frequency,
         noise,
-        *score_interval(known, fit.frequency, once, confidence, noise),
+        *normal_interval(fit.frequency, noise, confidence),
         fit.standard_error,
-        np.clip(np.minimum(low, fit.low), 0, 1),
-        high,
+        fit.low,
+        fit.high,
         fit.consistent,
     )
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * fit.unlisted_error

@@ -15,7 +15,16 @@ from dither_shared import Mechanism, OptimizedUnary, SymmetricUnary
 
 from .boundary import ends_within, near_zero, normal_scores
 
-__all__ = ["Law", "Simultaneous", "clopper_pearson", "exact_interval", "level_of_each", "noise_law", "score_interval"]
+__all__ = [
+    "Law",
+    "Simultaneous",
+    "clopper_pearson",
+    "exact_interval",
+    "level_of_each",
+    "noise_law",
+    "normal_interval",
+    "score_interval",
+]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -68,6 +77,12 @@ def score_interval(law: Law, frequency: Floats, trials: Counts, confidence: floa
     below, above = normal_scores(frequency, errors, confidence)
     low, high = (_wilson(law, frequency, trials, score, bias) for score in (-below, above))
     return np.where(trials == 0, 0.0, np.clip(low, 0, 1)), np.where(trials == 0, 1.0, np.clip(high, 0, 1))
+
+
+def normal_interval(frequency: Floats, error: Floats, confidence: float) -> Ends:
+    """Return the interval of a share whose unbiased estimate is normal with that standard error; it may be infinite."""
+    once = np.ones(len(frequency), dtype=np.int64)
+    return score_interval(Law(0.0, 0.0, 0.0), frequency, once, confidence, error)
 
 
 def _wilson(law: Law, frequency: Floats, trials: Counts, score: Floats, bias: Floats | float) -> Floats:

@@ -18,6 +18,7 @@ from scipy import special
 from dither_shared import Rappor
 
 from ..consistency import onto_subsimplex
+from ..intervals import normal_interval
 from ..tally import Tally
 from .hashing import Marks, marks_of
 from .passing import Passed, passed
@@ -48,7 +49,7 @@ class Fit:
     """Frequencies of the candidates, each shape (V,), and of what is beyond them.
 
     - ``frequency``, ``standard_error``: unpenalised; the error of one that cannot be told from others is infinite;
-    - ``low``, ``high``: the interval; of a long list the lower end of a found one allows for its having been selected;
+    - ``low``, ``high``: the interval, in [0, 1]; in a long list the lower end of a found one allows for its selection;
     - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
     - ``consistent``: non-negative, of sum at most 1;
     - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; or, if not
@@ -119,11 +120,11 @@ def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confiden
     frequency[fit.chosen], error[fit.chosen] = fit.frequency, fit.standard_error
     present = np.zeros(len(frequency), dtype=np.bool_)
     present[found] = True
-    margin = special.ndtri((1 + confidence) / 2) * error
-    low, high = frequency - margin, frequency + margin
+    low, high = normal_interval(frequency, error, confidence)
     scores = frequency[found] / error[found]
     if len(frequency) > _READ_WHOLE:
-        low[found] = np.minimum(low[found], truncated_means(scores, threshold, (1 - confidence) / 2) * error[found])
+        allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * error[found]
+        low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
     # Those that were found were lucky: their sum is taken from estimates that allow for it.
     explained = fit.frequency if together else truncated_means(scores, threshold, 0.5) * error[found]
     return Fit(
