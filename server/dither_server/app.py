@@ -4,10 +4,10 @@ from flask import Flask, Response, current_app, request
 
 from .collector import Collector
 from .config import Config
+from .dashboard.pages import pages
 from .failures import answer_failures, problem_answer
 from .ingest import IngestLayer
 from .lookup import EXTENSION
-from .pages import pages
 from .policies import OPEN, POLICIES
 from .problems import SAFE_HEADERS, Kind, Problem
 from .routes import routes

@@ -8,22 +8,22 @@ import click
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.privacy import losses
 
-from .answers import odds_of
+from .analysis.answers import odds_of
 from .app import collector_of, create_app
 from .auth import is_loopback
-from .cli_admin import check, show_config, token
-from .cli_analysis import compare, show_trend
-from .cli_export import export, refresh_estimates
-from .cli_metric import metric as metric_commands
-from .cli_options import Denial, Found, refusing, required, settings_options, strings_of
-from .cli_rappor import rappor_decode, rappor_export
 from .collector import told
+from .commands.admin import check, show_config, token
+from .commands.analysis import compare, show_trend
+from .commands.export import export, refresh_estimates
+from .commands.metric import metric as metric_commands
+from .commands.options import Denial, Found, refusing, required, settings_options, strings_of
+from .commands.rappor import rappor_decode, rappor_export
+from .commands.table import as_table, printable
 from .logs import log_json
 from .query import Query, confidence_of, day_of, share_of
 from .serve import listen, serve
 from .settings import SETTINGS, configured
 from .store import Store
-from .table import as_table, printable
 
 __all__ = ["cli"]
 

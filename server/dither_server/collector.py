@@ -9,18 +9,18 @@ from typing import Self
 
 from dither_shared import Metric, ParameterError
 
-from .answers import Answer, answer
+from .analysis.answers import Answer, answer
+from .analysis.compare import Compared, compared
+from .analysis.trend import Stretch
 from .auth import Gatekeeper
 from .committer import Committer, Limits
-from .compare import Compared, compared
 from .config import Config
-from .daily import DailyEstimates
+from .dashboard.daily import DailyEstimates
 from .estimate import estimate
 from .gauges import Gauges
 from .ingest import Ingest
 from .query import Comparison, Query
 from .store import Store
-from .trend import Stretch
 
 __all__ = ["Collector", "stretches", "told", "told_apart", "told_each"]
 

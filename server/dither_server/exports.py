@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 from werkzeug.datastructures import MIMEAccept
 
-from .answers import Answer, Row
+from .analysis.answers import Answer, Row
 from .problems import Kind, Problem
 
 __all__ = ["FORMATS", "Format", "chosen", "inert", "records"]

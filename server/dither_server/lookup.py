@@ -6,7 +6,7 @@ from flask import current_app
 
 from dither_shared import Metric
 
-from .answers import odds_of, told_privacy
+from .analysis.answers import odds_of, told_privacy
 from .collector import Collector
 from .problems import Kind, Problem
 

@@ -7,7 +7,7 @@ from datetime import date
 
 from dither_shared import Metric
 
-from .answers import answer
+from .analysis.answers import answer
 from .store import Basis, Store
 
 __all__ = ["refresh"]

@@ -2,8 +2,9 @@
 
 from flask import Blueprint, Response, jsonify, request
 
+from .analysis.combine import combined
+from .analysis.trend import trend
 from .collector import stretches, told, told_apart, told_each
-from .combine import combined
 from .exports import chosen
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
@@ -11,7 +12,6 @@ from .lookup import collector_here, described, listing, metric_named, version_na
 from .openapi import openapi
 from .problems import Kind, Problem
 from .query import Comparison, Query, TrendQuery
-from .trend import trend
 
 __all__ = ["routes"]
 

@@ -13,7 +13,7 @@ from werkzeug.test import EnvironBuilder, TestResponse
 
 from dither_server.app import collector_of, create_app
 from dither_server.auth import Gatekeeper, Role, digest_of, draw_token, is_loopback
-from dither_server.pages import pages
+from dither_server.dashboard.pages import pages
 from dither_server.policies import OPEN, POLICIES
 from dither_server.problems import Problem
 from dither_server.routes import routes

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from werkzeug.serving import make_server
 
-from dither_server import pages
 from dither_server.app import collector_of
+from dither_server.dashboard import pages
 from server.browser import WHY_NOT, Page, browser
 from server.collecting import THEME
 from server.test_dashboard import HOSTILE, filled

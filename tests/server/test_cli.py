@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from dither_server.auth import digest_of
 from dither_server.cli import cli
+from dither_server.commands.table import as_table
 from dither_server.store import Store
-from dither_server.table import as_table
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, environment, rows_of, upload
 
 

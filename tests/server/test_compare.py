@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.answers import Answer, answer
+from dither_server.analysis.answers import Answer, answer
+from dither_server.analysis.compare import compared
+from dither_server.analysis.multiple import holm
 from dither_server.app import collector_of, create_app
-from dither_server.compare import compared
-from dither_server.multiple import holm
 from dither_server.tally import Tally
 from dither_shared import Metric, ParameterError, RandomizedResponse, parse_metrics
 from dither_simulations.populations import Population

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from dither_server import daily as module
-from dither_server.daily import DailyEstimates
+from dither_server.dashboard import daily as module
+from dither_server.dashboard.daily import DailyEstimates
 from dither_server.estimate import Estimate, estimate
 from dither_server.store import Store
 from dither_shared import Metric, parse_metrics

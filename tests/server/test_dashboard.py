@@ -10,11 +10,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from dither_server import pages
-from dither_server.answers import Row
+from dither_server.analysis.answers import Row
 from dither_server.app import collector_of, create_app
 from dither_server.auth import Role
-from dither_server.dashboard import courses, in_words
+from dither_server.dashboard import pages
+from dither_server.dashboard.words import courses, in_words
 from dither_shared import parse_metrics
 from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, config, problem, rows_of, upload
 
@@ -215,11 +215,11 @@ def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn is not None
     assert drawn.days == list(reports)
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.dashboard._WORK", 2 * len(THEME.labels))
+    monkeypatch.setattr("dither_server.dashboard.words._WORK", 2 * len(THEME.labels))
     drawn = courses(daily, THEME, reports, rows, 0.95)
     assert drawn is not None
     assert drawn.days == list(reports)[1:]
-    monkeypatch.setattr("dither_server.dashboard._WORK", 1)
+    monkeypatch.setattr("dither_server.dashboard.words._WORK", 1)
     assert courses(daily, THEME, reports, rows, 0.95) is None
 
 

@@ -15,7 +15,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server import exports
-from dither_server.answers import Row
+from dither_server.analysis.answers import Row
 from dither_server.app import collector_of
 from dither_server.cli import cli
 from dither_server.exports import COLUMNS, FORMATS, inert

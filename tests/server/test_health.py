@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.answers import answer
-from dither_server.health import FALSE_ALARMS, health, weight_of
-from dither_server.patterns import spare_supports
+from dither_server.analysis.answers import answer
+from dither_server.analysis.health import FALSE_ALARMS, health, weight_of
+from dither_server.analysis.patterns import spare_supports
 from dither_server.tally import Tally
 from dither_shared import (
     MECHANISMS,

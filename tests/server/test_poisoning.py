@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from contract.cases import every_small, name_of
+from dither_server.analysis.poisoning import gains, poisoning
 from dither_server.decoders.support import support
 from dither_server.estimate import estimate
-from dither_server.poisoning import gains, poisoning
 from dither_server.tally import Tally
 from dither_shared import (
     BitFlip,

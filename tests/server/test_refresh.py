@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from dither_server import refresh as module
-from dither_server.answers import answer
+from dither_server.analysis.answers import answer
 from dither_server.cli import cli
 from dither_server.refresh import refresh
 from dither_server.store import Store

@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dither_server.answers import answer
-from dither_server.repeats import periods_of
+from dither_server.analysis.answers import answer
+from dither_server.analysis.repeats import periods_of
 from dither_server.tally import Tally
 from dither_shared import Metric, RandomizedResponse, parse_metrics
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dither_server.analysis.trend import LEAST_REPORTS, Stretch, trend
 from dither_server.app import collector_of, create_app
 from dither_server.estimate import Estimate, estimate
 from dither_server.tally import Tally
-from dither_server.trend import LEAST_REPORTS, Stretch, trend
 from dither_shared import Metric, RandomizedResponse, parse_metrics
 from dither_simulations.populations import Population
 from dither_simulations.samplers import sample_tally

@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple
 
 from dither_shared import DitherError, ParameterError
 
-from .auth import Role, is_loopback
-from .config import Config
-from .store import Store, UnmadeError
+from ..auth import Role, is_loopback
+from ..config import Config
+from ..store import Store, UnmadeError
 
 __all__ = ["Remark", "remarks"]
 

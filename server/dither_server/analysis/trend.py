@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from dither_shared import Metric, Rappor
 
+from ..estimate import Estimate
 from .answers import finite
-from .estimate import Estimate
 from .multiple import holm, two_sided
 from .repeats import periods_of, shared_variance
 

@@ -6,9 +6,9 @@ import click
 
 from dither_shared import ParameterError
 
-from .cli_options import Found, refusing, required, settings_options
-from .config import utc_today
-from .store import Store
+from ..config import utc_today
+from ..store import Store
+from .options import Found, refusing, required, settings_options
 from .table import printable
 
 __all__ = ["metric"]

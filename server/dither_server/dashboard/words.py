@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from dither_shared import Metric
 
-from .answers import Answer, Row
+from ..analysis.answers import Answer, Row
+from ..analysis.trend import Stretch, trend
+from ..query import Query
+from ..store import Store
 from .daily import DailyEstimates
 from .drawing import Line, line_of
-from .query import Query
-from .store import Store
-from .trend import Stretch, trend
 
 __all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed"]
 

@@ -8,7 +8,7 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
-from .query import Query
+from ..query import Query
 
 __all__ = ["View", "Window", "window"]
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing, Mechanism, ProjectiveGeometry
 
-from .decoders.support import support
-from .tally import Counts, Tally
+from ..decoders.support import support
+from ..tally import Counts, Tally
 
 __all__ = ["spare_supports", "uniform_counts"]
 

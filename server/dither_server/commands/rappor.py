@@ -9,11 +9,11 @@ import numpy as np
 
 from dither_shared import ParameterError, Rappor, load_metrics
 
-from .cli_options import Found, refusing, required, settings_options, strings_of
-from .decoders.rappor import FALSE_DISCOVERIES, Fit, decode
-from .query import confidence_of
-from .rappor_files import COUNTS, MAP, PARAMS, Decodable, read, write
-from .store import Store
+from ..decoders.rappor import FALSE_DISCOVERIES, Fit, decode
+from ..query import confidence_of
+from ..rappor_files import COUNTS, MAP, PARAMS, Decodable, read, write
+from ..store import Store
+from .options import Found, refusing, required, settings_options, strings_of
 from .table import aligned, printable
 
 __all__ = ["rappor_decode", "rappor_export"]

@@ -9,12 +9,12 @@ import click
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from .cli_options import Found, refusing, required, settings_options
-from .collector import told_each
-from .exports import FORMATS
-from .query import Query, confidence_of, day_of
-from .refresh import refresh
-from .store import Store
+from ..collector import told_each
+from ..exports import FORMATS
+from ..query import Query, confidence_of, day_of
+from ..refresh import refresh
+from ..store import Store
+from .options import Found, refusing, required, settings_options
 from .table import printable
 
 __all__ = ["export", "refresh_estimates"]

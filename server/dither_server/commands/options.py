@@ -10,7 +10,7 @@ import click
 
 from dither_shared import DitherError, ParameterError
 
-from .settings import FILE_VARIABLE, SETTINGS, Setting, flag_of, resolve, variable_of
+from ..settings import FILE_VARIABLE, SETTINGS, Setting, flag_of, resolve, variable_of
 from .table import printable
 
 __all__ = ["Denial", "Found", "Refusal", "refusing", "required", "settings_options", "strings_of"]

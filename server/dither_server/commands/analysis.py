@@ -9,12 +9,12 @@ import click
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from .cli_options import Found, refusing, required, settings_options
-from .collector import stretches, told_apart
-from .query import STEPS, Comparison, TrendQuery, confidence_of, day_of, share_of
-from .store import Store
+from ..analysis.trend import trend
+from ..collector import stretches, told_apart
+from ..query import STEPS, Comparison, TrendQuery, confidence_of, day_of, share_of
+from ..store import Store
+from .options import Found, refusing, required, settings_options
 from .table import compared_as_table, trend_as_table
-from .trend import trend
 
 __all__ = ["compare", "show_trend"]
 

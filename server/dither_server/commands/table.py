@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from statistics import NormalDist
 
-from .answers import Answer, Row
-from .compare import Compared, ComparedRow, Side
-from .trend import Course, Trend
+from ..analysis.answers import Answer, Row
+from ..analysis.compare import Compared, ComparedRow, Side
+from ..analysis.trend import Course, Trend
 
 __all__ = ["aligned", "as_table", "compared_as_table", "printable", "trend_as_table"]
 

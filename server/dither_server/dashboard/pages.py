@@ -9,16 +9,16 @@ from flask import Blueprint, Response, render_template, request
 
 from dither_shared import Metric
 
-from .answers import Answer, Row
-from .auth import Role
+from ..analysis.answers import Answer, Row
+from ..auth import Role
+from ..collector import told
+from ..exports import FORMATS
+from ..lookup import collector_here, described, metric_named, version_named
+from ..problems import Kind, Problem
 from .charts import bundle
-from .collector import told
-from .dashboard import POINTS, courses, days_of, in_words, lacking, listed
 from .drawing import Bar, bars_of_days
-from .exports import FORMATS
-from .lookup import collector_here, described, metric_named, version_named
-from .problems import Kind, Problem
 from .view import View, Window, window
+from .words import POINTS, courses, days_of, in_words, lacking, listed
 
 __all__ = ["pages"]
 

@@ -18,9 +18,9 @@ from scipy import special, stats
 
 from dither_shared import BitFlip, CountMeanSketch, Mechanism, OptimizedUnary, Rappor, SymmetricUnary
 
-from .decoders.support import support
+from ..decoders.support import support
+from ..tally import Tally
 from .patterns import spare_supports, uniform_counts
-from .tally import Tally
 
 __all__ = ["FALSE_ALARMS", "Check", "health"]
 

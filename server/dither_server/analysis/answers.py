@@ -11,12 +11,12 @@ import numpy as np
 from dither_shared import Metric, ParameterError
 from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
-from .estimate import Estimate, Verdict, estimate
+from ..estimate import Estimate, Verdict, estimate
+from ..intervals import Simultaneous
+from ..tally import Tally
 from .health import Check, health
-from .intervals import Simultaneous
 from .poisoning import Floats, Poisoning, gains, poisoning
 from .repeats import periods_of, repeat_error
-from .tally import Tally
 
 __all__ = ["Answer", "Privacy", "Rest", "Row", "answer", "finite", "odds_of", "told_privacy"]
 

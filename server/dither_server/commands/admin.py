@@ -7,12 +7,12 @@ import click
 
 from dither_shared import ParameterError
 
-from .auth import Role, digest_of, draw_token
-from .cli_options import Found, refusing, required, settings_options
-from .config import utc_today
+from ..auth import Role, digest_of, draw_token
+from ..config import utc_today
+from ..settings import configured, describe
+from ..store import Store, StoredToken
 from .linting import remarks
-from .settings import configured, describe
-from .store import Store, StoredToken
+from .options import Found, refusing, required, settings_options
 from .table import printable
 
 __all__ = ["check", "show_config", "token"]

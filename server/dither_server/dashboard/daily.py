@@ -6,8 +6,8 @@ from datetime import date
 
 from dither_shared import Metric
 
-from .estimate import Estimate, estimate
-from .store import Store
+from ..estimate import Estimate, estimate
+from ..store import Store
 
 __all__ = ["DailyEstimates"]
 

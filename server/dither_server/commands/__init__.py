@@ -1,0 +1,1 @@
+"""The commands of ``dither-server``, and what they share."""
