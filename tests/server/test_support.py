@@ -84,8 +84,9 @@ def test_a_sketch_owns_up_to_the_bias_of_its_hash_functions() -> None:
             share[cohort, mechanism.marked(value.encode(), cohort)] += frequency
     p, keep = float(mechanism.a), float(mechanism.b)
     tally = Tally(reports, np.rint((keep + (p - keep) * share) * reports[:, None]).astype(np.int64))
-    answer = estimate(mechanism, ("a", "b", "absent"), tally)
+    absent = (f"absent {number}" for number in range(200))
+    answer = estimate(mechanism, ("a", "b", *absent), tally)
     assert (answer.standard_error > 0.04).all()
     assert answer.low[0] <= 0.6 <= answer.high[0]
-    assert answer.low[2] == 0
+    assert (answer.low[2:] == 0).mean() > 0.85  # of 95%; how far chance takes it is the strings', which are fixed
     assert answer.consistent.sum() <= 1 + 1e-9
