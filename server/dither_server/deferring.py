@@ -1,26 +1,27 @@
 """Waitress without a thread for each report that waits for its commit.
 
 Waitress gives a request to a thread, which has to stay until there is an answer. Here that comes with a commit, and
-dozens of threads that fall asleep and are woken together cost more than all the work. So a small report is read and
-submitted by the thread that took it off the socket, which then goes on; when it is committed, one thread writes the
-answers. Everything else is served by waitress' own threads.
+threads that hand the interpreter to one another cost more than all the work: where each runs on a processor of its
+own, ten times as much. So the thread that takes a small report off its socket reads and submits it, goes on, and writes
+the answers when the committer says that they are there. Everything else is served by waitress' own threads.
 
-This leans on four names of waitress that its documentation does not mention: a dispatcher's ``add_task`` and
-``shutdown``, a channel's ``requests`` and ``service``. The tests of the process walk all of it.
+This leans on names of waitress that its documentation does not mention: a dispatcher's ``add_task`` and ``shutdown``, a
+channel's ``requests`` and ``service``, and ``trigger``. The tests of the process walk all of it.
 """
 
 import logging
-import threading
+from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from contextlib import suppress
 
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask  # type: ignore[import-untyped]
+from waitress.trigger import trigger  # type: ignore[import-untyped]
 
 from .ingest import PATH, Ingest
 from .problems import Answer, http_answer, reason
 
-__all__ = ["Channel", "Dispatcher"]
+__all__ = ["Channel", "Dispatcher", "Sockets"]
 
 _log = logging.getLogger(__name__)
 
@@ -28,17 +29,35 @@ _SMALL = 1 << 16
 """Bytes of a body that are read at once; a larger one would hold up the other connections."""
 
 
+Sockets = dict[int, object]
+"""What the socket's thread listens to, by file descriptor."""
+
+
+class _Wake(trigger):  # type: ignore[misc]  # waitress is untyped
+    """A pipe by which any thread has the socket's thread call ``then``."""
+
+    def __init__(self, sockets: Sockets, then: Callable[[], None]) -> None:
+        super().__init__(sockets)
+        self._then = then
+
+    def handle_read(self) -> None:
+        """Empty the pipe, and call."""
+        with suppress(OSError):
+            self.recv(8192)
+        self._then()
+
+
 class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is untyped
     """Submits small reports itself, and gives what is left to ``threads`` threads."""
 
-    def __init__(self, ingest: Ingest, threads: int, drain: Callable[[], None]) -> None:
+    def __init__(self, ingest: Ingest, threads: int, drain: Callable[[], None], sockets: Sockets) -> None:
         """Take reports for ``ingest``; ``drain`` answers all that it was given, before the end."""
         super().__init__()
         self._ingest = ingest
         self._drain = drain
-        self._answered: SimpleQueue[HTTPChannel | None] = SimpleQueue()
-        self._writer = threading.Thread(target=self._write, name="dither-answers", daemon=True)
-        self._writer.start()
+        self._answered: deque[HTTPChannel] = deque()
+        self._wake = _Wake(sockets, self._write)
+        self._woken = False
         self.set_thread_count(threads)
 
     def add_task(self, task: HTTPChannel) -> None:
@@ -50,7 +69,10 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
 
         def answer(answer: Answer) -> None:
             request.answer = answer
-            self._answered.put(task)
+            self._answered.append(task)
+            if not self._woken:
+                self._woken = True
+                self._wake.pull_trigger()
 
         self._ingest.begin(WSGITask(task, request).get_environment(), answer)
 
@@ -58,14 +80,15 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
         """End the threads, having answered every report that was submitted."""
         ended: bool = super().shutdown(cancel_pending, timeout)
         self._drain()
-        self._answered.put(None)
-        self._writer.join(timeout)
+        self._write()
         return ended
 
     def _write(self) -> None:
-        for channel in iter(self._answered.get, None):
+        """Write the answers that are there, in the socket's thread. They are small, and wait for nobody."""
+        self._woken = False  # before the first is taken: who adds one after the last wakes again
+        while self._answered:
             try:
-                channel.service()
+                self._answered.popleft().service()
             except Exception:  # one connection's trouble is not that of the others
                 _log.exception("an answer could not be written")
 

@@ -12,7 +12,7 @@ from flask import Flask
 from dither_shared import ParameterError
 
 from .app import collector_of
-from .deferring import Channel, Dispatcher
+from .deferring import Channel, Dispatcher, Sockets
 
 __all__ = ["listen", "serve"]
 
@@ -37,10 +37,12 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a queue is how groups form, not a warning
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
+    sockets: Sockets = {}
     server = waitress.create_server(
         app,
+        map=sockets,
         sockets=[listener],
-        _dispatcher=Dispatcher(collector.ingest, collector.config.threads, collector.committer.close),
+        _dispatcher=Dispatcher(collector.ingest, collector.config.threads, collector.committer.close, sockets),
         connection_limit=collector.config.connections,
         asyncore_use_poll=True,
         # Whether a proxy stands between is for the gatekeeper to see; nothing else reads these headers.
