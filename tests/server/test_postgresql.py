@@ -150,6 +150,22 @@ def test_a_lost_connection_is_told_and_comes_back(pg: Store, url: str) -> None:
     assert pg.tally(THEME).total == 6
 
 
+def test_a_connection_that_fails_in_any_way_when_tried_out_is_replaced(
+    pg: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off just then, psycopg says that it cannot change autocommit."""
+    pg.commit([upload()], TODAY, SHARD)
+    dialect, tried = pg._engine.dialect, []
+
+    def fail(connection: object) -> bool:
+        tried.append(connection)
+        raise psycopg.ProgrammingError("can't change 'autocommit' now: connection in transaction status ACTIVE")
+
+    monkeypatch.setattr(dialect, "do_ping", fail)
+    assert pg.commit([upload()], TODAY, SHARD) == [COUNTED]
+    assert tried
+
+
 def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     metric = Metric(name="wide", kind="choice", mechanism=LocalHashing.calibrate(100_000, 3.0))
     rows = some_rows(metric.mechanism, 8_000)

@@ -77,3 +77,10 @@ def _speak_postgresql(engine: sa.Engine) -> None:
             if cursor.fetchone()[0] == "off":
                 cursor.execute("SET synchronous_commit = on")
         connection.commit()
+
+    @sa.event.listens_for(engine, "handle_error")
+    def _failed(context: sa.engine.ExceptionContext) -> None:
+        # Whatever a connection fails with when it is tried out, it is of no more use: psycopg, cut off at that moment,
+        # speaks of a transaction, not of the connection, and the pool would offer the same one for ever.
+        if context.is_pre_ping:
+            context.is_disconnect = True
