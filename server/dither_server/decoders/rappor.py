@@ -125,8 +125,8 @@ def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confiden
     if len(frequency) > _READ_WHOLE:
         allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * error[found]
         low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
-    # Those that were found were lucky: their sum is taken from estimates that allow for it.
-    explained = fit.frequency if together else truncated_means(scores, threshold, 0.5) * error[found]
+    # Those that were found among many were lucky: their sum is taken from estimates that allow for it.
+    lucky = np.maximum(truncated_means(scores, threshold, 0.5), 0) * error[found]
     return Fit(
         frequency=frequency,
         standard_error=error,
@@ -134,7 +134,7 @@ def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confiden
         high=high,
         found=present,
         consistent=onto_subsimplex(np.where(present, frequency, shared.median)),
-        unlisted=1 - float(np.maximum(explained, 0 if not together else -np.inf).sum()),
+        unlisted=1 - float((fit.frequency if together else lucky).sum()),
         unlisted_error=fit.total_error,
         together=together,
     )
