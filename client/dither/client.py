@@ -84,15 +84,19 @@ class Client(Oversight):
             self._settle(_state(state, app), self._step, environ, policy)
             self._sender = Sender(self._journal, transport, self._may_send, departures=Departures(spread))
             self._resume()
-        except ParameterError as error:
-            if strict:
-                raise
-            self._silent = True
-            self._trouble.note("telemetry is disabled", str(error))
         except Exception as error:
-            self._silent = True
-            self._trouble.failed("start", error)
+            self._give_up(error)
         forks.watch(self)
+
+    def _give_up(self, error: Exception) -> None:
+        """Stay silent, for the client could not be made; a mistake of the app's developer is raised if ``strict``."""
+        self._silent = True
+        if not isinstance(error, ParameterError):
+            self._trouble.failed("start", error)
+        elif self._strict:
+            raise error
+        else:
+            self._trouble.note("telemetry is disabled", str(error))
 
     def __repr__(self) -> str:
         return f"Client({', '.join(sorted(self._metrics))})"
