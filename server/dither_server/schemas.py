@@ -99,17 +99,20 @@ def _object(properties: Json, **more: Any) -> Json:
     return {"type": "object", "properties": properties, "required": list(properties), **more}
 
 
-def schemas() -> Json:
-    """Return the schemas by name."""
-    text, strings = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-    number = {"type": "number"}
-    cost = {"epsilon": number, "epsilon_after_10": number, "epsilon_forever": _NUMBER, "privacy": text}
-    metric = {
-        **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
-        **cost, "values": strings,
-    }  # fmt: skip
+_TEXT = {"type": "string"}
+_COST = {
+    "epsilon": {"type": "number"},
+    "epsilon_after_10": {"type": "number"},
+    "epsilon_forever": _NUMBER,
+    "privacy": _TEXT,
+}
+
+
+def _told() -> Json:
+    """Return the schemas of what is estimated."""
+    text, number, strings = _TEXT, {"type": "number"}, {"type": "array", "items": _TEXT}
     estimate = {
-        "metric": text, "version": text, "mechanism": text, **cost, "reports": {"type": "integer", "minimum": 0},
+        "metric": text, "version": text, "mechanism": text, **_COST, "reports": {"type": "integer", "minimum": 0},
         "periods": {"type": "integer", "minimum": 1, "description": "In so many periods one device may have reported."},
         "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
         "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
@@ -136,6 +139,21 @@ def schemas() -> Json:
         "steps": {"type": "array", "items": _object(_STEP, additionalProperties=False)},
         "values": {"type": "array", "items": _object(course, additionalProperties=False)},
     }  # fmt: skip
+    return {
+        "Combined": _object(combination, additionalProperties=False),
+        "Comparison": _object(comparison, additionalProperties=False),
+        "Estimate": _object(estimate, additionalProperties=False),
+        "Trend": _object(trend, additionalProperties=False),
+    }
+
+
+def schemas() -> Json:
+    """Return the schemas by name."""
+    text, strings = _TEXT, {"type": "array", "items": _TEXT}
+    metric = {
+        **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
+        **_COST, "values": strings,
+    }  # fmt: skip
     batch = {
         "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
         "metric": text,
@@ -143,15 +161,11 @@ def schemas() -> Json:
         "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
     }
     problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
-    return {
+    return _told() | {
         "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
         "Batch": _object(batch, additionalProperties=False),
-        "Combined": _object(combination, additionalProperties=False),
-        "Comparison": _object(comparison, additionalProperties=False),
-        "Estimate": _object(estimate, additionalProperties=False),
         "Metric": _object(metric),
         "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
         "Problem": _object(problem, additionalProperties=False),
         "Status": _object({"status": text}),
-        "Trend": _object(trend, additionalProperties=False),
     }
