@@ -1,6 +1,7 @@
 """The command ``dither-sim error``."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -76,9 +77,26 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector must have.")
 @run_options
 @plot_option
-def error(
-    run: Run,
+def error(run: Run, source: Source, write_to: Path | None, plot: Path | None, **asked: Any) -> None:
+    """Measure the error of estimates over repeated trials, beside what theory expects.
+
+    The tally of all users is drawn from its exact law, so a billion cost no more than a thousand.
+    """
+    plan = _planned(run.seed, source, **asked)
+    _check(plan)
+    if write_to is not None:
+        _define(plan, write_to)
+        return
+    rows = run.sweep(plan)
+    run.tell(rows, lambda: error_table(rows))
+    if plot is not None:
+        save(error_plot(rows), plot)
+
+
+def _planned(
+    seed: int,
     source: Source,
+    *,
     names: tuple[str, ...],
     epsilons: tuple[float, ...],
     users: tuple[int, ...],
@@ -92,14 +110,9 @@ def error(
     law: Law | None,
     device: bool,
     collector: str | None,
-    write_to: Path | None,
-    plot: Path | None,
-) -> None:
-    """Measure the error of estimates over repeated trials, beside what theory expects.
-
-    The tally of all users is drawn from its exact law, so a billion cost no more than a thousand.
-    """
-    plan = Accuracy(
+) -> Accuracy:
+    """Return the sweep that is asked for; a column is its own number of values and of users."""
+    return Accuracy(
         names=tuple(dict.fromkeys(names or NAMES[1:])),
         epsilons=epsilons,
         sizes=sizes or (len(source.whole.labels) if isinstance(source, Column) else 64,),
@@ -109,20 +122,12 @@ def error(
         days=days,
         permanent_epsilon=permanent_epsilon,
         repeats=repeats or (1 if collector else 20),
-        seed=run.seed,
+        seed=seed,
         confidence=confidence,
         law="collector" if collector else "device" if device else law,
         top=top,
         collector=collector or "",
     )
-    _check(plan)
-    if write_to is not None:
-        _define(plan, write_to)
-        return
-    rows = run.sweep(plan)
-    run.tell(rows, lambda: error_table(rows))
-    if plot is not None:
-        save(error_plot(rows), plot)
 
 
 def _check(plan: Accuracy) -> None:
