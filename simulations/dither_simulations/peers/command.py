@@ -109,9 +109,7 @@ def _rows(findings: Findings, samples: Sequence[Sampled]) -> Iterator[BenchRow]:
         for law, seconds in (("joint", sample.joint_seconds), ("marginal", sample.marginal_seconds)):
             name = f"{sample.ours}, {law} law"
             yield BenchRow("dither", "trial", name, 1024, 1.0, USERS, USERS, trial_seconds=seconds)
-        yield BenchRow(
-            sample.library, "trial", sample.theirs, 1024, 1.0, USERS, USERS, trial_seconds=sample.peer_seconds
-        )
+        yield BenchRow(sample.peer, "trial", sample.theirs, 1024, 1.0, USERS, USERS, trial_seconds=sample.peer_seconds)
 
 
 def _row(library: str, one: Finding) -> BenchRow:

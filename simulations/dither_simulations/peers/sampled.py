@@ -30,7 +30,7 @@ _RUNS = 7
 class Sampled:
     """Seconds of one trial, without intervals: a peer's, and ours under either law; the least of several runs."""
 
-    library: str
+    peer: str
     theirs: str
     ours: str
     peer_seconds: float

@@ -156,7 +156,7 @@ def trials(samples: Sequence[Sampled]) -> Table:
     """Return what a trial of the simulator takes beside one of a peer, from the same run."""
     rows = [
         [
-            one.library,
+            one.peer,
             one.theirs,
             f"{one.peer_seconds:.3g}",
             one.ours,
