@@ -82,17 +82,27 @@ class Gatekeeper:
         if not found.covers(role):
             raise Problem(Kind.FORBIDDEN, f"a token of the role {found.value} may not do what takes {role.value}")
 
+    def settled(self, authorization: str) -> bool:
+        """Return whether a header of this value can be judged now without a look into the database."""
+        if self._clock() - self._read_at >= _FRESH:
+            return False
+        token = _presented({"HTTP_AUTHORIZATION": authorization})
+        return token is not None and self._known_as(digest_of(token)) is not None
+
     def _role_of(self, token: str) -> Role | None:
         digest = digest_of(token)
         for age in (_FRESH, _RETRY):
             self._refresh(age)
-            found = None
-            for known in self._known:  # each one is compared, so that time tells nothing about any
-                if hmac.compare_digest(known.digest, digest):
-                    found = known
-            if found is not None:
+            if (found := self._known_as(digest)) is not None:
                 return Role(found.role)
         return None
+
+    def _known_as(self, digest: bytes) -> StoredToken | None:
+        found = None
+        for known in self._known:  # each one is compared, so that time tells nothing about any
+            if hmac.compare_digest(known.digest, digest):
+                found = known
+        return found
 
     def _refresh(self, oldest: float) -> None:
         """Read the tokens again if they are older than that; one thread reads, the others go on with what is known."""

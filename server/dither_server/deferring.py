@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
+from waitress.parser import HTTPRequestParser  # type: ignore[import-untyped]
 from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask  # type: ignore[import-untyped]
 from waitress.trigger import trigger  # type: ignore[import-untyped]
 
@@ -63,7 +64,7 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
     def add_task(self, task: HTTPChannel) -> None:
         """Take the first request of a channel."""
         request = task.requests[0]
-        if request.error or not (request.command == "POST" and request.path == PATH) or not _is_small(request):
+        if request.error or not (request.command == "POST" and request.path == PATH) or not self._is_quick(request):
             super().add_task(task)
             return
 
@@ -75,6 +76,13 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
                 self._wake.pull_trigger()
 
         self._ingest.begin(WSGITask(task, request).get_environment(), answer)
+
+    def _is_quick(self, request: HTTPRequestParser) -> bool:
+        if request.chunked or request.content_length > _SMALL:
+            return False
+        # A token may have to be looked up in the database: the socket's thread does not wait for that.
+        token = request.headers.get("AUTHORIZATION")
+        return token is None or self._ingest.gatekeeper.settled(token)
 
     def shutdown(self, cancel_pending: bool = True, timeout: int = 5) -> bool:
         """End the threads, having answered every report that was submitted."""
@@ -91,12 +99,6 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
                 self._answered.popleft().service()
             except Exception:  # one connection's trouble is not that of the others
                 _log.exception("an answer could not be written")
-
-
-def _is_small(request: object) -> bool:
-    # A token may have to be looked up in the database: the socket's thread does not wait for that.
-    headers = request.headers  # type: ignore[attr-defined]  # waitress is untyped
-    return not request.chunked and request.content_length <= _SMALL and "AUTHORIZATION" not in headers  # type: ignore[attr-defined]
 
 
 class _Task(WSGITask):  # type: ignore[misc]  # waitress is untyped

@@ -200,3 +200,17 @@ def test_while_the_database_is_away_known_tokens_go_on() -> None:
 def test_what_is_loopback() -> None:
     for host, local in (("127.8.8.8", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("h", False)):  # noqa: S104
         assert is_loopback(host) is local
+
+
+def test_a_token_is_settled_while_it_is_known_afresh_and_no_other_is() -> None:
+    """What is not settled may need the database, for which the socket's thread does not wait."""
+    now = [0.0]
+    known = [StoredToken(digest_of("right"), "report", "", TODAY)]
+    gatekeeper = Gatekeeper(lambda: known, trust_loopback=False, clock=lambda: now[0])
+    assert not gatekeeper.settled("Bearer right")  # nothing was read yet
+    gatekeeper.admit(FAR | {"HTTP_AUTHORIZATION": "Bearer right"}, Role.REPORT)
+    assert gatekeeper.settled("Bearer right")
+    assert not gatekeeper.settled("Bearer wrong")
+    assert not gatekeeper.settled("nonsense")
+    now[0] = 60.0
+    assert not gatekeeper.settled("Bearer right")
