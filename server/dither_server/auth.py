@@ -71,7 +71,7 @@ class Gatekeeper:
 
     def admit(self, environ: WSGIEnvironment, role: Role) -> None:
         """Return if the request may do what ``role`` may; raise Problem otherwise."""
-        if role in self._anyone or (self._trust_loopback and _is_local(environ)):
+        if not self.asks_for_token(environ, role):
             return
         token = _presented(environ)
         if token is None:
@@ -81,6 +81,10 @@ class Gatekeeper:
             raise Problem(Kind.UNAUTHORIZED, "the token is not known here, or was revoked")
         if not found.covers(role):
             raise Problem(Kind.FORBIDDEN, f"a token of the role {found.value} may not do what takes {role.value}")
+
+    def asks_for_token(self, environ: WSGIEnvironment, role: Role) -> bool:
+        """Return whether a request may do what ``role`` may only with a token."""
+        return role not in self._anyone and not (self._trust_loopback and _is_local(environ))
 
     def settled(self, authorization: str) -> bool:
         """Return whether a header of this value can be judged now without a look into the database."""

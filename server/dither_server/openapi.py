@@ -36,11 +36,15 @@ def openapi() -> Json:
 
 def _paths() -> Json:
     return {
-        "/v1/reports": {"post": _post_reports()},
+        "/v1/reports": {
+            "post": _post_reports(),
+            "get": _get("may_report", "Say that a report would be let in, with this token.", _json("Reception")),
+        },
         "/v1/metrics": {"get": _get("list_metrics", "List the metrics.", _json("Metrics"))},
         "/v1/metrics/{name}": {
             "get": _get("show_metric", "Show a metric and its versions.", _json("Metric"), [_NAME], Kind.UNKNOWN_METRIC)
         },
+        "/v1/metrics/{name}/versions/{version}": {"get": _get_version()},
         "/v1/metrics/{name}/estimate": {"get": _get_estimate()},
         "/v1/metrics/{name}/combined": {"get": _get_combined()},
         "/v1/metrics/{name}/compare": {"get": _get_compare()},
@@ -58,6 +62,12 @@ def _paths() -> Json:
 
 
 _NAME: Json = {"name": "name", "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[^/]+$"}}
+
+
+def _get_version() -> Json:
+    version: Json = {**_NAME, "name": "version"}
+    summary = "Say whether reports of a metric version are counted, to whoever knows its name and version."
+    return _get("show_version", summary, _json("Version"), [_NAME, version], Kind.UNKNOWN_VERSION)
 
 
 def _query(name: str, schema: Json, description: str) -> Json:

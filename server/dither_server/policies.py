@@ -9,8 +9,10 @@ OPEN = None
 
 POLICIES: dict[str, Role | None] = {
     "dither.post_reports": Role.REPORT,
+    "dither.may_report": Role.REPORT,
     "dither.list_metrics": Role.READ,
     "dither.show_metric": Role.READ,
+    "dither.show_version": OPEN,  # who asks knows the name and the version: they are in every copy of the app
     "dither.estimate_metric": Role.READ,
     "dither.combine_versions": Role.READ,
     "dither.compare_estimates": Role.READ,

@@ -4,6 +4,7 @@ from flask import Blueprint, Response, jsonify, request
 
 from .analysis.combine import combined
 from .analysis.trend import trend
+from .auth import Role
 from .collector import stretches, told, told_apart, told_each
 from .exports import chosen
 from .gauges import CONTENT_TYPE
@@ -25,6 +26,16 @@ def post_reports() -> Response:
     return Response(body, status, headers)
 
 
+@routes.get(PATH)
+def may_report() -> dict[str, str]:
+    """Say that a report sent from here, with this token, would be let in; the policy of the route has refused others.
+
+    So a developer tries a collector without sending a report of anyone.
+    """
+    needed = collector_here().gatekeeper.asks_for_token(request.environ, Role.REPORT)
+    return {"collector": "dither", "reports": "accepted", "token": "needed" if needed else "not-needed"}
+
+
 @routes.get("/v1/metrics")
 def list_metrics() -> dict[str, object]:
     """List the metrics."""
@@ -37,6 +48,19 @@ def show_metric(name: str) -> dict[str, object]:
     metric = metric_named(name)
     versions, disabled = collector_here().store.versions(name), collector_here().store.disabled()
     return described(metric) | {"versions": versions, "disabled": [one for one in versions if one in disabled]}
+
+
+@routes.get("/v1/metrics/<name>/versions/<version>")
+def show_version(name: str, version: str) -> dict[str, str]:
+    """Say whether reports of a metric version are counted, to whoever knows its name and version, as every app does.
+
+    The answer is the same for a name that is not known here as for a version, so that nobody can guess names.
+    """
+    collector = collector_here()
+    if version not in collector.ingest.metrics.get(name, {}):
+        raise Problem(Kind.UNKNOWN_VERSION, "no metric of this name is counted here in this version")
+    disabled = version in collector.store.disabled()
+    return {"metric": name, "version": version, "reports": "disabled" if disabled else "accepted"}
 
 
 @routes.get("/v1/metrics/<name>/estimate")

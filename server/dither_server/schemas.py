@@ -160,6 +160,9 @@ def schemas() -> Json:
         "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
         "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
     }
+    token = {"enum": ["needed", "not-needed"], "description": "Whether one without a token would be refused."}
+    reception = {"collector": {"const": "dither"}, "reports": {"const": "accepted"}, "token": token}
+    version = {"metric": text, "version": text, "reports": {"enum": ["accepted", "disabled"]}}
     problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
     return _told() | {
         "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
@@ -167,5 +170,7 @@ def schemas() -> Json:
         "Metric": _object(metric),
         "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
         "Problem": _object(problem, additionalProperties=False),
+        "Reception": _object(reception, additionalProperties=False),
         "Status": _object({"status": text}),
+        "Version": _object(version, additionalProperties=False),
     }

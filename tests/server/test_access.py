@@ -43,6 +43,7 @@ def rules() -> list[Rule]:
 
 def ask(app: Flask, rule: Rule, method: str, token: str | None) -> TestResponse:
     path = rule.rule.replace("<name>", "theme").replace("<path:filename>", "dashboard.css")
+    path = path.replace("<version>", THEME.version)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     data = batch(THEME).encode() if method == "POST" else None
     with app.test_client() as client:

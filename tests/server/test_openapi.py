@@ -60,6 +60,13 @@ def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) ->
                 response = case.call(headers=admin)
                 case.validate_response(response)
                 statuses.add((path, name, response.status_code))
+    for name, version, status in (("theme", THEME.version, 200), ("theme", "0" * 16, 404), ("no", THEME.version, 404)):
+        case = schema["/v1/metrics/{name}/versions/{version}"]["GET"].Case(
+            path_parameters={"name": name, "version": version}
+        )
+        response = case.call(headers=admin)
+        case.validate_response(response)
+        assert response.status_code == status
     for path in ("/v1/metrics/{name}", "/v1/metrics/{name}/estimate", "/m/{name}"):
         assert {(path, "theme", 200), (path, "nothing", 404)} <= statuses
     assert ("/v1/metrics/{name}/estimate", "open", 400) in statuses
@@ -72,5 +79,6 @@ def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) ->
 def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
     document = client.get("/openapi.json").json
     assert document == openapi()
-    routes = {rule.rule.replace("<name>", "{name}") for rule in app.url_map.iter_rules() if rule.endpoint != "static"}
+    rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint != "static"]
+    routes = {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
     assert set(openapi()["paths"]) == routes
