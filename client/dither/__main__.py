@@ -1,12 +1,13 @@
 """``python -m dither``: what a user can see and decide, without the app; and what its developer should check.
 
-status [--json]    the mode and what decided it, the metrics, what they cost and have cost
+status [--json]    the apps of this user; of one, the mode and what decided it, the metrics, what they have cost
 preview            the exact bytes of the next uploads
 sent               the exact bytes of the last uploads
 ledger [--json]    what has been spent, metric by metric
 on | local | off   show the questions and store the choice
 forget             delete the secret, the ledger and the outbox
 
+test               try a collector, and say what an app would meet there
 audit              attack the randomizers, and fail if one of them tells more than it declares
 lint               say what the definitions lack
 catalogue          write the questions down as Markdown
@@ -21,26 +22,23 @@ from typing import NoReturn
 
 from dither_shared.errors import DitherError
 
-from . import commands
 from .client import Client
+from .commands import USERS, add_command
+from .developer import DEVELOPERS
+from .listing import show
 
 __all__ = ["main"]
 
-_OF_THE_USER = {
-    "status": "the mode and what decided it, the metrics, what they cost and have cost",
-    "preview": "the exact bytes of the next uploads",
-    "sent": "the exact bytes of the last uploads",
-    "ledger": "what has been spent, metric by metric",
-    "on": "show the questions, and let answers be collected and sent",
-    "local": "let reports be made and shown, and never sent",
-    "off": "let nothing be collected",
-    "forget": "delete the secret, the ledger and the outbox, and turn telemetry off",
-}
 _OF_THE_DEVELOPER = {
+    "test": "try a collector, and say what an app would meet there; no report is sent",
     "lint": "say what the definitions lack",
     "catalogue": "write the questions down as Markdown",
     "audit": "attack the randomizers, and fail if one tells more than it declares",
 }
+_ASKING = frozenset({"ledger", "on", "local"})
+"""Commands that show or accept questions, and so need them."""
+
+_APP = "the app's name; apps had best have one that is theirs alone, such as org.example.notes"
 
 
 class _Nowhere:
@@ -53,7 +51,10 @@ class _Nowhere:
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command line; return the exit status. ``environ`` replaces the surroundings, for tests."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "status" and options.metrics is not None and options.app is None:
+        parser.error("status: --metrics is of one app; --app NAME says which")
     logging.getLogger("dither").addHandler(logging.NullHandler())  # trouble is told by the commands themselves
     try:
         status = _run(options, environ)
@@ -71,13 +72,15 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
 
 def _run(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
     if options.command in _OF_THE_DEVELOPER:
-        return commands.DEVELOPERS[options.command](options)
-    return commands.USERS[options.command](_client(options, environ), options)
+        return DEVELOPERS[options.command](options)
+    if options.command == "status" and options.metrics is None:
+        return show(options, environ)
+    return USERS[options.command].run(_client(options, environ), options)
 
 
 def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> Client:
     return Client(
-        options.metrics,
+        {} if options.metrics is None else options.metrics,
         "",
         options.app,
         options.state,
@@ -91,18 +94,18 @@ def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> C
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m dither", description="Telemetry of an app, as its user sees it.")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, text in _OF_THE_USER.items():
-        command = subparsers.add_parser(name, help=text, description=text)
-        command.add_argument("--metrics", required=True, metavar="FILE", help="the app's metrics.toml")
-        command.add_argument("--app", required=True, help="the app's name")
+    for name, user_command in USERS.items():
+        command = add_command(subparsers, name, user_command)
+        command.add_argument("--metrics", required=name in _ASKING, metavar="FILE", help="the app's metrics.toml")
+        every = "; all apps of this user if left out" if name == "status" else ""
+        command.add_argument("--app", required=name != "status", metavar="NAME", help=_APP + every)
         command.add_argument("--state", metavar="FOLDER", help="where its state is kept, if not in the usual place")
-        if name in {"status", "ledger"}:
-            command.add_argument("--json", action="store_true", help="for programs")
     for name, text in _OF_THE_DEVELOPER.items():
         command = subparsers.add_parser(name, help=text, description=text)
-        command.add_argument("--metrics", required=name != "audit", metavar="FILE", help="the app's metrics.toml")
-        if name == "audit":
-            _add_audit(command)
+        needed = name in {"lint", "catalogue"}
+        command.add_argument("--metrics", required=needed, metavar="FILE", help="the app's metrics.toml")
+        if name in _MORE:
+            _MORE[name](command)
     return parser
 
 
@@ -114,6 +117,18 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument("--draws", type=int, default=1_000_000, metavar="N", help="reports of each of two inputs")
     command.add_argument("--reports", type=int, default=1, metavar="T", help="reports that one device makes in a row")
 
+
+def _add_test(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--endpoint", required=True, metavar="URL", help="the collector, as the app names it")
+    command.add_argument("--token", help="the app's token, where the collector asks for one")
+    command.add_argument("--json", action="store_true", help="for programs")
+
+
+def _add_lint(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--app", metavar="NAME", help="the app's name, which is looked at, too")
+
+
+_MORE = {"audit": _add_audit, "test": _add_test, "lint": _add_lint}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -20,7 +20,7 @@ from dither_shared.metric import Metric, load_metrics
 
 from . import forks
 from .departures import SPREAD, Departures
-from .folder import FolderState, default_folder
+from .folder import FolderState, check_app_name, default_folder
 from .journal import Journal
 from .outcomes import Outcome
 from .oversight import Oversight
@@ -78,7 +78,7 @@ class Client(Oversight):
         self._metrics: Mapping[str, Metric] = {}
         self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
-            _check_name(app)
+            check_app_name(app)
             self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
             transport = transport or HttpTransport(endpoint, token=token)
             self._settle(_state(state, app), self._step, environ, policy)
@@ -165,6 +165,8 @@ class Client(Oversight):
         policy: Path | None,
     ) -> None:
         """Put the parts together, around a state."""
+        if isinstance(state, FolderState):
+            self._trouble.folder = state.folder
         self._permission = Permission(state, self._app, self._today, self._trouble, environ=environ, policy=policy)
         self._journal = Journal(
             state, self._entropy, lambda: self._today().toordinal(), lifetime_cap=self._lifetime_cap
@@ -204,12 +206,6 @@ def _state(state: str | Path | MemoryState | None, app: str) -> State:
     if isinstance(state, MemoryState):
         return state
     return FolderState(default_folder(app) if state is None else Path(state))
-
-
-def _check_name(app: object) -> None:
-    """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
-    if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        raise ParameterError("app", f"{app!r} is not a name; letters, digits, '-', '_', '.' and spaces are")
 
 
 def _utc_today() -> date:

@@ -1,30 +1,65 @@
-"""The commands of ``python -m dither``, one function each; what they return is the exit status."""
+"""Commands by which a user sees and decides; for ``python -m dither``, and for an app that offers them itself.
+
+    from dither.commands import run
+
+    if sys.argv[1:2] == ["telemetry"]:  # notes telemetry status, preview, sent, ledger, on, local, off, forget
+        sys.exit(run(telemetry, sys.argv[2:], program="notes telemetry"))
+
+``telemetry`` is the app's own ``Client``, so its user need not know where the questions or the state are kept.
+"""
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import UTC, date, datetime
-
-from dither_shared.audit import Finding, audit
-from dither_shared.entropy import SystemEntropy
-from dither_shared.errors import ParameterError
-from dither_shared.mechanism import Mechanism
-from dither_shared.mechanisms import MECHANISMS
-from dither_shared.metric import load_metrics
+from typing import NamedTuple
 
 from .client import Client
-from .explain import PERIODS, catalogue
-from .lint import lint
+from .explain import PERIODS
 from .status import MetricStatus, Status
+from .tables import as_json, many, table
 
-__all__ = ["DEVELOPERS", "USERS"]
+__all__ = ["USERS", "Command", "add_command", "run"]
+
+
+class Command(NamedTuple):
+    """What a command does, which returns the exit status; what its help says; whether it has ``--json``."""
+
+    run: Callable[[Client, argparse.Namespace], int]
+    help: str
+    json: bool = False
+
+
+def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry") -> int:
+    """Run one of the commands on an app's client and return the exit status: 0, 1 if it failed, 2 for a mistake.
+
+    ``arguments`` are what the user wrote behind ``program``: a command of ``python -m dither --help`` that is for
+    users, such as ``["on"]`` or ``["status", "--json"]``; with none the status is shown. Prints, and exits nowhere.
+    """
+    parser = argparse.ArgumentParser(prog=program, description="What is collected, and whether it may be.")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in USERS.items():
+        add_command(subparsers, name, command)
+    try:
+        options = parser.parse_args(arguments or ["status"])
+    except SystemExit as end:  # a mistake, or --help: either has been printed
+        return end.code if isinstance(end.code, int) else 2
+    return USERS[options.command].run(client, options)
+
+
+def add_command(
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, command: Command
+) -> argparse.ArgumentParser:
+    """Add a command to a parser, with its help, and return its own parser."""
+    parser = subparsers.add_parser(name, help=command.help, description=command.help)
+    if command.json:
+        parser.add_argument("--json", action="store_true", help="for programs")
+    return parser
 
 
 def _status(client: Client, options: argparse.Namespace) -> int:
     status = client.status()
-    print(_json(asdict(status)) if options.json else _status_text(status))
+    print(as_json(asdict(status)) if options.json else _status_text(status))
     return 0
 
 
@@ -32,11 +67,11 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
     metrics = client.status().metrics
     if options.json:
         names = ("name", "version", "reports", "spent", "cap")
-        print(_json([{name: getattr(metric, name) for name in names} for metric in metrics]))
+        print(as_json([{name: getattr(metric, name) for name in names} for metric in metrics]))
         return 0
     rows: list[tuple[str, ...]] = [("metric", "version", "reports", "epsilon spent", "cap")]
     rows += [(one.name, one.version, str(one.reports), f"{one.spent:.3g}", _number(one.cap)) for one in metrics]
-    print(_table(rows))
+    print(table(rows))
     return 0
 
 
@@ -67,52 +102,6 @@ def _forget(client: Client, options: argparse.Namespace) -> int:
     return 0
 
 
-def _lint(options: argparse.Namespace) -> int:
-    findings = lint(load_metrics(options.metrics).values(), _today())
-    for finding in findings:
-        print(f"{options.metrics}: {finding}")
-    return 1 if findings else 0
-
-
-def _catalogue(options: argparse.Namespace) -> int:
-    print(catalogue(load_metrics(options.metrics).values()), end="")
-    return 0
-
-
-def _audit(options: argparse.Namespace) -> int:
-    """Print a table of findings; the exit status is 1 if any mechanism tells more than it declares."""
-    rows: list[tuple[str, ...]] = [
-        ("metric", "mechanism", "reports", "declared", "at least", "confidence", "event", "")
-    ]
-    passed = True
-    for name, mechanism in _audited(options):
-        found = audit(mechanism, SystemEntropy(), options.draws, options.reports)
-        rows.append(_finding(name, found))
-        passed = passed and found.passed
-    print(_table(rows))
-    return 0 if passed else 1
-
-
-def _audited(options: argparse.Namespace) -> list[tuple[str, Mechanism]]:
-    if (options.metrics is None) == (options.mechanism is None):
-        raise ParameterError("audit", "needs --metrics FILE or --mechanism NAME, and not both")
-    if options.metrics is not None:
-        return [(metric.name, metric.mechanism) for metric in load_metrics(options.metrics).values()]
-    if options.mechanism not in MECHANISMS:
-        raise ParameterError("--mechanism", f"{options.mechanism!r} is not one of {', '.join(MECHANISMS)}")
-    given = {"epsilon": options.epsilon, "permanent_epsilon": options.permanent_epsilon}
-    parameters = {key: value for key, value in given.items() if value is not None}
-    family = MECHANISMS[options.mechanism]
-    for key in parameters.keys() - family.keys:
-        raise ParameterError(f"--{key.replace('_', '-')}", f"{family.name} has no such parameter")
-    return [("-", family.configure(options.size, parameters))]
-
-
-def _finding(name: str, found: Finding) -> tuple[str, ...]:
-    numbers = (str(found.reports), f"{found.declared:.4f}", f"{found.lower_bound:.4f}", f"{found.confidence:g}")
-    return (name, found.mechanism, *numbers, found.event, "ok" if found.passed else "VIOLATION")
-
-
 def _in_trouble(client: Client) -> bool:
     """Say what went wrong, if anything did."""
     trouble = client.status().trouble
@@ -133,7 +122,7 @@ def _status_text(status: Status) -> str:
     lines = [f"telemetry is {status.mode} (decided by {status.decided_by})"]
     lines += [_metric_text(metric) for metric in status.metrics]
     lines.append(f"{status.queued} waiting, {status.sent} sent, {status.dropped} dropped, {status.shown} only shown")
-    lines += [f"trouble: {what}, {_many(times, 'time')}" for what, times in status.trouble.items()]
+    lines += [f"trouble: {what}, {many(times, 'time')}" for what, times in status.trouble.items()]
     return "\n".join(lines)
 
 
@@ -145,40 +134,21 @@ def _metric_text(metric: MetricStatus) -> str:
         f"    {metric.state}{since}; reported {PERIODS[metric.period]}{until}\n"
         f"    {metric.odds}\n"
         f"    {metric.cost}\n"
-        f"    {_many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
+        f"    {many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
     )
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
-
-
-def _table(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2, default=date.isoformat)
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()
-
-
-USERS: dict[str, Callable[[Client, argparse.Namespace], int]] = {
-    "status": _status,
-    "preview": _preview,
-    "sent": _sent,
-    "ledger": _ledger,
-    "on": _choose,
-    "local": _choose,
-    "off": _choose,
-    "forget": _forget,
+USERS = {
+    "status": Command(_status, "the mode and what decided it, the metrics, what they cost and have cost", json=True),
+    "preview": Command(_preview, "the exact bytes of the next uploads"),
+    "sent": Command(_sent, "the exact bytes of the last uploads"),
+    "ledger": Command(_ledger, "what has been spent, metric by metric", json=True),
+    "on": Command(_choose, "show the questions, and let answers be collected and sent"),
+    "local": Command(_choose, "let reports be made and shown, and never sent"),
+    "off": Command(_choose, "let nothing be collected"),
+    "forget": Command(_forget, "delete the secret, the ledger and the outbox, and turn telemetry off"),
 }
-
-DEVELOPERS: dict[str, Callable[[argparse.Namespace], int]] = {"lint": _lint, "catalogue": _catalogue, "audit": _audit}

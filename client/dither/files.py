@@ -1,5 +1,6 @@
 """Files for their owner only: opened without following symbolic links, replaced so that a power cut is harmless."""
 
+import errno
 import os
 import sys
 from contextlib import suppress
@@ -56,7 +57,7 @@ def write(path: str, data: bytes) -> None:
     descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         if os.write(descriptor, data) != len(data):
-            raise OSError("the disk is full")
+            raise OSError(errno.ENOSPC, "the disk is full", path)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

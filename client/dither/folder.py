@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dither_shared.entropy import Entropy
+from dither_shared.errors import ParameterError
 
 from .consent import Choice
 from .filelock import FileLock
@@ -33,7 +34,7 @@ from .keys import SECRET_BYTES
 from .records import Accepted, Chosen, Header, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
 
-__all__ = ["FolderState", "default_folder"]
+__all__ = ["FolderState", "apps_folder", "check_app_name", "default_folder"]
 
 FORMAT = 1
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending")
@@ -44,20 +45,35 @@ _TRIES = 22
 
 def default_folder(app: str) -> Path:
     """Return where the system wants the state of an app to be kept."""
+    return apps_folder() / app
+
+
+def apps_folder() -> Path:
+    """Return the folder in which each app of this user has one for its state.
+
+    A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
+    """
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
         base = "~/Library/Application Support"
     else:
-        base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(base).expanduser() / "dither" / app
+        given = os.environ.get("XDG_STATE_HOME", "")
+        base = given if Path(given).is_absolute() else "~/.local/state"
+    return Path(base).expanduser() / "dither"
+
+
+def check_app_name(app: object) -> None:
+    """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
+    if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
+        raise ParameterError("app", f"{app!r} is not a name; letters, digits, '-', '_', '.' and spaces are")
 
 
 class FolderState:
     """A state in ``folder``, which is made when there is something to write."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._paths = {name: str(folder / name) for name in _FILES}
         self._made = False
         self._seen: tuple[int, int, int] | None = None
@@ -70,7 +86,7 @@ class FolderState:
         self._sending = FileLock(self._paths["sending"], 1)
 
     def __repr__(self) -> str:
-        return f"FolderState({str(self._folder)!r})"
+        return f"FolderState({str(self.folder)!r})"
 
     def choice(self) -> Choice | None:
         """Return the user's stored choice, one of the mode "" if it cannot be read, None if none was made."""
@@ -184,7 +200,7 @@ class FolderState:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        sync_folder(str(self._folder))
+        sync_folder(str(self.folder))
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
@@ -198,11 +214,11 @@ class FolderState:
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
-        if not self._folder.exists():
+        if not self.folder.exists():
             return
         self._lock_or_fail()
         try:
-            for path in (Path(self._paths["journal"]), Path(self._paths["secret"]), *self._folder.glob("*.new")):
+            for path in (Path(self._paths["journal"]), Path(self._paths["secret"]), *self.folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None
         finally:
@@ -217,14 +233,14 @@ class FolderState:
     def _make_folder(self) -> None:
         if self._made:
             return
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = self._folder.lstat()
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = self.folder.lstat()
         if not stat.S_ISDIR(found.st_mode):
             raise StateError("the state folder is a symbolic link")
         if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
             raise StateError("the state folder belongs to another user")
         if found.st_mode & 0o077:
-            self._folder.chmod(0o700)
+            self.folder.chmod(0o700)
         self._made = True
 
     def _open(self, name: str, flags: int) -> int:

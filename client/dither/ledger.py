@@ -22,12 +22,12 @@ from itertools import repeat
 from typing import NamedTuple
 
 from dither_shared.metric import Metric
-from dither_shared.privacy import sequential
+from dither_shared.privacy import group, sequential
 
 from .keys import TAG_DIGITS
 from .records import Debit, Disabled, Hold, Record
 
-__all__ = ["NO_DIGEST", "Ledger", "cap_of"]
+__all__ = ["NO_DIGEST", "Ledger", "Spent", "cap_of"]
 
 NO_DIGEST = "-"
 _VALUES = 10
@@ -50,6 +50,16 @@ class _Account:
     last: str = NO_DIGEST
     digests: dict[str, str] = field(default_factory=dict)
     """By their tags."""
+
+
+class Spent(NamedTuple):
+    """What one metric version has cost this device, and the day of its last report."""
+
+    name: str
+    version: str
+    reports: int
+    spent: float
+    day: int
 
 
 class _Price(NamedTuple):
@@ -164,6 +174,10 @@ class Ledger:
         charges = (account.charges if account else 0) + self._hold.damaged
         return sequential(repeat(metric.charge, charges))
 
+    def accounts(self) -> list[Spent]:
+        """Return what every metric version has spent that ever reported, in the order of their first reports."""
+        return [Spent(one.name, version, one.reports, _paid(one), one.day) for version, one in self._accounts.items()]
+
     def records(self) -> Iterable[Record]:
         """Yield the fewest records from which this ledger follows."""
         if self._hold.damaged:
@@ -195,6 +209,10 @@ class Ledger:
             return True
         claims = (max(one.claim, sequential(repeat(one.epsilon, one.charges))) for one in self._accounts.values())
         return sequential([*claims, price]) <= self._lifetime_cap
+
+
+def _paid(account: _Account) -> float:
+    return group(account.epsilon, account.charges) if account.charges else 0.0  # so many times that, rounded up
 
 
 def cap_of(metric: Metric) -> float:

@@ -7,7 +7,9 @@ from dither_shared.metric import Metric
 
 from .explain import after
 
-__all__ = ["lint"]
+__all__ = ["OWN_NAME", "lint"]
+
+OWN_NAME = "give it one that is its own, such as org.example.notes"
 
 _LONGEST = timedelta(days=2 * 366)
 _MOST_EPSILON = 4.0
@@ -21,9 +23,17 @@ _WORDS = {
 }
 
 
-def lint(metrics: Iterable[Metric], today: date) -> list[str]:
-    """Return what is to be mended, one sentence each that names the metric and the key; empty if all is well."""
-    return [f"metrics.{metric.name}.{finding}" for metric in metrics for finding in _findings(metric, today)]
+def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list[str]:
+    """Return what is to be mended, one sentence each that names the metric and the key; empty if all is well.
+
+    ``app`` is the app's name, if it is to be looked at, too.
+    """
+    found = [f"metrics.{metric.name}.{finding}" for metric in metrics for finding in _findings(metric, today)]
+    if app is not None and "." not in app.strip("."):
+        found.append(
+            f"app: {app!r} may be another app's name, too, and both would share consent and reports; {OWN_NAME}"
+        )
+    return found
 
 
 def _findings(metric: Metric, today: date) -> list[str]:

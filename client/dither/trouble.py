@@ -1,19 +1,28 @@
 """Trouble: what went wrong inside the host is counted, and logged once for each kind; it is never raised.
 
-Only the kind and the type of an exception are logged, and what the system calls the error, if it is one of the system.
-Its message is not: it may quote a value.
+Only the kind and the type of an exception are logged, what the system calls the error, if it is one of the system, and
+which part of the state folder it is about. Its message is not: it may quote a value. The words of a ``StateError`` are
+our own.
 """
 
+import errno
 import os
 from collections import Counter
+from pathlib import Path
 
-__all__ = ["Trouble"]
+from .state import BusyError, StateError
+
+__all__ = ["Trouble", "told"]
+
+_OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
+"""Errors that name no path, for they are those of a file that is open already."""
 
 
 class Trouble:
-    """Counts by kind of trouble."""
+    """Counts by kind of trouble. ``folder`` is where the state is kept, if it is on a disk."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
         self.counts: Counter[str] = Counter()
 
     def note(self, kind: str, advice: str = "") -> None:
@@ -24,9 +33,7 @@ class Trouble:
 
     def failed(self, place: str, error: Exception) -> None:
         """Count an exception that was caught at ``place``."""
-        number = error.errno if isinstance(error, OSError) else None
-        reason = f", {os.strerror(number)}" if isinstance(number, int) else ""
-        self.note(f"{place} failed: {type(error).__name__}{reason}")
+        self.note(f"{place} failed: {told(error, self.folder)}")
 
     def _log(self, kind: str, advice: str) -> None:
         try:
@@ -35,3 +42,28 @@ class Trouble:
             logging.getLogger("dither").warning("%s%s", kind, f"; {advice}" if advice else "")
         except Exception:  # noqa: S110 - the host's handler failed, or it is shutdown: there is nobody left to tell
             pass
+
+
+def told(error: Exception, folder: Path | None = None) -> str:
+    """Return an exception in words that hold no value: its type, the system's or our words, a path of ``folder``."""
+    name, path = type(error).__name__, _path(error, folder)
+    if isinstance(error, StateError) and not isinstance(error, BusyError):
+        said = f"{name}, {error}"
+    else:
+        number = error.errno if isinstance(error, OSError) else None
+        said = f"{name}, {os.strerror(number)}" if isinstance(number, int) else name
+    return f"{said}: {path!r}" if path else said
+
+
+def _path(error: Exception, folder: Path | None) -> str:
+    """Return the path that an error is about if it is ``folder``, or within it, or on the way to it; else ""."""
+    if folder is None or isinstance(error, BusyError):
+        return ""
+    if isinstance(error, StateError):
+        return str(folder)
+    if not isinstance(error, OSError):
+        return ""
+    if isinstance(error.filename, str):
+        path = Path(error.filename)
+        return str(path) if path == folder or path in folder.parents or folder in path.parents else ""
+    return str(folder) if error.errno in _OF_A_DISK else ""

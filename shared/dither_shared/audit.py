@@ -30,6 +30,9 @@ _Feature = tuple[str, int]
 _MOST_EVENTS = 64
 """Events of each kind that are tried: those whose counts differ most."""
 
+_TOLD = 1000
+"""Reports after which whoever waits is told."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -50,11 +53,17 @@ class Finding:
 
 
 def audit(
-    mechanism: Mechanism, entropy: Entropy, draws: int = 1_000_000, reports: int = 1, confidence: float = 0.999
+    mechanism: Mechanism,
+    entropy: Entropy,
+    draws: int = 1_000_000,
+    reports: int = 1,
+    confidence: float = 0.999,
+    drawn: Callable[[int], object] = lambda _: None,
 ) -> Finding:
     """Attack ``mechanism`` with ``draws`` reports of each of two inputs, in series of ``reports`` by one device.
 
     What is declared is the loss of a series; where there is no permanent part, that is ``reports`` times ε.
+    ``drawn`` is told, now and then, how many more reports there are; in all they are twice ``draws``, or hardly fewer.
     Raises ParameterError if there are too few draws for a series in each half.
     """
     series = draws // reports
@@ -63,7 +72,7 @@ def audit(
     cohort, inputs = _worst_pair(mechanism)
     see = _features(mechanism, cohort, inputs)
     trained, judged = (
-        [_observe(mechanism, item, cohort, entropy, (part, reports), see) for item in inputs]
+        [_observe(mechanism, item, cohort, entropy, (part, reports), see, drawn) for item in inputs]
         for part in (series // 2, series - series // 2)
     )
     event, direction = _best_event(trained, series // 2, confidence)
@@ -129,17 +138,21 @@ def _observe(
     entropy: Entropy,
     size: tuple[int, int],
     see: Callable[[list[bytes]], list[_Feature]],
+    drawn: Callable[[int], object],
 ) -> Counter[_Feature]:
     """Count features over series, each by a new device with a secret of its own."""
     series, reports = size
     counts: Counter[_Feature] = Counter()
-    for _ in range(series):
+    step = max(1, _TOLD // reports)
+    for number in range(1, series + 1):
         secret = entropy.take(32) if reports > 1 else None
         sent = [
             mechanism.randomize(item, entropy, cohort, None if secret is None else KeyedEntropy(secret))
             for _ in range(reports)
         ]
         counts.update(see(sent))
+        if not number % step:
+            drawn(step * reports)
     return counts
 
 

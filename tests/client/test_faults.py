@@ -159,7 +159,7 @@ def test_a_journal_that_shrinks_while_the_program_runs(make: Make, folder: Path,
     calendar.pass_days(1)
     client.record("mobile", True)
     assert client.status().queued == 1
-    assert "record failed: StateError" in client.status().trouble
+    assert f"record failed: StateError, the journal has shrunk: {str(folder)!r}" in client.status().trouble
 
 
 def test_a_format_of_the_future_is_left_alone(make: Make, folder: Path, used: dict[str, bytes]) -> None:

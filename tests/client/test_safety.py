@@ -145,7 +145,7 @@ def test_a_disk_that_is_read_only(
     monkeypatch.setattr("os.open", read_only)
     bombard(client, calendar)
     assert client.preview() == []
-    assert client.status().trouble["record failed: OSError, Read-only file system"] > 0
+    assert client.status().trouble[f"record failed: OSError, Read-only file system: {str(folder)!r}"] > 0
 
 
 def test_a_host_whose_logging_fails(make: Make, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> None:

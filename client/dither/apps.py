@@ -1,0 +1,145 @@
+"""Apps: what is kept of each app of this user, as far as it can be known without the app's questions.
+
+Looking changes nothing. What is no folder of ours, or cannot be read, is named and left alone.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from dither_shared.entropy import SystemEntropy
+
+from .consent import Mode
+from .glance import Glance
+from .journal import Journal
+from .permission import Permission
+from .trouble import Trouble, told
+
+__all__ = ["AppStatus", "Asked", "Listing", "apps_in", "status_of"]
+
+_OURS = ("consent", "journal", "secret")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A metric version that has reported."""
+
+    name: str
+    version: str
+    reports: int
+    spent: float
+    last_day: date | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppStatus:
+    """One app on this device."""
+
+    app: str
+    folder: str
+    mode: Mode
+    decided_by: str
+    waiting: int = 0
+    shown: int = 0
+    sent: int = 0
+    dropped: int = 0
+    last_day: date | None = None
+    """The day of the last report that is known of."""
+    metrics: tuple[Asked, ...] = ()
+    trouble: tuple[str, ...] = ()
+    """What could not be read, in words."""
+
+
+@dataclass
+class Listing:
+    """What is in the folder of all apps."""
+
+    folder: str
+    apps: list[AppStatus] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    """What is there and no app's state, in words."""
+    trouble: list[str] = field(default_factory=list)
+    """Why the folder itself could not be read."""
+
+
+def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
+    """Return every app of which something is kept in ``folder``, by name."""
+    listing = Listing(str(folder))
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - names are wanted, and no paths
+    except FileNotFoundError:
+        return listing
+    except OSError as error:
+        listing.trouble.append(f"{str(folder)!r}: {error.strerror}")
+        return listing
+    for name in names:
+        strange = _strange(folder / name)
+        if strange:
+            listing.foreign.append(f"{str(folder / name)!r} {strange}")
+        else:
+            listing.apps.append(status_of(name, folder / name, environ))
+    return listing
+
+
+def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
+    """Return what is kept of an app in its folder; nothing, if it is not there."""
+    trouble = Trouble(folder)
+    state = Glance(folder)
+    consent = Permission(state, app, _today, trouble, environ=environ).consent()
+    journal = Journal(state, SystemEntropy(), lambda: _today().toordinal())
+    problems = []
+    try:
+        journal.refresh()
+    except Exception as error:
+        problems.append(told(error, folder))
+    if state.damaged:
+        problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
+    outbox, accounts = journal.outbox, journal.ledger.accounts()
+    days = [one.day for one in accounts]
+    days += [one.day for one in (*outbox.waiting(), *outbox.waiting(local=True), *outbox.history())]
+    return AppStatus(
+        app=app,
+        folder=str(folder),
+        mode=consent.mode,
+        decided_by=consent.decided_by,
+        waiting=len(outbox.waiting()),
+        shown=len(outbox.waiting(local=True)),
+        sent=outbox.sent,
+        dropped=outbox.dropped,
+        last_day=_day(max(days, default=0)),
+        metrics=tuple(Asked(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts),
+        trouble=(*trouble.counts, *problems),
+    )
+
+
+def _strange(path: Path) -> str:
+    """Return in words why what is there is no app's state folder; "" if it may be one."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            return "is a symbolic link, which dither does not follow"
+        if not stat.S_ISDIR(mode):
+            return "is no folder"
+        for name in _OURS:
+            try:
+                (path / name).lstat()
+            except FileNotFoundError:
+                continue
+            return ""
+    except OSError:  # whoever reads it will say why
+        return ""
+    return "holds nothing of dither's"
+
+
+def _day(ordinal: int) -> date | None:
+    try:
+        return date.fromordinal(ordinal)
+    except (ValueError, OverflowError):  # none, or of a clock that was far off
+        return None
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()

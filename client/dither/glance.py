@@ -1,0 +1,62 @@
+"""Glance: a state folder that is only looked at. Nothing is made, locked or mended, and no file is waited for."""
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from .consent import Choice
+from .files import open_private
+from .folder import FolderState
+from .records import Record
+from .state import Cursor, News, StateError
+
+__all__ = ["Glance"]
+
+_LARGEST = 1 << 26
+"""Bytes of a journal that may be one; a client keeps its own far below."""
+
+
+class Glance(FolderState):
+    """Reads what a client wrote to ``folder``; what is not a plain file there is not opened."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.damaged = 0
+        """How many records of the journal could not be read."""
+
+    def choice(self) -> Choice | None:
+        """Return the user's choice, one of the mode "" if it cannot be read, None if none was made."""
+        try:
+            found = os.lstat(self._paths["consent"])
+        except FileNotFoundError:
+            return None
+        _check(self._paths["consent"], found)
+        return super().choice()
+
+    def acquire(self) -> None:
+        """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""
+        path = self._paths["journal"]
+        _check(path, os.lstat(path))
+        self._journal = open_private(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+
+    def release(self) -> None:
+        """Close it."""
+        self._close_journal()
+
+    def news(self, cursor: Cursor) -> News | None:
+        """Return the records beyond ``cursor``."""
+        found = super().news(cursor)
+        self.damaged = 0 if found is None else found.damaged
+        return found
+
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
+        """Leave what is damaged as it is."""
+        return Cursor(b"", self._end)
+
+
+def _check(path: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise StateError(f"{path!r} is not a plain file")
+    if found.st_size > _LARGEST:
+        raise StateError(f"{path!r} is too large to be one of ours")
