@@ -112,6 +112,7 @@ class Client(Oversight):
             return
         try:
             if self._recorder.record(metric, value):
+                self._look_for_namesakes()
                 if self._background:
                     self._worker.wake(cut=self._journal.untidy)
                 else:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from .client import Client
 from .explain import PERIODS
+from .namesakes import is_about_namesakes
 from .status import MetricStatus, Status
 from .tables import as_json, many, table
 
@@ -103,11 +104,11 @@ def _forget(client: Client, options: argparse.Namespace) -> int:
 
 
 def _in_trouble(client: Client) -> bool:
-    """Say what went wrong, if anything did."""
+    """Say what went wrong, if anything did; return whether that may have kept the command from its work."""
     trouble = client.status().trouble
     for what in trouble:
         print(f"dither: {what}", file=sys.stderr)
-    return bool(trouble)
+    return not all(map(is_about_namesakes, trouble))
 
 
 def _bodies(bodies: Sequence[bytes], otherwise: str) -> int:

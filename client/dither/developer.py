@@ -79,13 +79,13 @@ def _test(options: argparse.Namespace) -> int:
     for finding in probe.probe(target, options.token, metrics):
         findings.append(finding)
         if not options.json:
-            print(paragraph(f"{_MARKS[finding.result]:8}{finding.step:12}", finding.says), flush=True)
+            print(paragraph(finding.says, f"{_MARKS[finding.result]:8}{finding.step:12}"), flush=True)
     delivers = not any(finding.result == "failed" for finding in findings)
     if options.json:
         steps = [finding._asdict() for finding in findings]
         print(json.dumps({"endpoint": target.url, "delivers": delivers, "steps": steps}, indent=2))
     else:
-        print(f"\n{_verdict(findings, bool(metrics))}")
+        print("", paragraph(_verdict(findings, bool(metrics))), sep="\n")
     return 0 if delivers else 1
 
 

@@ -31,13 +31,13 @@ class Glance(FolderState):
             found = os.lstat(self._paths["consent"])
         except FileNotFoundError:
             return None
-        _check(self._paths["consent"], found)
+        _check("consent", found)
         return super().choice()
 
     def acquire(self) -> None:
         """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""
         path = self._paths["journal"]
-        _check(path, os.lstat(path))
+        _check("journal", os.lstat(path))
         self._journal = open_private(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
 
     def release(self) -> None:
@@ -55,8 +55,8 @@ class Glance(FolderState):
         return Cursor(b"", self._end)
 
 
-def _check(path: str, found: os.stat_result) -> None:
+def _check(name: str, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise StateError(f"{path!r} is not a plain file")
+        raise StateError(f"the {name} is not a plain file")
     if found.st_size > _LARGEST:
-        raise StateError(f"{path!r} is too large to be one of ours")
+        raise StateError(f"the {name} is too large to be one of ours")

@@ -87,9 +87,12 @@ class Ledger:
         self._lifetime_cap = lifetime_cap
         self._accounts: dict[str, _Account] = {}
         self._last: dict[str, int] = {}
+        self._latest: dict[str, str] = {}
         self._disabled: dict[str, int] = {}
         self._hold = Hold(0, 0)
         self._prices: dict[str, _Price] = {}
+        self.returns: dict[str, int] = {}
+        """By metric, the last day on which it went back to a version that another had replaced (namesakes.py)."""
 
     @property
     def untouched(self) -> bool:
@@ -153,6 +156,7 @@ class Ledger:
         if isinstance(record, Disabled):
             self._disabled[record.version] = max(record.day, self._disabled.get(record.version, 0))
             return
+        self._note_return(record)
         account = self._accounts.setdefault(record.version, _Account(record.name, record.day))
         if record.reports >= account.reports:
             account.last = record.digest
@@ -162,6 +166,16 @@ class Ledger:
         account.epsilon, account.claim = record.epsilon, record.claim
         account.digests[record.digest[:TAG_DIGITS]] = record.digest
         self._last[record.name] = max(record.day, self._last.get(record.name, 0))
+
+    def _note_return(self, record: Debit) -> None:
+        """Note if a metric is asked in a version again after another had taken its place; a repeated record is none."""
+        account = self._accounts.get(record.version)
+        latest = record.day >= self._last.get(record.name, 0)
+        fresh = account is not None and record.reports > account.reports
+        if fresh and latest and self._latest.get(record.name) != record.version:
+            self.returns[record.name] = record.day
+        if latest:
+            self._latest[record.name] = record.version
 
     def reports(self, metric: Metric) -> int:
         """Return how many reports of this version of ``metric`` were ever paid for."""

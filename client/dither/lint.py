@@ -6,10 +6,9 @@ from datetime import date, timedelta
 from dither_shared.metric import Metric
 
 from .explain import after
+from .namesakes import ADVICE
 
-__all__ = ["OWN_NAME", "lint"]
-
-OWN_NAME = "give it one that is its own, such as org.example.notes"
+__all__ = ["lint"]
 
 _LONGEST = timedelta(days=2 * 366)
 _MOST_EPSILON = 4.0
@@ -30,9 +29,7 @@ def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list
     """
     found = [f"metrics.{metric.name}.{finding}" for metric in metrics for finding in _findings(metric, today)]
     if app is not None and "." not in app.strip("."):
-        found.append(
-            f"app: {app!r} may be another app's name, too, and both would share consent and reports; {OWN_NAME}"
-        )
+        found.append(f"app: {app!r} may be another app's name, too, and both would share consent and reports; {ADVICE}")
     return found
 
 

@@ -9,6 +9,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric
 
 from .journal import Journal
+from .namesakes import ADVICE, namesakes
 from .permission import Permission
 from .recorder import Recorder
 from .trouble import Trouble
@@ -31,6 +32,7 @@ class Oversight:
     _journal: Journal
     _recorder: Recorder
     _trouble: Trouble
+    _told_of_namesakes: bool = False
 
     def close(self) -> None:
         """Stop; what is recorded from now on is ignored."""
@@ -143,5 +145,14 @@ class Oversight:
         """Read what other processes wrote; what cannot be read is no reason to show nothing."""
         try:
             self._journal.refresh()
+            self._look_for_namesakes()
         except Exception as error:
             self._trouble.failed("reading the state", error)
+
+    def _look_for_namesakes(self) -> None:
+        """Say once if another app seems to go by the same name."""
+        if self._journal.ledger.returns and not self._told_of_namesakes:
+            found = namesakes(self._app, self._metrics, self._journal.ledger, self._today().toordinal())
+            if found is not None:
+                self._told_of_namesakes = True
+                self._trouble.note(found, ADVICE)

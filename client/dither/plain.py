@@ -5,18 +5,15 @@ import textwrap
 __all__ = ["paragraph", "plain"]
 
 _WIDTH = 80
-_LONGEST = 200
 
 
-def plain(text: str) -> str:
-    """Return a text as letters and signs that do nothing, all others escaped, and cut if it is long."""
-    cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    return "".join(
-        char if char.isprintable() and char != "\\" else char.encode("unicode_escape").decode() for char in cut
-    )
+def plain(text: str, longest: int | None = None) -> str:
+    """Return a text as letters and signs that do nothing, all others escaped, and cut to ``longest`` characters."""
+    cut = text if longest is None or len(text) <= longest else text[:longest] + "…"
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 
 
-def paragraph(head: str, text: str) -> str:
+def paragraph(text: str, head: str = "") -> str:
     """Return ``text`` behind ``head`` in lines that fit a terminal, each beginning where the first does."""
     return textwrap.fill(
         text,

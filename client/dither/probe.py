@@ -28,6 +28,9 @@ _URN = "urn:dither:problem:"
 _PROXY = frozenset({502, 503, 504})
 _AGAIN = 429
 
+_LONGEST = 120
+"""Characters of what a collector says that are printed, where any are."""
+
 _ADVICE = {
     10: "; renew it, or set the clock of this machine right",
     18: "; nobody whom this machine trusts vouches for it",
@@ -122,7 +125,8 @@ class _Attempt:
             why = "what answers does not speak TLS; is it http, or another port?"
             return Finding("encryption", "failed", f"{why} ({plain(error.reason or 'no reason given')})")
         except OSError as error:
-            return Finding("encryption", "failed", f"no agreement was reached: {_words(error)}")
+            why = f"no agreement on TLS ({_words(error)}); is it http, or another port?"
+            return Finding("encryption", "failed", why)
         return Finding("encryption", "ok", f"the certificate is one of {self._target.host}, and in order")
 
     def collector(self) -> Finding:
@@ -222,7 +226,7 @@ def _why_none(reply: Reply, target: Target) -> str:
         culprit = "the collector cannot read its database" if problem else "a proxy answers, and no collector behind it"
         return f"{culprit} ({status})"
     if 300 <= reply.status < 400:
-        elsewhere = plain(reply.location) or "nowhere"
+        elsewhere = plain(reply.location, _LONGEST) or "nowhere"
         return f"it sends elsewhere, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
         return f"it asks to come again later ({status})"
@@ -250,4 +254,4 @@ def _words(error: OSError) -> str:
         return "it took too long"
     if isinstance(error, ConnectionResetError | BrokenPipeError):
         return "the connection was cut"
-    return plain(error.strerror or str(error) or type(error).__name__)
+    return plain(error.strerror or str(error) or type(error).__name__, _LONGEST)
