@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from .consent import Choice
@@ -33,6 +34,14 @@ class Glance(FolderState):
             return None
         _check("consent", found)
         return super().choice()
+
+    def exists(self) -> bool:
+        """Return whether there is a journal, of whatever kind, or was one."""
+        for name in ("journal", "secret"):
+            with suppress(FileNotFoundError):
+                os.lstat(self._paths[name])
+                return True
+        return False
 
     def acquire(self) -> None:
         """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""

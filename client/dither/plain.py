@@ -9,7 +9,7 @@ _WIDTH = 80
 
 def plain(text: str, longest: int | None = None) -> str:
     """Return a text as letters and signs that do nothing, all others escaped, and cut to ``longest`` characters."""
-    cut = text if longest is None or len(text) <= longest else text[:longest] + "…"
+    cut = text if longest is None or len(text) <= longest else text[:longest] + "..."
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 
 

@@ -38,6 +38,7 @@ _ADVICE = {
     20: "; this machine does not trust who issued it, or the server does not send the certificates in between",
     21: "; the server does not send the certificates in between",
     62: "; it is another server's, or lacks this name",
+    64: "; it is another server's, or lacks this address",
 }
 """By OpenSSL's number of what is wrong with a certificate."""
 
@@ -226,7 +227,7 @@ def _why_none(reply: Reply, target: Target) -> str:
         culprit = "the collector cannot read its database" if problem else "a proxy answers, and no collector behind it"
         return f"{culprit} ({status})"
     if 300 <= reply.status < 400:
-        elsewhere = plain(reply.location, _LONGEST) or "nowhere"
+        elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
         return f"it sends elsewhere, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
         return f"it asks to come again later ({status})"

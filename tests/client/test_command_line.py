@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -194,3 +195,29 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
 def test_the_audit_of_one_mechanism(given: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", *given, "--draws", "1000"]) == status
     assert bool(capsys.readouterr().err) is (status == 2)
+
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "missing": Path.exists,
+    "folder": Path.mkdir,
+    "binary": lambda path: path.write_bytes(b"\x7fELF\x02\x01\x00" + bytes(range(256)) * 10),
+    "zeros": lambda path: path.write_bytes(bytes(1000)),
+    "empty": lambda path: path.write_bytes(b""),
+    "a page": lambda path: path.write_text("<!DOCTYPE html>\n<html>"),
+}
+
+
+@pytest.mark.parametrize("command", ["status", "on", "preview", "lint", "catalogue", "audit"])
+@pytest.mark.parametrize("what", BROKEN)
+def test_definitions_that_cannot_be_read_get_one_line(
+    what: str, command: str, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "metrics.toml"
+    BROKEN[what](path)
+    others = ["--app", "tests", "--state", str(folder)] if command in {"status", "on", "preview"} else []
+    assert main([command, "--metrics", str(path), *others]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1
+    assert told.err.startswith(f"dither: {path}: ")
+    assert not folder.exists()

@@ -1,0 +1,114 @@
+"""Two apps of one name share consent and outbox: it is told where it can be known, and an update is none."""
+
+import dataclasses
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from client.devices import MOBILE, THEME, WEEKLY, Calendar, Make
+from dither import __main__ as program
+from dither.lint import lint
+from dither.namesakes import is_about_namesakes
+from dither_shared import RandomizedResponse
+
+OURS = {"mobile": MOBILE, "theme": THEME}
+THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.calibrate(2, 2.0))}
+
+
+def warned(trouble: dict[str, int]) -> int:
+    return sum(count for what, count in trouble.items() if is_about_namesakes(what))
+
+
+def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
+    """Let one of two apps report each day."""
+    for app in apps:
+        client = make(folder, metrics=OURS if app == "o" else THEIRS)
+        client.record("mobile", True)
+        calendar.pass_days(1)
+
+
+@pytest.mark.parametrize(
+    ("apps", "known"),
+    [("o", False), ("oooo", False), ("otttt", False), ("oot", False), ("oto", True), ("otot", True), ("too", False)],
+)
+def test_a_version_that_comes_back_is_another_apps(
+    apps: str, known: bool, make: Make, calendar: Calendar, folder: Path
+) -> None:
+    days(make, calendar, folder, apps)
+    for metrics in (OURS, THEIRS):
+        client = make(folder, metrics=metrics)
+        assert bool(warned(client.status().trouble)) is known
+        assert warned(client.status().trouble) <= 1, "once is enough"
+
+
+def test_it_is_logged_once_by_whoever_reports(
+    make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours, theirs = make(folder, metrics=OURS), make(folder, metrics=THEIRS)
+    for _ in range(3):
+        for client in (ours, theirs):
+            client.record("mobile", True)
+            calendar.pass_days(1)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 2, "one of each client"
+    for message in messages:
+        assert "go by the name 'tests': metrics.mobile is asked in two versions by turns" in message
+        assert "org.example.notes" in message
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+
+
+def test_one_of_them_that_is_never_first_cannot_know(make: Make, calendar: Calendar, folder: Path) -> None:
+    """In one period there is one report of a metric, whoever asks: the other's answer is ignored, and counted."""
+    ours, theirs = make(folder, metrics=OURS), make(folder, metrics=THEIRS)
+    for _ in range(3):
+        ours.record("mobile", True)
+        theirs.record("mobile", True)
+        calendar.pass_days(1)
+    assert (ours.status().trouble, theirs.status().trouble) == ({}, {})
+    assert theirs.status().ignored == 3
+
+
+def test_a_journal_that_is_read_again_or_tidied_tells_nothing_new(make: Make, calendar: Calendar, folder: Path) -> None:
+    """An update, and the records of an update in whatever order a tidy journal has them."""
+    days(make, calendar, folder, "oott")
+    client = make(folder, metrics=THEIRS)
+    client.status()
+    with client._journal.transaction():
+        client._journal._cursor = client._journal.state.rewrite(client._journal._kept())
+    client.record("mobile", True)
+    for again in (client, make(folder, metrics=THEIRS), make(folder, metrics=OURS)):
+        assert again.status().trouble == {}
+
+
+def test_what_is_long_ago_is_not_told(make: Make, calendar: Calendar, folder: Path) -> None:
+    days(make, calendar, folder, "oto")
+    calendar.pass_days(30)
+    assert make(folder, metrics=OURS).status().trouble == {}
+
+
+def test_metrics_of_others_are_not_ours_to_speak_of(make: Make, calendar: Calendar, folder: Path) -> None:
+    days(make, calendar, folder, "oto")
+    assert make(folder, metrics={"weekly": WEEKLY}).status().trouble == {}
+
+
+def test_a_warning_keeps_no_command_from_its_work(
+    make: Make, calendar: Calendar, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calendar.day = date.today()  # noqa: DTZ011 - the command has no calendar of its own
+    calendar.pass_days(-3)
+    days(make, calendar, folder, "oto")
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    given = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
+    assert program.main(["off", *given], environ={}) == 0
+    told = capsys.readouterr()
+    assert "telemetry is off" in told.out
+    assert "two apps, or two versions of one" in told.err
+
+
+def test_lint_advises_a_name_of_ones_own() -> None:
+    today = date(2026, 11, 18)
+    (finding,) = lint([], today, "notes")
+    assert finding.startswith("app: 'notes' may be another app's name, too")
+    assert lint([], today, "org.example.notes") == lint([], today) == []
