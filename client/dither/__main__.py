@@ -103,7 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     for name, text in _OF_THE_DEVELOPER.items():
         command = subparsers.add_parser(name, help=text, description=text)
         needed = name in {"lint", "catalogue"}
-        command.add_argument("--metrics", required=needed, metavar="FILE", help="the app's metrics.toml")
+        tried = "; each version of it is tried, too" if name == "test" else ""
+        command.add_argument("--metrics", required=needed, metavar="FILE", help="the app's metrics.toml" + tried)
         if name in _MORE:
             _MORE[name](command)
     return parser
