@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from dither_shared.entropy import SystemEntropy
 
@@ -90,28 +91,47 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
     state = Glance(folder)
     consent = Permission(state, app, _today, trouble, environ=environ).consent()
     journal = Journal(state, SystemEntropy(), lambda: _today().toordinal())
-    problems = []
+    known, problems = _Known(), []
     try:
         journal.refresh()
-    except Exception as error:
+        known = _known_of(journal)
+    except Exception as error:  # whatever a journal holds that is none of ours
         problems.append(told(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
-    outbox, accounts = journal.outbox, journal.ledger.accounts()
-    days = [one.day for one in accounts]
-    days += [one.day for one in (*outbox.waiting(), *outbox.waiting(local=True), *outbox.history())]
     return AppStatus(
         app=app,
         folder=str(folder),
         mode=consent.mode,
         decided_by=consent.decided_by,
-        waiting=len(outbox.waiting()),
-        shown=len(outbox.waiting(local=True)),
+        trouble=(*trouble.counts, *problems),
+        **known._asdict(),
+    )
+
+
+class _Known(NamedTuple):
+    """What a journal tells of an app."""
+
+    waiting: int = 0
+    shown: int = 0
+    sent: int = 0
+    dropped: int = 0
+    last_day: date | None = None
+    metrics: tuple[Asked, ...] = ()
+
+
+def _known_of(journal: Journal) -> _Known:
+    outbox, accounts = journal.outbox, journal.ledger.accounts()
+    waiting, shown = outbox.waiting(), outbox.waiting(local=True)
+    days = [one.day for one in accounts]
+    days += [one.day for one in (*waiting, *shown, *outbox.history())]
+    return _Known(
+        waiting=len(waiting),
+        shown=len(shown),
         sent=outbox.sent,
         dropped=outbox.dropped,
         last_day=_day(max(days, default=0)),
         metrics=tuple(Asked(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts),
-        trouble=(*trouble.counts, *problems),
     )
 
 

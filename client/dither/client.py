@@ -38,8 +38,9 @@ __all__ = ["Client"]
 class Client(Oversight):
     """Telemetry of one app on one device, under local differential privacy.
 
-    ``metrics`` is the path of a ``metrics.toml`` or metrics by name; ``endpoint`` the collector's URL; ``app`` a short
-    name for the app. ``state`` is a folder, a ``MemoryState``, or None for the user's own folder for ``app``.
+    ``metrics`` is the path of a ``metrics.toml`` or metrics by name; ``endpoint`` the collector's URL; ``app`` a name
+    that no other app has, such as ``org.example.notes``: two apps of one name share consent and reports.
+    ``state`` is a folder, a ``MemoryState``, or None for the user's own folder for ``app``.
 
     Keyword arguments: ``transport`` replaces HTTP; ``entropy`` the system's generator; ``today`` the UTC date;
     ``environ`` the surroundings in which consent is looked for, ``policy`` the administrator's file.

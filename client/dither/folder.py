@@ -52,6 +52,7 @@ def apps_folder() -> Path:
     """Return the folder in which each app of this user has one for its state.
 
     A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
+    Raises StateError for a user who has no home.
     """
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
@@ -60,7 +61,10 @@ def apps_folder() -> Path:
     else:
         given = os.environ.get("XDG_STATE_HOME", "")
         base = given if Path(given).is_absolute() else "~/.local/state"
-    return Path(base).expanduser() / "dither"
+    try:
+        return Path(base).expanduser() / "dither"
+    except RuntimeError:
+        raise StateError("this user has no home; HOME or XDG_STATE_HOME says where the state is to be kept") from None
 
 
 def check_app_name(app: object) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -12,7 +13,7 @@ from client.devices import Calendar, Make, Script
 from dither import __main__ as program
 from dither.apps import apps_in, status_of
 from dither.folder import apps_folder, default_folder
-from dither.records import Header, to_line
+from dither.records import Debit, Header, to_line
 
 ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 
@@ -171,6 +172,26 @@ def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
     left_out = [line for line in told.out.splitlines() if line.startswith("left out: ")]
     assert [line.rsplit("/", 1)[1].split("'")[0] for line in left_out] == [".DS_Store", "elsewhere", "empty"]
     assert contents(used) == before
+
+
+@pytest.mark.parametrize("change", [{"charges": -1}, {"epsilon": float("nan")}, {"day": 10**30}, {"charges": 10**18}])
+def test_whole_records_of_nonsense(used: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    debit = Debit("theme", "0" * 16, 740_000, 1, 1, 1.0, 0.0, "-")._replace(**change)
+    (used / "odd").mkdir()
+    (used / "odd" / "journal").write_bytes(to_line(Header(1, "0" * 16)) + to_line(debit))
+    run("status")
+    assert "org.example.notes" in capsys.readouterr().out
+
+
+def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def homeless(_: Path) -> NoReturn:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    assert run("status") == 2
+    assert "XDG_STATE_HOME says where" in capsys.readouterr().err
 
 
 def test_damaged_records_are_counted_and_left(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
