@@ -20,11 +20,12 @@ from dither_shared.metric import Metric, load_metrics
 
 from . import forks
 from .departures import SPREAD, Departures
-from .folder import FolderState, check_app_name, default_folder
+from .folder import FolderState
 from .journal import Journal
 from .outcomes import Outcome
 from .oversight import Oversight
 from .permission import Permission
+from .places import check_app_name, default_folder
 from .recorder import Recorder
 from .sender import Sender
 from .state import MemoryState, State, StateError

@@ -19,13 +19,11 @@ symbolic link: StateError, and nothing is made anew, for that would redraw perma
 
 import os
 import stat
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dither_shared.entropy import Entropy
-from dither_shared.errors import ParameterError
 
 from .consent import Choice
 from .filelock import FileLock
@@ -34,43 +32,13 @@ from .keys import SECRET_BYTES
 from .records import Accepted, Chosen, Header, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
 
-__all__ = ["FolderState", "apps_folder", "check_app_name", "default_folder"]
+__all__ = ["FolderState"]
 
 FORMAT = 1
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending")
 _HEADER_BYTES = 36
 _TRIES = 22
 """For the journal: the first report of a device, which others wait for, may have to be made durable."""
-
-
-def default_folder(app: str) -> Path:
-    """Return where the system wants the state of an app to be kept."""
-    return apps_folder() / app
-
-
-def apps_folder() -> Path:
-    """Return the folder in which each app of this user has one for its state.
-
-    A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
-    Raises StateError for a user who has no home.
-    """
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Application Support"
-    else:
-        given = os.environ.get("XDG_STATE_HOME", "")
-        base = given if Path(given).is_absolute() else "~/.local/state"
-    try:
-        return Path(base).expanduser() / "dither"
-    except RuntimeError:
-        raise StateError("this user has no home; HOME or XDG_STATE_HOME says where the state is to be kept") from None
-
-
-def check_app_name(app: object) -> None:
-    """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
-    if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        raise ParameterError("app", f"{app!r} is not a name; letters, digits, '-', '_', '.' and spaces are")
 
 
 class FolderState:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from .apps import AppStatus, Listing, apps_in, status_of
-from .folder import apps_folder, check_app_name, default_folder
+from .places import apps_folder, check_app_name, default_folder
 from .plain import plain
 from .tables import as_json, table
 
