@@ -5,7 +5,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from dither_shared.entropy import Entropy
-from dither_shared.errors import ParameterError
+from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.metric import Metric
 
 from .journal import Journal
@@ -129,7 +129,7 @@ class Oversight:
         known = {name: self._metrics.get(name) for name in names}
         for name, metric in known.items():
             if metric is None:
-                raise ParameterError(f"metrics.{name}", "not defined")
+                raise ParameterError(f"metrics.{name}", f"not defined{did_you_mean(name, self._metrics)}")
         return [metric for metric in known.values() if metric is not None]
 
     def _failed(self, place: str, error: Exception) -> None:

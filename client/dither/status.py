@@ -75,6 +75,9 @@ class Status:
     """Answers to metrics that the user has not accepted, or whose last day is over."""
     outside: int = 0
     """Answers outside their metric's domain, reported under its catch-all label."""
+    mistakes: int = 0
+    """Calls with an object that is no answer to their metric, such as None: a mistake of the app's developer. It is
+    reported under the catch-all label like any other answer."""
     trouble: dict[str, int] = field(default_factory=dict)
     """What went wrong, in words, and how often."""
 
@@ -109,6 +112,7 @@ def overview(
         ignored=recorder.ignored,
         withheld=recorder.withheld,
         outside=recorder.outside,
+        mistakes=recorder.mistakes,
         trouble=dict(trouble.counts),
     )
 

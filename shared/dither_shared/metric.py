@@ -29,6 +29,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from .answers import KINDS, Answers
 from .bloom import HASHING
 from .choice import DEFAULT_BUDGET, choose
 from .domain import Domain
@@ -53,7 +54,6 @@ _OF_KIND: dict[str, frozenset[str]] = {
 }
 _AUTO = "auto"
 _AUTO_KEYS = frozenset({"epsilon", "permanent_epsilon", "report_budget"})
-_LONGEST_VALUE = 1024
 
 
 @dataclass(frozen=True)
@@ -109,22 +109,14 @@ class Metric:
         """The answers to estimate: the domain's labels, or the candidates of an open domain."""
         return self.candidates if self.domain is None else self.domain.labels
 
+    @cached_property
+    def answers(self) -> Answers:
+        """What it takes for an answer (answers.py)."""
+        return KINDS[self.kind](self.domain)
+
     def item(self, value: object) -> Item:
-        """Return what the mechanism randomizes for an answer.
-
-        An answer outside the domain goes to the catch-all label and is never dropped, for silence would tell.
-        """
-        text = _text(value)
-        if self.domain is not None:
-            return self.domain.index(self.domain.other if text is None else text)
-        return (text or "").encode("utf-8", "replace")[:_LONGEST_VALUE]
-
-
-def _text(value: object) -> str | None:
-    """Return an answer as text, or None for an object that is no answer."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, str | int | float) else None
+        """Return what the mechanism randomizes for an answer; for an object that is none, too."""
+        return self.answers.encode(value).item
 
 
 def load_metrics(path: str | Path) -> dict[str, Metric]:

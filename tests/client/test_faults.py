@@ -22,7 +22,7 @@ def used(make: Make, folder: Path, calendar: Calendar) -> dict[str, bytes]:
     client = make(folder)
     for _ in range(2):
         for name in NAMES:
-            client.record(name, "firefox")
+            client.record(name, "true")
         calendar.pass_days(1)
         if not client.status().sent:
             assert client.flush(10)
@@ -71,7 +71,7 @@ def test_any_damage_to_the_journal_costs_at_most_reports(
         restore(folder, used | {"journal": broken})
         client = make(folder)
         for name in NAMES:
-            client.record(name, "firefox")
+            client.record(name, "true")
         bodies = client.preview()
         for name in NAMES:
             kept = damage is flips or len(broken) > journal.index(b"\n", debited[name])
@@ -119,7 +119,7 @@ def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
         client = make(folder)
         waiting = client.status().queued
         for name in NAMES:
-            client.record(name, "firefox")
+            client.record(name, "true")
         assert client.status().queued == waiting
         assert client.status().trouble
         assert (folder / "secret").read_bytes() == broken
@@ -214,7 +214,7 @@ def test_a_full_disk_is_survived_and_what_was_written_stays_readable(
 
     monkeypatch.setattr("os.write", full)
     for name in METRICS:
-        client.record(name, "firefox")
+        client.record(name, "true")
     monkeypatch.undo()
     assert (folder / "journal").read_bytes().endswith(b"\n")
     assert client.status().trouble

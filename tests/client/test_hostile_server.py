@@ -38,7 +38,7 @@ def emitted(
         entropy = KeyedEntropy(b"noise", day.to_bytes(1))
         client = make(state, transport=None, endpoint=collector.endpoint, entropy=entropy)
         for name in METRICS:
-            client.record(name, "dark")
+            client.record(name, "true")
         collector.answers = [(status, headers) for _ in METRICS]
         assert client.flush(10)
         calendar.pass_days(1)

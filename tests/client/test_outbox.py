@@ -210,7 +210,7 @@ def test_two_clients_of_one_folder_follow_each_other_through_rewrites(
     one, other = make(folder), make(folder)
     for day in range(30):
         for client, name in ((one, "mobile"), (other, "theme"), (other, "mobile"), (one, "theme")):
-            client.record(name, "dark")
+            client.record(name, "true")
         assert one.status().queued == other.status().queued == 2 * day + 2
         calendar.pass_days(1)
     assert one.preview() == other.preview()

@@ -109,7 +109,7 @@ def test_a_debit_stands_before_its_report_in_one_write(
     client = make(folder)
     monkeypatch.setattr("os.write", watch)
     for _ in range(3):
-        client.record(name, "firefox")
+        client.record(name, "true")
         calendar.pass_days(1)
     assert len(written) == 3
     for data in written:

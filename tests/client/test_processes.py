@@ -141,7 +141,7 @@ def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> No
     def work() -> None:
         start.wait()
         for name in METRICS:
-            client.record(name, "dark")
+            client.record(name, "true")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:

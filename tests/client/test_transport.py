@@ -16,7 +16,7 @@ from dither_shared import Batch
 def test_the_bytes_that_arrive_are_the_bytes_that_were_shown(make: Make, collector: Collector) -> None:
     client = make(transport=None, endpoint=collector.endpoint + "/telemetry/")
     for name in METRICS:
-        client.record(name, "dark")
+        client.record(name, "true")
     shown = client.preview()
     assert client.flush(10)
     assert [request.body for request in collector.arrived] == shown
