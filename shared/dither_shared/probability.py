@@ -10,6 +10,7 @@ import decimal
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from .errors import ParameterError
 
@@ -61,6 +62,7 @@ def as_probability(value: float | Fraction, place: str) -> Fraction:
     return Fraction(value)
 
 
+@lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon asks for the same few
 def exp_below(exponent: Fraction) -> Fraction:
     """Return a rational just below e^exponent (relative distance under 1e-100), for exponent >= 0."""
     context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)
