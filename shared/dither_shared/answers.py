@@ -173,11 +173,9 @@ def _inside(value: object, kind: type) -> object:
 
 def _text(value: object) -> str | None:
     """Return an answer as text, or None for an object that is no answer."""
-    found = plain(value)
+    found = value if type(value) is int else plain(value)
+    if type(found) is int:
+        return repr(found) if found.bit_length() <= _LONGEST_NUMBER else f"{found:#x}"
     if found is None or isinstance(found, str):
         return found
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    if isinstance(found, int) and found.bit_length() > _LONGEST_NUMBER:
-        return f"{found:#x}"
-    return repr(found)
+    return repr(found) if isinstance(found, float) else "true" if found else "false"
