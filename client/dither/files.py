@@ -3,12 +3,13 @@
 import errno
 import os
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
 from .records import Record, from_lines
 
-__all__ = ["open_private", "read", "records_of", "replace", "sync_folder", "write"]
+__all__ = ["open_private", "read", "read_small", "records_of", "replace", "swap", "sync_folder", "write"]
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _MOST_OF_A_SMALL_FILE = 1 << 20
@@ -44,12 +45,34 @@ def replace(path: str, data: bytes) -> None:
 
 def records_of(path: str) -> list[Record]:
     """Return the records of a small file, or none at all if any is damaged."""
+    records, damaged, torn = from_lines(read_small(path))
+    return [] if damaged or torn else records
+
+
+def read_small(path: str) -> bytes:
+    """Return what is in a file that is small."""
     descriptor = open_private(path, os.O_RDONLY)
     try:
-        records, damaged, torn = from_lines(read(descriptor, 0, _MOST_OF_A_SMALL_FILE))
+        return read(descriptor, 0, _MOST_OF_A_SMALL_FILE)
     finally:
         os.close(descriptor)
-    return [] if damaged or torn else records
+
+
+def swap(path: str, data: bytes) -> None:
+    """Replace a file at once, though not durably: after a power cut it may be the old one, or empty."""
+    draft = Path(f"{path}.{os.getpid()}.{threading.get_ident()}.new")
+    try:
+        descriptor = open_private(str(draft), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            if os.write(descriptor, data) != len(data):
+                raise OSError("the disk is full")
+        finally:
+            os.close(descriptor)
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
 
 
 def write(path: str, data: bytes) -> None:

@@ -5,6 +5,7 @@
     journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held while the journal is read or written
     sending     held by the process that uploads
+    delivery    the last attempt and what is put off      replaced atomically; its loss does no harm
 
 No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
 into a file of its own, and nothing leaks from a client that is never closed. It costs about ten microseconds a record.
@@ -27,7 +28,7 @@ from dither_shared.entropy import Entropy
 
 from .consent import Choice
 from .filelock import FileLock
-from .files import open_private, read, records_of, replace, sync_folder, write
+from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .keys import SECRET_BYTES
 from .records import Accepted, Chosen, Header, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
@@ -35,7 +36,7 @@ from .state import BusyError, Cursor, News, StateError
 __all__ = ["FolderState"]
 
 FORMAT = 1
-_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending")
+_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
 _HEADER_BYTES = 36
 _TRIES = 22
 """For the journal: the first report of a device, which others wait for, may have to be made durable."""
@@ -184,13 +185,25 @@ class FolderState:
             if ours:
                 self._sending.release()
 
+    def recall(self) -> bytes:
+        """Return what was remembered last, or nothing."""
+        try:
+            return read_small(self._paths["delivery"])
+        except FileNotFoundError:
+            return b""
+
+    def remember(self, data: bytes) -> None:
+        """Keep a few bytes in place of those before; they may be lost."""
+        swap(self._paths["delivery"], data)
+
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
         if not self.folder.exists():
             return
         self._lock_or_fail()
         try:
-            for path in (Path(self._paths["journal"]), Path(self._paths["secret"]), *self.folder.glob("*.new")):
+            named = [Path(self._paths[name]) for name in ("journal", "secret", "delivery")]
+            for path in (*named, *self.folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None
         finally:

@@ -8,6 +8,7 @@ from dither_shared.entropy import Entropy
 from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.metric import Metric
 
+from .attempts import Attempts
 from .journal import Journal
 from .namesakes import ADVICE, namesakes
 from .permission import Permission
@@ -33,6 +34,7 @@ class Oversight:
     _recorder: Recorder
     _trouble: Trouble
     _told_of_namesakes: bool = False
+    _attempts: Attempts
 
     def close(self) -> None:
         """Stop; what is recorded from now on is ignored."""
@@ -65,7 +67,13 @@ class Oversight:
         try:
             self._refresh()
             return overview(
-                self._metrics.values(), self._permission, self._journal, self._recorder, self._trouble, self._today()
+                self._metrics.values(),
+                self._permission,
+                self._journal,
+                self._recorder,
+                self._trouble,
+                self._attempts,
+                self._today(),
             )
         except Exception as error:
             self._trouble.failed("status", error)

@@ -93,6 +93,12 @@ class State(Protocol):
     def sending(self) -> AbstractContextManager[bool]:
         """Enter as the one who uploads; False if another process is at it."""
 
+    def recall(self) -> bytes:
+        """Return what was remembered last, or nothing. Asked for without holding the journal."""
+
+    def remember(self, data: bytes) -> None:
+        """Keep a few bytes in place of those before; they may be lost. Asked for without holding the journal."""
+
     def forget(self) -> None:
         """Delete the secret and the journal, and all that was written for them. The choice stays."""
 
@@ -113,6 +119,7 @@ class MemoryState:
         self._records: list[Record] = []
         self._draft: list[Record] = []
         self._rewritten = 0
+        self._memory = b""
 
     def __repr__(self) -> str:
         return f"MemoryState({self._choice.mode!r})" if self._choice else "MemoryState()"
@@ -181,9 +188,17 @@ class MemoryState:
         """Enter: always granted."""
         yield True
 
+    def recall(self) -> bytes:
+        """Return what was remembered last, or nothing."""
+        return self._memory
+
+    def remember(self, data: bytes) -> None:
+        """Keep a few bytes."""
+        self._memory = data
+
     def forget(self) -> None:
         """Delete everything but the choice."""
-        self._secret = None
+        self._secret, self._memory = None, b""
         self.rewrite([])
 
     def after_fork(self) -> None:

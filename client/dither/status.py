@@ -7,6 +7,7 @@ from datetime import date
 
 from dither_shared.metric import Metric
 
+from .attempts import Attempt, Attempts
 from .consent import Mode
 from .explain import MANY, after, cost, odds
 from .journal import Journal
@@ -69,6 +70,10 @@ class Status:
     sent: int = 0
     dropped: int = 0
     """Reports that the collector refused, or that gave way to newer ones."""
+    last_attempt: Attempt | None = None
+    """The last try to upload a report, by any program of this app on this device: when, where, and what came of it."""
+    failed_attempts: int = 0
+    """How many tries failed since the last that succeeded."""
     ignored: int = 0
     """Answers that came after the first of their period."""
     withheld: int = 0
@@ -88,6 +93,7 @@ def overview(
     journal: Journal,
     recorder: Recorder,
     trouble: Trouble,
+    attempts: Attempts,
     today: date,
 ) -> Status:
     """Return the status of a client, from its parts."""
@@ -109,6 +115,8 @@ def overview(
         shown=len(outbox.waiting(local=True)),
         sent=outbox.sent,
         dropped=outbox.dropped,
+        last_attempt=attempts.last(),
+        failed_attempts=attempts.failures(),
         ignored=recorder.ignored,
         withheld=recorder.withheld,
         outside=recorder.outside,
