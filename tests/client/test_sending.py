@@ -137,8 +137,7 @@ def test_not_even_a_flush_overrides_retry_after(make: Make, wish: float) -> None
     now = [1000.0]
     sender = sender_of(client, sent, Departures(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
     sender.hurry()
-    assert sender.step() == 0
-    assert not sender.hurried
+    assert (sender.step(), sender.hurried) == (0, False)
     now[0] += 899
     for _ in range(3):  # the other goes, and this one does not
         sender.hurry()
