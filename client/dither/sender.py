@@ -79,6 +79,9 @@ class Sender:
                     return self._send(asked) if ours else self._missed(_PAUSE)
         except BusyError:
             return _PAUSE
+        except BaseException:
+            self._calm(asked)
+            raise
         self._calm(asked)
         return None if entry is None else min(wait, _LOOK)
 

@@ -285,3 +285,19 @@ def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
     monkeypatch.undo()
     assert client.status().queued == 1
     assert client.flush(10)
+
+
+def test_a_haste_does_not_outlast_a_disk_that_fails(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = Script()
+    client = make(transport=sent, spread=1e6)
+    client.record("mobile", True)
+
+    def fail() -> None:
+        raise OSError("no disk")
+
+    monkeypatch.setattr(client._journal.state, "sync", fail)
+    assert not client.flush(5)
+    assert client.status().trouble == {"upload failed: OSError": 1}
+    monkeypatch.undo()
+    assert not client._sender.hurried
+    assert sent.bodies == []
