@@ -23,7 +23,7 @@ _DAY = 86400.0
 _PEACE = 3600.0
 """Seconds after a failure in which no exit waits."""
 
-_MOST_HELD = 1000
+_MOST_HELD = 300
 _MOST_KINDS = 30
 _LONGEST_TEXT = 300
 

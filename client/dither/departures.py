@@ -15,7 +15,7 @@ too, one a run.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from dither_shared.errors import ParameterError
@@ -77,12 +77,12 @@ class Departures:
         entry = min(waiting, key=lambda one: self._due[one.batch])
         return entry, max(0.0, self._due[entry.batch] - now)
 
-    def hastiest(self, waiting: Sequence[Queued]) -> Queued | None:
+    def hastiest(self, waiting: Sequence[Queued], tried: Container[str]) -> Queued | None:
         """Return which of ``waiting`` leaves first in haste: one that has not failed yet; none that was put off."""
-        free = [
-            one for one in waiting if one.batch not in self.held or not self._ahead(self.held[one.batch].not_before)
-        ]
-        return min(free, key=lambda entry: entry.batch in self.held, default=None)
+        untried = [entry for entry in waiting if entry.batch not in tried]
+        fresh = (entry for entry in untried if entry.batch not in self.held)
+        free = (entry for entry in untried if not self._ahead(self.held[entry.batch].not_before))
+        return next(fresh, None) or next(free, None)
 
     def redraw_missed(self) -> None:
         """Draw anew what became due while it could not leave."""

@@ -90,8 +90,7 @@ class Sender:
         waiting = self._journal.waiting() if self._permitted() else []
         if not waiting:
             return None, 0.0
-        untried = [entry for entry in waiting if entry.batch not in self._tried] if self.hurried else []
-        if entry := self._departures.hastiest(untried):
+        if self.hurried and (entry := self._departures.hastiest(waiting, self._tried)):
             return entry, 0.0
         return self._departures.first(waiting)
 

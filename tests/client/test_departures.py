@@ -79,7 +79,7 @@ def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
     departures.first(ENTRIES[:2])
     clock.now = 5e8
     assert departures.first(ENTRIES[:2])[1] == 50.0
-    assert departures.hastiest(ENTRIES[:1]) == ENTRIES[0]
+    assert departures.hastiest(ENTRIES[:1], ()) == ENTRIES[0]
 
 
 @pytest.mark.parametrize("spread", [0.0, 300.0, 5000.0])
