@@ -4,8 +4,8 @@ The sum of absolute errors is least at the medians of what each frequency may be
 almost surely 0 adds up to people who are not there. Given z = θ + N(0, 1), where θ >= 0 is a frequency in standard
 errors, θ is 0 for a share of the candidates (the spike) and log-normal for the others (the slab), as shares are
 wherever few are common and many rare. The three numbers are learnt from all candidates together (empirical Bayes, by
-EM). Fewer would not fit what lists are like; the free prior of ``prior`` fits chance as well, and where most candidates
-are absent its medians take the highest noise for strings.
+EM). The free prior of ``prior`` fits chance as well: where most candidates are absent, its medians take the highest noise
+for strings.
 """
 
 from typing import NamedTuple, Self
@@ -23,7 +23,7 @@ _SURE = 8.0
 _STEP = 0.08
 _LOGS = np.arange(np.log(0.1), np.log(1e4), _STEP)
 _LEAST_SPREAD = _STEP**2 / 2
-"""The slab's θ on a grid, the logarithms' distance apart, and their least variance."""
+"""The slab's grid, as logarithms of θ, and their least variance."""
 
 _NEAR = int(np.searchsorted(_LOGS, np.log(_SURE + 4)))
 _GRID = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR])])
