@@ -51,9 +51,10 @@ class Estimate:
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample;
     - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
-    - ``verdicts``: "ok"; "noise" if [low, high] contains 0, or a candidate string is not found at the stated share of
-      false discoveries (decoders/rappor.py); "too-few" if an interval of this error may span half of all that is
-      possible;
+    - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
+      error may span half of all that is possible;
+    - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
+      (decoders/rappor.py); None where values are listed, or the mechanism does not select;
     - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
@@ -73,6 +74,7 @@ class Estimate:
     high: Floats
     consistent: Floats
     verdicts: tuple[Verdict, ...]
+    found: Present | None = None
     unlisted: Unlisted | None = None
 
     @property
@@ -96,7 +98,7 @@ def estimate(
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
     rule, level = level_of_each(mechanism, len(labels), confidence) if simultaneous else (None, confidence)
-    found: Present | None = None
+    found = np.zeros(len(labels), dtype=np.bool_) if isinstance(mechanism, Rappor) else None
     unlisted: Unlisted | None = None
     if not tally.total:
         columns = _of_nothing(len(labels))
@@ -104,8 +106,7 @@ def estimate(
         columns, found, unlisted = _regression(mechanism, labels, tally, level)
     else:
         columns = _pure(mechanism, labels, tally, level)
-    verdicts = _verdicts(columns, level, columns.low > 0 if found is None else found)
-    return Estimate(labels, tally.total, confidence, rule, *columns, verdicts, unlisted)
+    return Estimate(labels, tally.total, confidence, rule, *columns, _verdicts(columns, level), found, unlisted)
 
 
 class Debiased(NamedTuple):
@@ -185,9 +186,9 @@ def _regression(
     return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
 
 
-def _verdicts(columns: _Columns, confidence: float, present: Present) -> tuple[Verdict, ...]:
+def _verdicts(columns: _Columns, confidence: float) -> tuple[Verdict, ...]:
     width = 2 * NormalDist().inv_cdf((1 + confidence) / 2) * columns.standard_error
-    told = np.where(present, "ok", "noise")
+    told = np.where(columns.low > 0, "ok", "noise")
     return tuple(np.where(width < _WIDEST, told, "too-few").tolist())  # of NaN, which is no report, there are too few
 
 

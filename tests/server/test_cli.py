@@ -15,7 +15,7 @@ from dither_server.auth import digest_of
 from dither_server.cli import cli
 from dither_server.commands.table import as_table
 from dither_server.store import Store
-from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, environment, rows_of, upload
+from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
 
 
 @pytest.fixture
@@ -46,7 +46,8 @@ def told(result: Result) -> str:
 def test_estimates_are_a_table(folder: Path) -> None:
     result = invoke(folder, "estimate", "theme")
     assert result.exit_code == 0, result.output
-    head, privacy, blank, *lines, _, forged = result.stdout.splitlines()
+    head, privacy, blank, *lines, _, rule, forged = result.stdout.splitlines()
+    assert rule == "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
     assert forged == "If 1% of the reports were forged, a share could be off by 2.8 points."
     assert head == "theme: randomized-response, 2,000 reports, 2026-11-20 to 2026-11-20, 95% intervals"
     assert privacy == "ε = 1 for each report"
@@ -54,6 +55,16 @@ def test_estimates_are_a_table(folder: Path) -> None:
     assert lines[0].split() == ["value", "share", "%", "±", "interval", "consistent", "verdict"]
     assert [line.split()[0] for line in lines[1:]] == ["dark", "light", "=1+1", "other"]
     assert len({line.rindex(line.split()[-1]) for line in lines}) == 1  # the last column is straight
+
+
+def test_strings_that_are_found_are_told_apart_from_the_verdict(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
+        store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"t" * 16)
+    lines = invoke(folder, "estimate", "version").stdout.splitlines()
+    header = next(line.split() for line in lines if line.startswith("value"))
+    assert header[-2:] == ["found", "verdict"]
+    assert [line.split()[-2] for line in lines if line.startswith(("1.0 ", "2.0 "))] == ["yes", "no"]
+    assert "found, of all candidates: those that stand out; an expected 5% of them are not there" in lines
 
 
 def test_estimates_are_the_apis_json(folder: Path) -> None:
@@ -80,7 +91,7 @@ def test_comparisons_are_a_table_or_the_apis_json(folder: Path) -> None:
     first, second, notes, blank, *lines = result.stdout.splitlines()
     assert first == f"theme {THEME.version}: 2026-11-14 to 2026-11-20, 2,000 reports"
     assert second == f"theme {THEME.version}: 2026-11-21 to 2026-11-27, 2,000 reports"
-    assert (notes, blank) == ("95% intervals; p by Holm's method", "")
+    assert (notes, blank) == ("95% intervals; changed is what has p < 0.05, by Holm's method", "")
     assert [line.split()[0] for line in lines] == ["value", "dark", "light", "=1+1", "other"]
     assert lines[1].endswith("changed")
     assert "no change seen; 5 points take " in lines[4]
@@ -161,6 +172,7 @@ def test_a_corrupt_database_is_told(folder: Path) -> None:
 
 def test_labels_cannot_steer_the_terminal() -> None:
     row = {"frequency": None, "standard_error": None, "low": 0.0, "high": 1.0, "consistent": None, "verdict": "ok"}
+    row |= {"found": None}
     row |= {"gain_up": None, "gain_down": None}
     answer = {
         "metric": "m", "mechanism": "r", "privacy": "", "reports": 0, "since": None, "until": None,

@@ -47,6 +47,7 @@ def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
     ):  # fmt: skip
         assert [row[name] for row in told["values"]] == pytest.approx(getattr(expected, name).tolist(), abs=0)
     assert [row["verdict"] for row in told["values"]] == list(expected.verdicts)
+    assert {row["found"] for row in told["values"]} == {None}
     assert told["values"][1]["frequency"] > 0.5
 
 
@@ -65,6 +66,7 @@ def test_candidates_of_an_open_domain_are_estimated(client: FlaskClient) -> None
     told = strictly(client.get("/v1/metrics/version/estimate").text)
     shares = {row["value"]: row["frequency"] for row in told["values"]}
     assert shares["1.0"] > 0.5 > shares["2.0"]
+    assert {row["value"]: row["found"] for row in told["values"]}["1.0"] is True
 
 
 def test_without_reports_numbers_are_null_not_nan(client: FlaskClient) -> None:

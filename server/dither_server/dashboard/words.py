@@ -10,12 +10,13 @@ from dither_shared import Metric
 
 from ..analysis.answers import Answer, Row
 from ..analysis.trend import Stretch, trend
+from ..decoders.rappor import FALSE_DISCOVERIES
 from ..query import Query
 from ..store import Store
 from .daily import DailyEstimates
 from .drawing import Line, line_of
 
-__all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed"]
+__all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed", "rule_of"]
 
 POINTS = 2.0
 """The precision that "too few" is measured by: this many percentage points either way."""
@@ -47,6 +48,17 @@ def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
     if row["verdict"] == "noise":
         return "may be noise only"
     return f"too few reports: {lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
+
+
+def rule_of(selected: bool) -> str:
+    """Return what the verdicts of a table go by, and where candidates are ``selected`` what it takes to be found."""
+    verdict = "Clear of noise: the interval lies above 0; noise only: it contains 0."
+    if not selected:
+        return verdict
+    return (
+        f"{verdict} Found: it stands out among all candidates; an expected {100 * FALSE_DISCOVERIES:g}% of those found "
+        "are not there. The two are judged apart: either may hold without the other."
+    )
 
 
 def lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:

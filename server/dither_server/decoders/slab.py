@@ -4,8 +4,8 @@ The sum of absolute errors is least at the medians of what each frequency may be
 almost surely 0 adds up to people who are not there. Given z = θ + N(0, 1), where θ >= 0 is a frequency in standard
 errors, θ is 0 for a share of the candidates (the spike) and log-normal for the others (the slab), as shares are
 wherever few are common and many rare. The three numbers are learnt from all candidates together (empirical Bayes, by
-EM). The free prior of ``prior`` fits chance as well: where most candidates are absent, its medians take the highest noise
-for strings.
+EM). The free prior of ``prior`` fits chance as well: where most candidates are absent, its medians take the highest
+noise for strings.
 """
 
 from typing import NamedTuple, Self
@@ -80,12 +80,12 @@ def _middles(edges: Floats) -> Floats:
 
 
 def _likelihood(z: Floats, scale: Floats | float = 1.0) -> Floats:
-    """Return that of each place of the grid, relative to that of the best θ, lest it be 0 for all; shape (V, places)."""
-    return np.exp(-((z[:, np.newaxis] - _GRID / scale) ** 2 - np.minimum(z, 0)[:, np.newaxis] ** 2) / 2)
+    """Return that of each place of the grid, shape (V, places), relative to that of the best θ, lest all be 0."""
+    return np.asarray(np.exp(-((z[:, np.newaxis] - _GRID / scale) ** 2 - np.minimum(z, 0)[:, np.newaxis] ** 2) / 2))
 
 
 def _log_normal(held: Floats, sure: Floats) -> Floats:
-    """Return the log-normal law that fits so many candidates at each place of the grid, and the logarithms of others."""
+    """Return the log-normal law of so many candidates at each place of the grid, and of others by their logarithms."""
     total = held.sum() + len(sure)
     if total <= 0:
         return np.zeros(_NEAR)
