@@ -219,7 +219,7 @@ def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: Fl
     for path in ("/m/theme", "/m/wide"):
         page = client.get(path).text
         assert "found</td>" not in page
-        assert "Clear of noise: the interval lies above 0" in page
+        assert "Clear of 0: the interval lies above 0" in page
         assert "an expected 5%" not in page
 
 
@@ -259,8 +259,8 @@ def row(verdict: str, error: float | None) -> Row:
 
 
 def test_verdicts_are_words() -> None:
-    assert in_words(row("ok", 0.1), THEME, 100, 0.95) == "clear of noise"
-    assert in_words(row("noise", 0.1), THEME, 100, 0.95) == "may be noise only"
+    assert in_words(row("ok", 0.1), THEME, 100, 0.95) == "clear of 0"
+    assert in_words(row("noise", 0.1), THEME, 100, 0.95) == "may be 0"
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.
     assert in_words(row("too-few", 0.1), THEME, 100, 0.95) == "too few reports: 9,510 more for ±2 points"
     needed = THEME.mechanism.variance() * (1.96 / 0.02) ** 2

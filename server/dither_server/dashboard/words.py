@@ -42,17 +42,17 @@ def listed(told: Answer, few: int) -> list[Row]:
 
 
 def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
-    """Return a verdict as a sentence: what is known, or how many more reports it takes."""
+    """Return a verdict, which is of the interval alone, in words; if it says nothing, how many more reports it takes."""
     if row["verdict"] == "ok":
-        return "clear of noise"
+        return "clear of 0"
     if row["verdict"] == "noise":
-        return "may be noise only"
+        return "may be 0"
     return f"too few reports: {lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
 
 
 def rule_of(selected: bool) -> str:
     """Return what the verdicts of a table go by, and where candidates are ``selected`` what it takes to be found."""
-    verdict = "Clear of noise: the interval lies above 0; noise only: it contains 0."
+    verdict = "Clear of 0: the interval lies above 0. May be 0: it contains 0."
     if not selected:
         return verdict
     return (
