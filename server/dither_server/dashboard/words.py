@@ -42,7 +42,7 @@ def listed(told: Answer, few: int) -> list[Row]:
 
 
 def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
-    """Return a verdict, which is of the interval alone, in words; if it says nothing, how many more reports it takes."""
+    """Return a verdict, of the interval alone, in words; where it says nothing, how many more reports it takes."""
     if row["verdict"] == "ok":
         return "clear of 0"
     if row["verdict"] == "noise":
