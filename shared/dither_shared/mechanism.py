@@ -125,6 +125,18 @@ class Mechanism(ABC):
         taken from ``entropy``, which is right for a device that reports once.
         """
 
+    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the permanent draw of a value that marks ``cells``: a symbol, or a row of bits with cell 0 lowest.
+
+        It depends on the marked cells alone, so values that mark the same cells can share one. Without a permanent
+        part it is what was marked. Mechanisms whose reports are no chain of the two draws do not have it.
+        """
+        raise NotImplementedError(f"{self.name} has no permanent draw")
+
+    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
+        """Return the payload of one report of a value whose permanent draw is ``drawn``."""
+        raise NotImplementedError(f"{self.name} has no permanent draw")
+
     def variance(self, frequency: float = 0.0) -> float:
         """Return n · Var[estimate] of a value of that frequency, from noise alone (the histogram fixed).
 
