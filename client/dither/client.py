@@ -188,7 +188,12 @@ class Client(Oversight):
             self._trouble.folder = state.folder
         self._permission = Permission(state, self._app, self._today, self._trouble, environ=environ, policy=policy)
         self._journal = Journal(
-            state, self._entropy, lambda: self._today().toordinal(), lifetime_cap=self._lifetime_cap
+            state,
+            self._entropy,
+            lambda: self._today().toordinal(),
+            lifetime_cap=self._lifetime_cap,
+            metrics=self._metrics,
+            tell=self._trouble.note,
         )
         self._attempts = Attempts(state, self._trouble, self._endpoint)
         self._worker = Worker(step, lambda error: self._trouble.failed("upload", error))

@@ -12,6 +12,20 @@ tells only how often it was asked. With them it goes on and replays its last per
 that the value had changed; such a metric always has a cap, ten values if its definition says nothing. A lifetime cap
 holds over all metrics. To it a metric with permanent draws counts from its first report with all that it may ever
 cost, so that whether another metric still reports does not tell how often this one changed.
+
+**The clock.** A period is over when the clock shows a day of a later one. So a clock that is behind opens nothing, and
+one that was ahead has left marks (of last reports, of damage, of disabled versions) of days to come. Marks beyond
+tomorrow are dropped when they are seen, by this rule:
+
+- *at most once in any 30 days of the calendar*: never on a day within 30 days of one on which it was done before, that
+  day being in the past or, for the clock may have been ahead even then, in the future. The days are kept, all of them:
+  one a month at the most. So a device whose clock has been anywhere is silent for 30 days at the longest, and a clock
+  that is moved to and fro between two days gains one report of each metric in 30 days, and no more;
+- never on a day on which this program had not been written (clock.py): such a clock is behind, and tells nothing;
+- a metric that is asked once stays answered, what was spent stays spent, and marks of damage and of disabled versions
+  become today's, so that these end as they would have.
+
+Between two such days a metric reports at most once in each period that the clock shows, as ever.
 """
 
 import math
@@ -24,32 +38,43 @@ from typing import NamedTuple
 from dither_shared.metric import Metric
 from dither_shared.privacy import group, sequential
 
-from .keys import TAG_DIGITS
-from .records import Debit, Disabled, Hold, Record
+from .clock import is_ahead
+from .former import FORMER
+from .records import Charged, Corrected, Debit, Disabled, Hold, Permanent, Record
 
-__all__ = ["NO_DIGEST", "Ledger", "Spent", "cap_of"]
+__all__ = ["Ledger", "Spent", "cap_of"]
 
-NO_DIGEST = "-"
 _VALUES = 10
 """New values that a metric with permanent draws pays for, if its definition sets no cap."""
 
 _PROBATION = 30
 """Days for which a metric version stays silent after the collector has said that it is disabled."""
 
+_BETWEEN_CORRECTIONS = 30
+"""Days of the calendar of which at most one may drop marks."""
+
 
 @dataclass(slots=True)
 class _Account:
     """What one metric version has spent, ``charges`` times ``epsilon``, and what it may: ``claim``."""
 
-    name: str
-    day: int
+    name: str = ""
+    day: int = 0
     reports: int = 0
     charges: int = 0
     epsilon: float = 0.0
     claim: float = 0.0
-    last: str = NO_DIGEST
-    digests: dict[str, str] = field(default_factory=dict)
-    """By their tags."""
+    tags: set[str] = field(default_factory=set)
+    """Of all that was charged."""
+    last: Permanent | None = None
+    former: bool = False
+    """Whether some of the tags are of format 1."""
+
+    def charged(self, tag: str) -> None:
+        """Take note that ``tag`` was charged."""
+        self.tags.add(tag)
+        self.charges = max(self.charges, len(self.tags))
+        self.former = self.former or tag.startswith(FORMER)
 
 
 class Spent(NamedTuple):
@@ -89,6 +114,9 @@ class Ledger:
         self._last: dict[str, int] = {}
         self._latest: dict[str, str] = {}
         self._disabled: dict[str, int] = {}
+        self._corrected: set[int] = set()
+        self._furthest = 0
+        """No mark is of a later day."""
         self._hold = Hold(0, 0)
         self._prices: dict[str, _Price] = {}
         self.returns: dict[str, int] = {}
@@ -117,61 +145,110 @@ class Ledger:
         day = self._disabled.get(metric.version)
         return day is not None and today <= day + _PROBATION
 
-    def answer(self, metric: Metric, tag: str) -> str | None:
-        """Return the digest of the answer that a metric with permanent draws is to give for the value of ``tag``.
-
-        That of the value itself, if it has been paid for; None if it is new and can be paid for; else that of the last
-        answer, which is to be replayed.
-        """
+    def charged(self, metric: Metric, tag: str) -> bool:
+        """Return whether the value of ``tag`` has been charged."""
         account = self._accounts.get(metric.version)
-        if account is None:
-            return None
-        new_is_paid = not account.charges or self._pays(self._price(metric), account)
-        return account.digests.get(tag, None if new_is_paid else account.last)
+        return account is not None and tag in account.tags
 
-    def debit(self, metric: Metric, today: int, digest: str = NO_DIGEST) -> Debit:
-        """Return the debit for one more report of ``metric`` that gives the answer ``digest``; it counts once applied.
+    def pays(self, metric: Metric, tag: str) -> bool:
+        """Return whether the value of ``tag`` has been charged, or can be."""
+        account = self._accounts.get(metric.version)
+        if account is None or not account.charges or tag in account.tags:
+            return True
+        return self._pays(self._price(metric), account)
 
-        A metric without permanent draws pays for each report, one with them for each digest that is new.
+    def last(self, metric: Metric) -> Permanent | None:
+        """Return the permanent draw that the last report of ``metric`` repeated, or None if that is not known."""
+        account = self._accounts.get(metric.version)
+        return None if account is None else account.last
+
+    def has_former(self, metric: Metric) -> bool:
+        """Return whether values of ``metric`` were charged in format 1."""
+        account = self._accounts.get(metric.version)
+        return account is not None and account.former
+
+    def debit(self, metric: Metric, today: int, drawn: Permanent | None = None) -> Debit:
+        """Return the debit for one more report of ``metric``; it counts once applied.
+
+        A metric without permanent draws pays for each report, one with them for each draw that is new: ``drawn``, or
+        None if the report repeats the last one.
         """
-        account = self._accounts.get(metric.version) or _Account(metric.name, today)
+        account = self._accounts.get(metric.version) or _Account()
         price = self._price(metric)
-        charge = not price.lasting or digest[:TAG_DIGITS] not in account.digests
+        charge = not price.lasting or (drawn is not None and drawn.tag not in account.tags)
         claim = price.cap if price.lasting else 0.0
         reports, charges = account.reports + 1, account.charges + charge
-        return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim, digest)
+        return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim)
+
+    def correction(self, today: int) -> Corrected | None:
+        """Return the record that drops marks of days beyond tomorrow; None if there are none, or it may not be yet."""
+        if not is_ahead(self._furthest, today):
+            return None
+        near = any(abs(today - day) < _BETWEEN_CORRECTIONS for day in self._corrected)
+        return None if near else Corrected(today)
 
     def hold(self, today: int, damaged: int) -> Hold:
         """Return the record that holds every metric because of ``damaged`` more unreadable records."""
         return Hold(max(today, self._hold.day, *self._last.values()), self._hold.damaged + damaged)
 
-    def apply(self, record: Debit | Hold | Disabled) -> None:
-        """Take note of a record of the journal; numbers only grow, so the order hardly matters.
+    def apply(self, record: Debit | Permanent | Charged | Hold | Disabled | Corrected) -> None:
+        """Take note of a record of the journal; what was spent only grows.
 
-        Only which answer was the last follows from the order, among records of the same number of reports.
+        Which draw was the last follows from the order, and which marks a correction drops.
         """
-        if isinstance(record, Hold):
+        if isinstance(record, Debit):
+            self._apply_debit(record)
+        elif isinstance(record, Permanent | Charged):
+            account = self._account(record.version)
+            account.charged(record.tag)
+            account.last = record if isinstance(record, Permanent) else account.last
+        elif isinstance(record, Hold):
             self._hold = Hold(max(record.day, self._hold.day), max(record.damaged, self._hold.damaged))
-            return
-        if isinstance(record, Disabled):
+            self._furthest = max(self._furthest, record.day)
+        elif isinstance(record, Disabled):
             self._disabled[record.version] = max(record.day, self._disabled.get(record.version, 0))
-            return
+            self._furthest = max(self._furthest, record.day)
+        else:
+            self._correct(record.day)
+
+    def _apply_debit(self, record: Debit) -> None:
         self._note_return(record)
-        account = self._accounts.setdefault(record.version, _Account(record.name, record.day))
-        if record.reports >= account.reports:
-            account.last = record.digest
+        account = self._account(record.version)
+        account.name = record.name
         account.day = max(account.day, record.day)
         account.reports = max(account.reports, record.reports)
         account.charges = max(account.charges, record.charges)
         account.epsilon, account.claim = record.epsilon, record.claim
-        account.digests[record.digest[:TAG_DIGITS]] = record.digest
         self._last[record.name] = max(record.day, self._last.get(record.name, 0))
+        self._furthest = max(self._furthest, record.day)
+
+    def _account(self, version: str) -> _Account:
+        account = self._accounts.get(version)
+        if account is None:
+            account = self._accounts[version] = _Account()
+        return account
+
+    def _correct(self, today: int) -> None:
+        """Drop marks of days beyond tomorrow."""
+        self._corrected.add(today)
+        self._last = {name: day for name, day in self._last.items() if day <= today + 1}
+        for account in self._accounts.values():
+            account.day = account.day if account.day <= today + 1 else 0
+        self._disabled = {version: day if day <= today + 1 else today for version, day in self._disabled.items()}
+        self._hold = Hold(self._hold.day if self._hold.day <= today + 1 else today, self._hold.damaged)
+        self._furthest = today + 1
+
+    def forget_draws(self) -> None:
+        """Forget what is keyed by the secret, before it is read anew or because the secret is lost."""
+        for account in self._accounts.values():
+            account.tags.clear()
+            account.last, account.former = None, False
 
     def _note_return(self, record: Debit) -> None:
         """Note if a metric is asked in a version again after another had taken its place; a repeated record is none."""
         account = self._accounts.get(record.version)
         latest = record.day >= self._last.get(record.name, 0)
-        fresh = account is not None and record.reports > account.reports
+        fresh = account is not None and 0 < account.reports < record.reports
         if fresh and latest and self._latest.get(record.name) != record.version:
             self.returns[record.name] = record.day
         if latest:
@@ -193,14 +270,25 @@ class Ledger:
         return [Spent(one.name, version, one.reports, _paid(one), one.day) for version, one in self._accounts.items()]
 
     def records(self) -> Iterable[Record]:
-        """Yield the fewest records from which this ledger follows."""
+        """Yield the fewest records from which this ledger follows.
+
+        What was spent stands there twice, lest one line that cannot be read take all of it away.
+        """
+        for day in sorted(self._corrected):  # before the marks, which are those that were left, or made later
+            yield Corrected(day)
+        for version, one in self._accounts.items():  # before the debits, so that no tag stands behind a day
+            yield from (Charged(version, tag) for tag in sorted(one.tags))
+            yield from () if one.last is None else (one.last,)
+        for _ in range(2):
+            yield from self._totals()
+
+    def _totals(self) -> Iterable[Record]:
         if self._hold.damaged:
             yield self._hold
-        for version, day in self._disabled.items():
-            yield Disabled(version, day)
+        yield from (Disabled(version, day) for version, day in self._disabled.items())
         for version, one in self._accounts.items():
-            for digest in (*sorted(set(one.digests.values()) - {one.last}), one.last):
-                yield Debit(one.name, version, one.day, one.reports, one.charges, one.epsilon, one.claim, digest)
+            if one.reports:
+                yield Debit(one.name, version, one.day, one.reports, one.charges, one.epsilon, one.claim)
 
     def _affords(self, metric: Metric) -> bool:
         """Return whether one more report, of whatever value, can be paid for or replayed."""

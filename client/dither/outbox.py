@@ -1,11 +1,14 @@
 """The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted.
 
+A report of a day after tomorrow leaves, too, and is counted: the clock was ahead when it was made.
+
 Of those that were sent the last thirty are kept, so that a user can see what has left the device.
 """
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable
 
+from .clock import is_ahead
 from .records import Done, Queued, Record, Totals
 
 __all__ = ["Outbox"]
@@ -28,6 +31,7 @@ class Outbox:
         self._max_days = max_days
         self._queue: OrderedDict[str, Queued] = OrderedDict()  # a dict finds its first entry slowly once many are gone
         self._history: deque[Queued] = deque(maxlen=_MOST_SHOWN)
+        self._latest = 0  # no report in the queue is of a later day
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -43,6 +47,7 @@ class Outbox:
         if isinstance(record, Queued):
             self._queue[record.batch] = record
             self.bytes += len(record.body)
+            self._latest = max(self._latest, record.day)
         elif isinstance(record, Done):
             self._finish(record)
         else:
@@ -71,6 +76,13 @@ class Outbox:
     def next(self) -> Queued | None:
         """Return the oldest report that is to be sent."""
         return next((entry for entry in self._queue.values() if not entry.local), None)
+
+    def misdated(self, today: int) -> list[Done]:
+        """Return what was made while the clock was ahead: its day will come, and be answered, again."""
+        if not is_ahead(self._latest, today):
+            return []
+        self._latest = max((entry.day for entry in self._queue.values()), default=0)
+        return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
 
     def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
         """Return what must give way today for the bounds to hold, and to hold with the report that is coming."""

@@ -114,6 +114,8 @@ class Oversight:
         """
         try:
             self._permission.choose(mode, self._chosen(metrics))
+            if mode != "off":
+                self._journal.begin()
             self._journal.settle(self._permission.consent().mode)
         except Exception as error:
             self._failed("consent", error)

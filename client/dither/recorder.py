@@ -14,9 +14,9 @@ from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
 from .journal import Journal
-from .ledger import NO_DIGEST
+from .memory import recall
 from .permission import Permission
-from .records import Queued
+from .records import Permanent, Queued
 from .reports import build
 from .trouble import Trouble
 
@@ -61,7 +61,8 @@ class Recorder:
             self._mistaken(metric, value)
         today = self._today()
         # Looked at before anything else, for most calls end here; once more when the journal is ours.
-        if not self._journal.ledger.open_to(metric, today.toordinal()):
+        ledger, day = self._journal.ledger, today.toordinal()
+        if not ledger.open_to(metric, day) and ledger.correction(day) is None:
             self.ignored += 1
             return False
         consent = self._permission.consent()
@@ -78,21 +79,20 @@ class Recorder:
             if not journal.ledger.open_to(metric, today):
                 self.ignored += 1
                 return False
-            queued, digest = self._draw(metric, answer.item, today, local)
-            journal.write(journal.ledger.debit(metric, today, digest), queued, *journal.outbox.excess(today, queued))
+            queued, drawn = self._draw(metric, answer.item, today, local)
+            debit = journal.ledger.debit(metric, today, drawn)
+            remembered = () if drawn is None else (drawn,)
+            journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
         self.outside += answer.outside
         return True
 
-    def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, str]:
-        """Return a report and the digest of the answer that it gives."""
+    def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, Permanent | None]:
+        """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
         keys = self._journal.keys()
         if metric.mechanism.forever_ratio is None:
-            return build(metric, item, keys, self._entropy, today, local), NO_DIGEST
-        tag = keys.tag(metric, item)
-        digest = self._journal.ledger.answer(metric, tag)
-        replayed = None if digest is None or digest.startswith(tag) else digest
-        queued = build(metric, item, keys, self._entropy, today, local, replayed)
-        return queued, tag + keys.seal(metric, item, tag) if digest is None else digest
+            return build(metric, item, keys, self._entropy, today, local), None
+        drawn, remembered = recall(metric, item, keys, self._journal.ledger)
+        return build(metric, item, keys, self._entropy, today, local, drawn), remembered
 
     def _mistaken(self, metric: Metric, value: object) -> None:
         """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""

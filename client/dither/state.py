@@ -46,6 +46,8 @@ class News(NamedTuple):
     anew: bool
     damaged: int = 0
     torn: bool = False
+    former: bool = False
+    """Whether some are of the former format."""
 
 
 class State(Protocol):
@@ -83,6 +85,12 @@ class State(Protocol):
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it from ``entropy`` if there is none and ``may_create``."""
+
+    def has_secret(self) -> bool:
+        """Return whether there is a secret, readable or not. Writes nothing."""
+
+    def lost(self) -> bool:
+        """Return whether there was a secret for certain, and is none any more. Writes nothing."""
 
     def draft(self, records: list[Record]) -> AbstractContextManager[None]:
         """Prepare records for ``install``, durably, and enter. Asked for while ``sending``, not holding the journal."""
@@ -179,6 +187,14 @@ class MemoryState:
         if self._secret is None:
             self._secret = entropy.take(SECRET_BYTES)
         return self._secret
+
+    def has_secret(self) -> bool:
+        """Return whether it was drawn."""
+        return self._secret is not None
+
+    def lost(self) -> bool:
+        """Return False: memory does not lose the one without the other."""
+        return False
 
     def sync(self) -> None:
         """Do nothing: memory is not durable."""

@@ -69,7 +69,8 @@ class Status:
     """Reports made in the mode local, for the user's eyes only."""
     sent: int = 0
     dropped: int = 0
-    """Reports that no collector can use (see retry.py), or that were too old or gave way to newer ones."""
+    """Reports that no collector can use (see retry.py), that were too old, gave way to newer ones, or whose day is
+    still to come (``trouble``)."""
     last_attempt: Attempt | None = None
     """The last try to upload a report, by any program of this app on this device: when, where, and what came of it."""
     failed_attempts: int = 0

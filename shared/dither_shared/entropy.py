@@ -101,8 +101,8 @@ class KeyedEntropy(Entropy):
 
     _BLOCK = 512
 
-    def __init__(self, key: bytes, *context: bytes) -> None:
-        self._start = b"".join([len(part).to_bytes(4, "big") + part for part in (key, *context)])
+    def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
+        self._start = start + _encoded(key, *context)
         self._blocks = 0
         self._buffer = b""
 
@@ -112,11 +112,26 @@ class KeyedEntropy(Entropy):
     def take(self, count: int) -> bytes:
         """Return the next ``count`` bytes of the stream."""
         while len(self._buffer) < count:
-            sponge = hashlib.shake_256(self._start + self._blocks.to_bytes(4, "big"))
-            self._buffer += sponge.digest(self._BLOCK)
+            self._buffer += self._block(self._blocks, self._BLOCK)
             self._blocks += 1
         taken, self._buffer = self._buffer[:count], self._buffer[count:]
         return taken
+
+    def prefix(self, count: int) -> bytes:
+        """Return the first ``count`` bytes of the stream, in less time than ``take``, and without going on in it."""
+        starts = range(0, count, self._BLOCK)
+        return b"".join([self._block(i // self._BLOCK, min(self._BLOCK, count - i)) for i in starts])
+
+    def within(self, part: bytes) -> "KeyedEntropy":
+        """Return the stream, at its start, whose context is this one's with one more part behind it."""
+        return KeyedEntropy(part, start=self._start)
+
+    def _block(self, number: int, count: int) -> bytes:
+        return hashlib.shake_256(self._start + number.to_bytes(4, "big")).digest(count)
+
+
+def _encoded(*parts: bytes) -> bytes:
+    return b"".join([len(part).to_bytes(4, "big") + part for part in parts])
 
 
 def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, precision: int = WORD_BITS) -> int:

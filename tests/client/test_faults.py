@@ -125,17 +125,30 @@ def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
         assert (folder / "secret").read_bytes() == broken
 
 
+@pytest.mark.parametrize("environ", [{}, {"DITHER": "on"}])
 @pytest.mark.parametrize("lost", ["secret", "journal"])
 def test_half_a_state_is_not_a_new_device(
-    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], lost: str
+    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], lost: str, environ: dict[str, str]
 ) -> None:
     del used[lost]
     restore(folder, used)
     calendar.pass_days(1)
+    client = make(folder, mode=None, environ=environ)
+    client.record("browser", "firefox")
+    status = client.status()
+    assert status.trouble or "secret is lost" in status.decided_by
+    assert not (folder / lost).exists()
+
+
+def test_a_lost_journal_is_not_a_new_device_even_if_the_user_says_yes(
+    make: Make, folder: Path, used: dict[str, bytes]
+) -> None:
+    del used["journal"]
+    restore(folder, used)
     client = make(folder)
     client.record("browser", "firefox")
     assert client.status().trouble
-    assert not (folder / lost).exists()
+    assert not (folder / "journal").exists()
 
 
 def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
@@ -163,7 +176,7 @@ def test_a_journal_that_shrinks_while_the_program_runs(make: Make, folder: Path,
 
 
 def test_a_format_of_the_future_is_left_alone(make: Make, folder: Path, used: dict[str, bytes]) -> None:
-    future = to_line(Header(2, "0" * 16)) + used["journal"].partition(b"\n")[2]
+    future = to_line(Header(3, "0" * 16)) + used["journal"].partition(b"\n")[2]
     restore(folder, used | {"journal": future})
     client = make(folder)
     client.record("theme", "dark")

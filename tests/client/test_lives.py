@@ -161,7 +161,7 @@ def test_an_exit_does_not_wait_for_a_server_that_never_answers(
                 assert connection.recv(65536)
                 out, err = process.communicate(b"\n", timeout=60)
     assert (process.returncode, out, err) == (3, b"done\n", b"")
-    client = make(folder, metrics=definitions, mode=None)
+    client = make(folder, metrics=definitions, mode=None, today=None)
     assert client.status().queued == 2, "what was recorded on the way out is kept, too"
 
 
