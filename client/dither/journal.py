@@ -149,6 +149,8 @@ class Journal:
         if not self.state.exists():
             return []
         with self.transaction() as today:
+            if self._former:  # what became of them could not be noted
+                return []
             if excess := self.outbox.excess(today):
                 self.write(*excess)
             return self.outbox.waiting()

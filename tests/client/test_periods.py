@@ -58,7 +58,9 @@ def test_once_is_once(make: Make, state: State, calendar: Calendar) -> None:
 
 
 @pytest.mark.parametrize("name", ["mobile", "weekly", "survey", "browser"])
-def test_a_clock_that_is_behind_yields_no_second_report(make: Make, state: State, calendar: Calendar, name: str) -> None:
+def test_a_clock_that_is_behind_yields_no_second_report(
+    make: Make, state: State, calendar: Calendar, name: str
+) -> None:
     client = make(state)
     client.record(name, True)
     for back in (1, 300, 7, 20_000):

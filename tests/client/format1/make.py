@@ -1,6 +1,6 @@
 """Make the folders of this directory; it was run once, with the client of commit 7e49025, whose journals are format 1.
 
-    python make.py FOLDER
+python make.py FOLDER
 """
 
 import dataclasses
@@ -35,9 +35,7 @@ class Device:
         """Return a client of the program that runs today; its metrics pay for so many ``values`` (0: as usual)."""
         defined = dither.load_metrics(_HERE / metrics)
         if values:
-            defined = {
-                name: dataclasses.replace(one, cap=(values + 0.5) * one.charge) for name, one in defined.items()
-            }
+            defined = {name: dataclasses.replace(one, cap=(values + 0.5) * one.charge) for name, one in defined.items()}
         client = dither.Client(
             defined,
             "http://127.0.0.1:9",
