@@ -212,7 +212,7 @@ class Journal:
             return
         if news.anew:
             self.outbox.clear()
-            self.ledger.forget_draws()
+            self.ledger.start_over()
             self._keys = None
             self._day = self._drawn = 0
             self._former = news.former and not self._metrics
@@ -231,6 +231,7 @@ class Journal:
         self.untidy = self.untidy or 0 < self._drawn < today
 
     def _write_anew(self) -> None:
+        self._cursor = START  # if this fails, nothing may be appended before it was tried again
         self._cursor = self.state.rewrite(self._kept())
         self._tidied = self._cursor.position
         self._drawn = 0
@@ -251,7 +252,7 @@ class Journal:
         for _ in misdated:
             self._tell("a report was dropped: its day is still to come, so the clock was ahead when it was made")
         if correction:
-            self._tell("the clock was ahead: what was marked with days to come is open again")
+            self._tell("the clock was ahead: what was answered on a day to come is open from the next period on")
 
     def _kept(self) -> list[Record]:
         return [*self.ledger.records(), *self.outbox.records()]

@@ -15,15 +15,16 @@ cost, so that whether another metric still reports does not tell how often this 
 
 **The clock.** A period is over when the clock shows a day of a later one. So a clock that is behind opens nothing, and
 one that was ahead has left marks (of last reports, of damage, of disabled versions) of days to come. Marks beyond
-tomorrow are dropped when they are seen, by this rule:
+tomorrow are made today's when they are seen, so that metrics are open from their next period on, by this rule:
 
-- *at most once in any 30 days of the calendar*: never on a day within 30 days of one on which it was done before, that
-  day being in the past or, for the clock may have been ahead even then, in the future. The days are kept, all of them:
-  one a month at the most. So a device whose clock has been anywhere is silent for 30 days at the longest, and a clock
-  that is moved to and fro between two days gains one report of each metric in 30 days, and no more;
+- *at most once in any 30 days of the calendar*: never on a day within 30 days of one on which it was done before,
+  whether that one is past or, for the clock may have been ahead even then, still to come. (To ignore those to come
+  would let three readings, each ahead of the next, open all metrics again and again; to wait until they have come would
+  make the device silent until then.) These days are kept, all of them. So a device whose clock was ahead once goes on
+  with its next period, one that was corrected shortly before within 30 days, and a clock that is moved to and fro
+  between two readings gains one report of each metric in 30 days;
 - never on a day on which this program had not been written (clock.py): such a clock is behind, and tells nothing;
-- a metric that is asked once stays answered, what was spent stays spent, and marks of damage and of disabled versions
-  become today's, so that these end as they would have.
+- a metric that is asked once stays answered, and what was spent stays spent.
 
 Between two such days a metric reports at most once in each period that the clock shows, as ever.
 """
@@ -51,7 +52,7 @@ _PROBATION = 30
 """Days for which a metric version stays silent after the collector has said that it is disabled."""
 
 _BETWEEN_CORRECTIONS = 30
-"""Days of the calendar of which at most one may drop marks."""
+"""Days of the calendar on at most one of which marks may be corrected."""
 
 
 @dataclass(slots=True)
@@ -181,7 +182,7 @@ class Ledger:
         return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim)
 
     def correction(self, today: int) -> Corrected | None:
-        """Return the record that drops marks of days beyond tomorrow; None if there are none, or it may not be yet."""
+        """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
         if not is_ahead(self._furthest, today):
             return None
         near = any(abs(today - day) < _BETWEEN_CORRECTIONS for day in self._corrected)
@@ -229,17 +230,26 @@ class Ledger:
         return account
 
     def _correct(self, today: int) -> None:
-        """Drop marks of days beyond tomorrow."""
+        """Make marks of days beyond tomorrow today's."""
+
+        def right(day: int) -> int:
+            return day if day <= today + 1 else today
+
         self._corrected.add(today)
-        self._last = {name: day for name, day in self._last.items() if day <= today + 1}
+        self._last = {name: right(day) for name, day in self._last.items()}
+        self._disabled = {version: right(day) for version, day in self._disabled.items()}
+        self._hold = Hold(right(self._hold.day), self._hold.damaged)
         for account in self._accounts.values():
-            account.day = account.day if account.day <= today + 1 else 0
-        self._disabled = {version: day if day <= today + 1 else today for version, day in self._disabled.items()}
-        self._hold = Hold(self._hold.day if self._hold.day <= today + 1 else today, self._hold.damaged)
-        self._furthest = today + 1
+            account.day = right(account.day)
+        self._furthest = max([self._hold.day, *self._last.values(), *self._disabled.values()])
+
+    def start_over(self) -> None:
+        """Be ready to read the journal from its start: forget what it tells in full; what was spent stays."""
+        self.forget_draws()
+        self._hold = Hold(0, 0)
 
     def forget_draws(self) -> None:
-        """Forget what is keyed by the secret, before it is read anew or because the secret is lost."""
+        """Forget what is keyed by the secret."""
         for account in self._accounts.values():
             account.tags.clear()
             account.last, account.former = None, False

@@ -77,7 +77,7 @@ class Charged(NamedTuple):
 
 
 class Corrected(NamedTuple):
-    """On this day it was seen that the clock had been ahead, and marks of days to come were dropped (ledger.py)."""
+    """On this day it was seen that the clock had been ahead, and marks of days to come became today's (ledger.py)."""
 
     day: int
 

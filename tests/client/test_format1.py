@@ -224,6 +224,35 @@ def test_a_damaged_secret_keeps_the_journal_as_it_is(
     assert any(isinstance(record, Permanent) for record in stored(folder))
 
 
+@pytest.mark.parametrize("name", ["spent", "damaged", "torn"])
+def test_a_disk_that_is_full_when_a_folder_is_upgraded(
+    make: Make, device: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, calendar: Calendar, name: str
+) -> None:
+    """The folder stays as it is, the client silent, until there is room; and no debit is counted twice."""
+    folder = device(name)
+    journal = (folder / "journal").read_bytes()
+    calendar.pass_days(7)
+    metrics = capped(2) if name == "spent" else METRICS
+    client = make(folder, metrics=metrics, mode=None)
+    write = os.write
+    monkeypatch.setattr("os.write", lambda descriptor, data: write(descriptor, data[:100]))
+    for _ in range(20):
+        client.record("theme", "a")
+        client.status()
+    assert client.status().trouble
+    monkeypatch.undo()
+    assert (folder / "journal").read_bytes() == journal
+    assert sorted(path.name for path in folder.iterdir()) == ["consent", "journal", "lock", "secret"]
+    client.record("theme", "a")
+    assert (folder / "journal").read_bytes().split()[1:3] == [b"journal", b"2"]
+    other = shutil.copytree(HERE / name, folder.with_name("other"))
+    smooth = make(other, metrics=metrics, mode=None)
+    smooth.record("theme", "a")
+    assert [one.spent for one in client.status().metrics] == [one.spent for one in smooth.status().metrics]
+    more = name != "damaged"  # which holds all metrics, once it is noticed
+    assert client.status().queued == smooth.status().queued == len(waiting(from_lines(journal)[0])) + more
+
+
 def test_a_yes_from_which_nothing_followed_is_asked_for_again(make: Make, device: Callable[[str], Path]) -> None:
     """Its secret may be lost; nobody can tell."""
     folder = device("asked")

@@ -110,6 +110,20 @@ def test_keyed_streams_differ_with_key_and_with_how_the_context_is_cut() -> None
     assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
 
 
+def test_a_prefix_is_what_is_taken_first_and_goes_on_in_nothing() -> None:
+    stream = KeyedEntropy(b"key", b"a")
+    for count in (0, 1, 16, 512, 513, 1600):
+        assert stream.prefix(count) == KeyedEntropy(b"key", b"a").take(count)
+    assert stream.take(10) == stream.prefix(10)
+
+
+def test_a_context_can_be_put_together_in_steps() -> None:
+    whole = KeyedEntropy(b"key", b"a", b"", b"bc").take(1000)
+    start = KeyedEntropy(b"key", b"a").within(b"")
+    start.take(7)
+    assert start.within(b"bc").take(1000) == whole
+
+
 def test_keyed_entropy_shows_no_secret() -> None:
     assert "secret" not in repr(KeyedEntropy(b"secret", b"secret value"))
 
