@@ -26,9 +26,9 @@ from dither_shared.wire import Batch
 
 from .former import upgraded
 from .keys import Keys
-from .ledger import Ledger
+from .ledger import Entry, Ledger
 from .outbox import Outbox
-from .records import Charged, Corrected, Debit, Disabled, Done, Fate, Hold, Permanent, Queued, Record, Totals
+from .records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record, Totals
 from .state import START, BusyError, Cursor, State, StateError
 
 __all__ = ["Journal"]
@@ -263,7 +263,7 @@ class Journal:
             self.untidy = self.untidy or 0 < self._drawn < self._day
         elif isinstance(record, Permanent) and self._day:  # those that were tidied stand before all debits
             self._drawn = self._drawn or self._day
-        if isinstance(record, (Debit, Permanent, Charged, Corrected, Disabled, Hold)):
+        if isinstance(record, Entry):
             self.ledger.apply(record)
         elif isinstance(record, (Queued, Done, Totals)):
             self.outbox.apply(record)

@@ -41,9 +41,12 @@ from dither_shared.privacy import group, sequential
 
 from .clock import is_ahead
 from .former import FORMER
-from .records import Charged, Corrected, Debit, Disabled, Hold, Permanent, Record
+from .records import Charged, Corrected, Debit, Disabled, Hold, Permanent
 
-__all__ = ["Ledger", "Spent", "cap_of"]
+__all__ = ["Entry", "Ledger", "Spent", "cap_of"]
+
+Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
+"""A record of the journal that is the ledger's business."""
 
 _VALUES = 10
 """New values that a metric with permanent draws pays for, if its definition sets no cap."""
@@ -192,7 +195,7 @@ class Ledger:
         """Return the record that holds every metric because of ``damaged`` more unreadable records."""
         return Hold(max(today, self._hold.day, *self._last.values()), self._hold.damaged + damaged)
 
-    def apply(self, record: Debit | Permanent | Charged | Hold | Disabled | Corrected) -> None:
+    def apply(self, record: Entry) -> None:
         """Take note of a record of the journal; what was spent only grows.
 
         Which draw was the last follows from the order, and which marks a correction drops.
@@ -279,7 +282,7 @@ class Ledger:
         """Return what every metric version has spent that ever reported, in the order of their first reports."""
         return [Spent(one.name, version, one.reports, _paid(one), one.day) for version, one in self._accounts.items()]
 
-    def records(self) -> Iterable[Record]:
+    def records(self) -> Iterable[Entry]:
         """Yield the fewest records from which this ledger follows.
 
         What was spent stands there twice, lest one line that cannot be read take all of it away.
@@ -292,7 +295,7 @@ class Ledger:
         for _ in range(2):
             yield from self._totals()
 
-    def _totals(self) -> Iterable[Record]:
+    def _totals(self) -> Iterable[Entry]:
         if self._hold.damaged:
             yield self._hold
         yield from (Disabled(version, day) for version, day in self._disabled.items())

@@ -244,6 +244,7 @@ def test_a_disk_that_is_full_when_a_folder_is_upgraded(
     assert (folder / "journal").read_bytes() == journal
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "journal", "lock", "secret"]
     client.record("theme", "a")
+    assert client.status().metrics
     assert (folder / "journal").read_bytes().split()[1:3] == [b"journal", b"2"]
     other = shutil.copytree(HERE / name, folder.with_name("other"))
     smooth = make(other, metrics=metrics, mode=None)
