@@ -31,25 +31,19 @@ Between two such days a metric reports at most once in each period that the cloc
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from fractions import Fraction
 from itertools import repeat
-from typing import NamedTuple
 
 from dither_shared.metric import Metric
-from dither_shared.privacy import group, sequential
+from dither_shared.privacy import sequential
 
+from .account import Account, Price, Spent
 from .clock import is_ahead
-from .former import FORMER
 from .records import Charged, Corrected, Debit, Disabled, Hold, Permanent
 
-__all__ = ["Entry", "Ledger", "Spent", "cap_of"]
+__all__ = ["Entry", "Ledger"]
 
 Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
 """A record of the journal that is the ledger's business."""
-
-_VALUES = 10
-"""New values that a metric with permanent draws pays for, if its definition sets no cap."""
 
 _PROBATION = 30
 """Days for which a metric version stays silent after the collector has said that it is disabled."""
@@ -58,63 +52,12 @@ _BETWEEN_CORRECTIONS = 30
 """Days of the calendar on at most one of which marks may be corrected."""
 
 
-@dataclass(slots=True)
-class _Account:
-    """What one metric version has spent, ``charges`` times ``epsilon``, and what it may: ``claim``."""
-
-    name: str = ""
-    day: int = 0
-    reports: int = 0
-    charges: int = 0
-    epsilon: float = 0.0
-    claim: float = 0.0
-    tags: set[str] = field(default_factory=set)
-    """Of all that was charged."""
-    last: Permanent | None = None
-    former: bool = False
-    """Whether some of the tags are of format 1."""
-
-    def charged(self, tag: str) -> None:
-        """Take note that ``tag`` was charged."""
-        self.tags.add(tag)
-        self.charges = max(self.charges, len(self.tags))
-        self.former = self.former or tag.startswith(FORMER)
-
-
-class Spent(NamedTuple):
-    """What one metric version has cost this device, and the day of its last report."""
-
-    name: str
-    version: str
-    reports: int
-    spent: float
-    day: int
-
-
-class _Price(NamedTuple):
-    """What a metric version costs; worked out once, so that a report is decided on by comparing integers."""
-
-    charge: float
-    cap: float
-    most: float
-    """How many charges the cap pays for: a whole number, exactly, or infinity."""
-    lasting: bool
-    """Whether it has permanent draws."""
-
-    @classmethod
-    def of(cls, metric: Metric) -> "_Price":
-        """Return the price of ``metric``."""
-        cap, charge = cap_of(metric), metric.charge
-        most = math.inf if cap == math.inf or not charge else Fraction(cap) // Fraction(charge)
-        return cls(charge, cap, most, metric.mechanism.forever_ratio is not None)
-
-
 class Ledger:
     """Accounts by metric version, and the last day on which each metric (of whatever version) reported."""
 
     def __init__(self, lifetime_cap: float = math.inf) -> None:
         self._lifetime_cap = lifetime_cap
-        self._accounts: dict[str, _Account] = {}
+        self._accounts: dict[str, Account] = {}
         self._last: dict[str, int] = {}
         self._latest: dict[str, str] = {}
         self._disabled: dict[str, int] = {}
@@ -122,7 +65,7 @@ class Ledger:
         self._furthest = 0
         """No mark is of a later day."""
         self._hold = Hold(0, 0)
-        self._prices: dict[str, _Price] = {}
+        self._prices: dict[str, Price] = {}
         self.returns: dict[str, int] = {}
         """By metric, the last day on which it went back to a version that another had replaced (namesakes.py)."""
 
@@ -177,7 +120,7 @@ class Ledger:
         A metric without permanent draws pays for each report, one with them for each draw that is new: ``drawn``, or
         None if the report repeats the last one.
         """
-        account = self._accounts.get(metric.version) or _Account()
+        account = self._accounts.get(metric.version) or Account()
         price = self._price(metric)
         charge = not price.lasting or (drawn is not None and drawn.tag not in account.tags)
         claim = price.cap if price.lasting else 0.0
@@ -226,10 +169,10 @@ class Ledger:
         self._last[record.name] = max(record.day, self._last.get(record.name, 0))
         self._furthest = max(self._furthest, record.day)
 
-    def _account(self, version: str) -> _Account:
+    def _account(self, version: str) -> Account:
         account = self._accounts.get(version)
         if account is None:
-            account = self._accounts[version] = _Account()
+            account = self._accounts[version] = Account()
         return account
 
     def _correct(self, today: int) -> None:
@@ -280,7 +223,7 @@ class Ledger:
 
     def accounts(self) -> list[Spent]:
         """Return what every metric version has spent that ever reported, in the order of their first reports."""
-        return [Spent(one.name, version, one.reports, _paid(one), one.day) for version, one in self._accounts.items()]
+        return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
 
     def records(self) -> Iterable[Entry]:
         """Yield the fewest records from which this ledger follows.
@@ -310,13 +253,13 @@ class Ledger:
             return self._pays(price, account) and self._admits(price.charge)
         return account is not None or self._admits(price.cap)  # its claim was admitted with its first report
 
-    def _price(self, metric: Metric) -> _Price:
+    def _price(self, metric: Metric) -> Price:
         price = self._prices.get(metric.version)
         if price is None:
-            price = self._prices[metric.version] = _Price.of(metric)
+            price = self._prices[metric.version] = Price.of(metric)
         return price
 
-    def _pays(self, price: _Price, account: _Account | None) -> bool:
+    def _pays(self, price: Price, account: Account | None) -> bool:
         return (account.charges if account else 0) + self._hold.damaged < price.most
 
     def _admits(self, price: float) -> bool:
@@ -324,14 +267,3 @@ class Ledger:
             return True
         claims = (max(one.claim, sequential(repeat(one.epsilon, one.charges))) for one in self._accounts.values())
         return sequential([*claims, price]) <= self._lifetime_cap
-
-
-def _paid(account: _Account) -> float:
-    return group(account.epsilon, account.charges) if account.charges else 0.0  # so many times that, rounded up
-
-
-def cap_of(metric: Metric) -> float:
-    """Return the most that this version of ``metric`` may ever cost one device."""
-    if metric.cap is not None:
-        return metric.cap
-    return math.inf if metric.mechanism.forever_ratio is None else _VALUES * metric.charge

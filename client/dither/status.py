@@ -7,11 +7,12 @@ from datetime import date
 
 from dither_shared.metric import Metric
 
+from .account import cap_of
 from .attempts import Attempt, Attempts
 from .consent import Mode
 from .explain import MANY, after, cost, odds
 from .journal import Journal
-from .ledger import Ledger, cap_of
+from .ledger import Ledger
 from .permission import Permission
 from .recorder import Recorder
 from .trouble import Trouble

@@ -8,7 +8,7 @@ import pytest
 import dither
 from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
 from client.test_permanent import CLEAR
-from dither.ledger import cap_of
+from dither.account import cap_of
 
 
 @pytest.fixture(params=["memory", "folder"])
