@@ -14,11 +14,11 @@ The order of authority, the first that speaks decides:
 only with the very terms that were accepted, and whatever is new or changed stays off until it is shown and accepted.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, cast, get_args
 
+from dither_shared.digests import sha256
 from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric
 
@@ -108,7 +108,7 @@ def terms(metric: Metric) -> str:
         metric.cap,
         until,
     ]
-    return hashlib.sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
+    return sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
 
 
 def _read(wish: str, source: str) -> Consent:

@@ -5,12 +5,12 @@ device), ``KeyedEntropy`` a keyed stream (for permanent draws, which must come o
 same few draws, each with exactly the law that its docstring states; mechanisms use no others.
 """
 
-import hashlib
 import os
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
+from .digests import shake_256
 from .probability import ONE, WORD_BITS
 
 __all__ = ["Entropy", "KeyedEntropy", "SystemEntropy", "bits_below"]
@@ -127,7 +127,7 @@ class KeyedEntropy(Entropy):
         return KeyedEntropy(part, start=self._start)
 
     def _block(self, number: int, count: int) -> bytes:
-        return hashlib.shake_256(self._start + number.to_bytes(4, "big")).digest(count)
+        return shake_256(self._start + number.to_bytes(4, "big")).digest(count)
 
 
 def _encoded(*parts: bytes) -> bytes:

@@ -18,7 +18,6 @@
 Mechanism, parameters and epsilon come from here and from nowhere else: nothing that a server says can change them.
 """
 
-import hashlib
 import json
 import math
 import re
@@ -32,6 +31,7 @@ from typing import Literal, cast, get_args
 from .answers import KINDS, Answers
 from .bloom import HASHING
 from .choice import DEFAULT_BUDGET, choose
+from .digests import sha256
 from .domain import Domain
 from .errors import ParameterError, did_you_mean
 from .mechanism import Item, Mechanism
@@ -102,7 +102,7 @@ class Metric:
             "parameters": self.mechanism.parameters(),
         }
         canonical = json.dumps(basis, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:16]
+        return sha256(canonical.encode("ascii")).hexdigest()[:16]
 
     @property
     def labels(self) -> tuple[str, ...]:
