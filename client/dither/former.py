@@ -51,7 +51,7 @@ class FormerKeys:
     def tag(self, metric: Metric, item: Item) -> str:
         """Return the tag under which ``item`` was charged, if it was."""
         context = b"charged", metric.version.encode("ascii"), _as_bytes(item)
-        return FORMER + KeyedEntropy(self._secret, *context).prefix(_TAG_BYTES).hex()
+        return FORMER + KeyedEntropy(self._secret, *context).take(_TAG_BYTES).hex()
 
     def draw(self, metric: Metric, item: Item) -> int:
         """Return the permanent draw that ``item`` was given."""

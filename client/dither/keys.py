@@ -102,7 +102,7 @@ class _Version:
         if self._item != item:
             cells = self._mechanism.marked(item, self.cohort)
             encoded = b"".join([cell.to_bytes(4, "big") for cell in sorted(cells)])
-            self._marks = cells, encoded, self._charged.within(encoded).prefix(_TAG_BYTES).hex()
+            self._marks = cells, encoded, self._charged.within(encoded).take(_TAG_BYTES).hex()
             self._item = item
         return self._marks
 
@@ -136,5 +136,5 @@ class _Version:
 
     def _masked(self, tag: str, plain: int) -> bytes:
         width = self._width
-        mask = self._kept.within(tag.encode("ascii")).prefix(width)
+        mask = self._kept.within(tag.encode("ascii")).take(width)
         return (plain ^ int.from_bytes(mask, "big")).to_bytes(width, "big")

@@ -181,9 +181,12 @@ _KINDS: dict[type[Record], str] = {record: kind for kind, (record, _) in _FIELDS
 
 def to_line(record: Record) -> bytes:
     """Return the line of a record, with its checksum and line feed."""
-    fields = [field.decode("ascii") if isinstance(field, bytes) else str(field) for field in record]
-    text = " ".join((_KINDS[type(record)], *fields)).encode("ascii")
-    return b"%08x %s\n" % (crc32(text), text)
+    if isinstance(record, Queued):  # its body, the longest field of all, is bytes already
+        head = f"queued {record.batch} {record.name} {record.day} {record.local} "
+        text = head.encode("ascii") + record.body
+    else:
+        text = " ".join([_KINDS[type(record)], *map(str, record)]).encode("ascii")
+    return b"%08x %b\n" % (crc32(text), text)
 
 
 def from_line(line: bytes) -> Record | None:

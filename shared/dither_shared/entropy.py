@@ -103,30 +103,35 @@ class KeyedEntropy(Entropy):
 
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
         self._start = start + _encoded(key, *context)
-        self._blocks = 0
-        self._buffer = b""
+        self._number = 0
+        self._block = b""  # of this number, or as much of it as was asked for
+        self._used = 0
 
     def __repr__(self) -> str:
         return "KeyedEntropy(…)"  # neither the key nor the value in the context may reach a log
 
     def take(self, count: int) -> bytes:
         """Return the next ``count`` bytes of the stream."""
-        while len(self._buffer) < count:
-            self._buffer += self._block(self._blocks, self._BLOCK)
-            self._blocks += 1
-        taken, self._buffer = self._buffer[:count], self._buffer[count:]
-        return taken
+        pieces = []
+        while count > self._BLOCK - self._used:
+            pieces.append(self._rest(self._BLOCK - self._used))
+            count -= len(pieces[-1])
+            self._number, self._block, self._used = self._number + 1, b"", 0
+        pieces.append(self._rest(count))
+        return b"".join(pieces)
 
-    def prefix(self, count: int) -> bytes:
-        """Return the first ``count`` bytes of the stream, in less time than ``take``, and without going on in it."""
-        starts = range(0, count, self._BLOCK)
-        return b"".join([self._block(i // self._BLOCK, min(self._BLOCK, count - i)) for i in starts])
+    def _rest(self, count: int) -> bytes:
+        """Return the next bytes of the present block. Most streams are asked once, for less than a block."""
+        start, self._used = self._used, self._used + count
+        if len(self._block) < self._used:
+            self._block = self._digest(self._number, self._BLOCK if start else self._used)
+        return self._block[start : self._used]
 
     def within(self, part: bytes) -> "KeyedEntropy":
         """Return the stream, at its start, whose context is this one's with one more part behind it."""
         return KeyedEntropy(part, start=self._start)
 
-    def _block(self, number: int, count: int) -> bytes:
+    def _digest(self, number: int, count: int) -> bytes:
         return shake_256(self._start + number.to_bytes(4, "big")).digest(count)
 
 
