@@ -1,7 +1,8 @@
 """Accounts: what one metric version has spent on this device, and what it costs."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from dither_shared.metric import Metric
 from dither_shared.privacy import group
 
 from .former import FORMER
-from .records import Permanent
+from .records import Charged, Debit, Permanent
 
 __all__ = ["Account", "Price", "Spent", "cap_of"]
 
@@ -43,6 +44,20 @@ class Account:
     def spent(self) -> float:
         """So many charges of so much, rounded up."""
         return group(self.epsilon, self.charges) if self.charges else 0.0
+
+    def copy(self) -> "Account":
+        """Return an account that stays as this one is now."""
+        return replace(self, tags=self.tags.copy())
+
+    def draws(self, version: str) -> Iterator[Charged | Permanent]:
+        """Yield the tags, in an order that tells nothing, and the last draw."""
+        yield from (Charged(version, tag) for tag in sorted(self.tags))
+        if self.last is not None:
+            yield self.last
+
+    def debit(self, version: str) -> Debit:
+        """Return the debit that tells all that was spent."""
+        return Debit(self.name, version, self.day, self.reports, self.charges, self.epsilon, self.claim)
 
 
 class Spent(NamedTuple):

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def replace(path: str, data: bytes) -> None:
     """Write a file so that after a power cut it is the old one or the new one, in full."""
     draft = Path(f"{path}.{os.getpid()}.new")
     try:
-        write(str(draft), data)
+        write(str(draft), (data,))
         draft.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -75,12 +76,13 @@ def swap(path: str, data: bytes) -> None:
         raise
 
 
-def write(path: str, data: bytes) -> None:
-    """Write a file anew, durably."""
+def write(path: str, pieces: Iterable[bytes]) -> None:
+    """Write a file anew, piece by piece and durably."""
     descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        if os.write(descriptor, data) != len(data):
-            raise OSError(errno.ENOSPC, "the disk is full", path)
+        for piece in pieces:
+            if os.write(descriptor, piece) != len(piece):
+                raise OSError(errno.ENOSPC, "the disk is full", path)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -21,8 +21,10 @@ is lost is drawn anew only when the user, asked again, says yes again.
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
 
 from dither_shared.entropy import Entropy
@@ -42,6 +44,9 @@ _FORMER = 1
 
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
 _HEADER_BYTES = 36
+_SLICE, _COURTESY = 32, 0.0005
+"""Records that are written at a time to a draft, and the seconds in between."""
+
 _TRIES = 22
 """For the journal: the first report of a device, which others wait for, may have to be made durable."""
 
@@ -155,7 +160,7 @@ class FolderState:
         """Write records to a journal that does not count yet, durably; at the end it is gone unless installed."""
         self._header = _new_header()
         try:
-            write(self._paths["journal.new"], b"".join((self._header, *map(to_line, records))))
+            write(self._paths["journal.new"], chain((self._header,), _slices(records)))
             yield
         finally:
             Path(self._paths["journal.new"]).unlink(missing_ok=True)
@@ -271,6 +276,17 @@ class FolderState:
         descriptor, self._journal = self._journal, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+
+def _slices(records: Iterable[Record]) -> Iterator[bytes]:
+    """Yield the lines of records, some at a time, and let the program's own threads run in between.
+
+    A thread that computes lets go of the interpreter every 5 ms, and a call to ``record`` asks for it a dozen times.
+    """
+    rest = iter(records)
+    while lines := b"".join(map(to_line, islice(rest, _SLICE))):
+        yield lines
+        time.sleep(_COURTESY)
 
 
 def _choice_of(records: list[Record]) -> Choice:

@@ -19,6 +19,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 from dither_shared.entropy import Entropy
 from dither_shared.metric import Metric
@@ -227,7 +228,7 @@ class Journal:
             self._write_anew()
         elif news.anew:
             self._tidied = self._cursor.position
-            self.untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * len(self._kept())
+            self.untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * sum(1 for _ in self._kept())
         self.untidy = self.untidy or 0 < self._drawn < today
 
     def _write_anew(self) -> None:
@@ -254,16 +255,21 @@ class Journal:
         if correction:
             self._tell("the clock was ahead: what was answered on a day to come is open from the next period on")
 
-    def _kept(self) -> list[Record]:
-        return [*self.ledger.records(), *self.outbox.records()]
+    def _kept(self) -> Iterator[Record]:
+        """Return the fewest records from which all follows that holds now, however late they are asked for."""
+        return chain(self.ledger.records(), self.outbox.records())
 
     def _apply(self, record: Record) -> None:
+        if isinstance(record, (Queued, Done, Totals)):
+            self.outbox.apply(record)
+        elif isinstance(record, Entry):
+            self._watch(record)
+            self.ledger.apply(record)
+
+    def _watch(self, record: Entry) -> None:
+        """Notice draws behind a debit of an earlier day; those that were tidied stand before all debits."""
         if isinstance(record, Debit):
             self._day = record.day
             self.untidy = self.untidy or 0 < self._drawn < self._day
-        elif isinstance(record, Permanent) and self._day:  # those that were tidied stand before all debits
+        elif isinstance(record, Permanent) and self._day:
             self._drawn = self._drawn or self._day
-        if isinstance(record, Entry):
-            self.ledger.apply(record)
-        elif isinstance(record, (Queued, Done, Totals)):
-            self.outbox.apply(record)

@@ -30,7 +30,7 @@ Between two such days a metric reports at most once in each period that the cloc
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 
 from dither_shared.metric import Metric
@@ -145,7 +145,7 @@ class Ledger:
         """
         if isinstance(record, Debit):
             self._apply_debit(record)
-        elif isinstance(record, Permanent | Charged):
+        elif isinstance(record, (Permanent, Charged)):
             account = self._account(record.version)
             account.charged(record.tag)
             account.last = record if isinstance(record, Permanent) else account.last
@@ -225,26 +225,15 @@ class Ledger:
         """Return what every metric version has spent that ever reported, in the order of their first reports."""
         return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
 
-    def records(self) -> Iterable[Entry]:
-        """Yield the fewest records from which this ledger follows.
+    def records(self) -> Iterator[Entry]:
+        """Return the fewest records from which this ledger follows as it is now, however late they are asked for.
 
         What was spent stands there twice, lest one line that cannot be read take all of it away.
         """
-        for day in sorted(self._corrected):  # before the marks, which are those that were left, or made later
-            yield Corrected(day)
-        for version, one in self._accounts.items():  # before the debits, so that no tag stands behind a day
-            yield from (Charged(version, tag) for tag in sorted(one.tags))
-            yield from () if one.last is None else (one.last,)
-        for _ in range(2):
-            yield from self._totals()
-
-    def _totals(self) -> Iterable[Entry]:
-        if self._hold.damaged:
-            yield self._hold
-        yield from (Disabled(version, day) for version, day in self._disabled.items())
-        for version, one in self._accounts.items():
-            if one.reports:
-                yield Debit(one.name, version, one.day, one.reports, one.charges, one.epsilon, one.claim)
+        marks: list[Entry] = [self._hold] if self._hold.damaged else []
+        marks += [Disabled(version, day) for version, day in self._disabled.items()]
+        accounts = {version: one.copy() for version, one in self._accounts.items()}
+        return _entries(sorted(self._corrected), marks, accounts)
 
     def _affords(self, metric: Metric) -> bool:
         """Return whether one more report, of whatever value, can be paid for or replayed."""
@@ -267,3 +256,12 @@ class Ledger:
             return True
         claims = (max(one.claim, sequential(repeat(one.epsilon, one.charges))) for one in self._accounts.values())
         return sequential([*claims, price]) <= self._lifetime_cap
+
+
+def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Mapping[str, Account]) -> Iterator[Entry]:
+    yield from map(Corrected, corrected)  # before the marks, which are those that were left, or made later
+    for version, one in accounts.items():  # before the debits, so that no tag stands behind a day
+        yield from one.draws(version)
+    for _ in range(2):
+        yield from marks
+        yield from (one.debit(version) for version, one in accounts.items() if one.reports)

@@ -6,7 +6,8 @@ Of those that were sent the last thirty are kept, so that a user can see what ha
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import chain
 
 from .clock import is_ahead
 from .records import Done, Queued, Record, Totals
@@ -97,10 +98,8 @@ class Outbox:
             count, size = count - 1, size - len(entry.body)
         return excess
 
-    def records(self) -> Iterable[Record]:
-        """Yield the fewest records from which this outbox follows."""
-        yield Totals(self.sent - len(self._history), self.dropped)
-        for entry in self._history:
-            yield entry
-            yield Done(entry.batch, "sent")
-        yield from self._queue.values()
+    def records(self) -> Iterator[Record]:
+        """Return the fewest records from which this outbox follows as it is now, however late they are asked for."""
+        totals = Totals(self.sent - len(self._history), self.dropped)
+        shown = ((entry, Done(entry.batch, "sent")) for entry in self.history())
+        return chain((totals,), chain.from_iterable(shown), list(self._queue.values()))

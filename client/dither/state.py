@@ -6,7 +6,7 @@ StateError    the state cannot be read, written or trusted; whoever asked stays 
 └── BusyError      another thread or process holds it just now
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple, Protocol
 
@@ -77,7 +77,7 @@ class State(Protocol):
     def append(self, records: Sequence[Record]) -> int:
         """Write records to the end, in full or not at all, and return the position behind them."""
 
-    def rewrite(self, records: list[Record]) -> Cursor:
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Replace all records, at once and durably, and return the cursor behind them."""
 
     def install(self, since: Cursor) -> Cursor:
@@ -92,7 +92,7 @@ class State(Protocol):
     def lost(self) -> bool:
         """Return whether there was a secret for certain, and is none any more. Writes nothing."""
 
-    def draft(self, records: list[Record]) -> AbstractContextManager[None]:
+    def draft(self, records: Iterable[Record]) -> AbstractContextManager[None]:
         """Prepare records for ``install``, durably, and enter. Asked for while ``sending``, not holding the journal."""
 
     def sync(self) -> None:
@@ -163,16 +163,16 @@ class MemoryState:
         self._records.extend(records)
         return len(self._records)
 
-    def rewrite(self, records: list[Record]) -> Cursor:
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Replace all records."""
-        self._records = records
+        self._records = list(records)
         self._rewritten += 1
         return self._end()
 
     @contextmanager
-    def draft(self, records: list[Record]) -> Iterator[None]:
+    def draft(self, records: Iterable[Record]) -> Iterator[None]:
         """Keep a draft."""
-        self._draft = records
+        self._draft = list(records)
         yield
 
     def install(self, since: Cursor) -> Cursor:

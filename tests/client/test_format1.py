@@ -180,11 +180,11 @@ def test_damage_holds_all_metrics_until_their_next_period(
     calendar.pass_days(1)
     client = make(device("damaged"), metrics=METRICS, mode=None)
     for name in METRICS:
-        client.record(name, "a")
+        client.record(name, "true")
     assert client.status().ignored == len(METRICS)
     calendar.pass_days(1)
     for name in METRICS:
-        client.record(name, "a")
+        client.record(name, "true")
     assert client.status().ignored == len(METRICS) + 1, "the one that is asked once stays silent"
 
 
