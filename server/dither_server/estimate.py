@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dither_shared import CountMeanSketch, HadamardCountMeanSketch, Mechanism, ParameterError, Rappor
 
-from .collisions import collision_error
+from .collisions import collision_bias
 from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
@@ -17,6 +17,7 @@ from .intervals import (
     Simultaneous,
     exact_interval,
     level_of_each,
+    noise_cube,
     noise_law,
     normal_interval,
     require_confidence,
@@ -150,20 +151,21 @@ class _Columns(NamedTuple):
 def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
     """Return what support counts tell.
 
-    Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are normal.
+    Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are nearly normal.
     """
     frequency, supporting, trials = debiased(mechanism, labels, tally)
     noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
     if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
-        bias = collision_error(mechanism, tally, frequency)
-        ends = score_interval(noise.sampled(), frequency, trials, alpha, bias)
+        bias, cube = collision_bias(mechanism, tally, frequency)
+        skew = (cube + noise_cube(mechanism, share, trials)) / noise.error(share, trials, bias) ** 3
+        ends = score_interval(noise.sampled(), frequency, trials, alpha, bias, skew)
     else:
-        bias = np.zeros(len(labels))
+        bias = skew = np.zeros(len(labels))
         ends = exact_interval(mechanism, supporting, trials, alpha)
     return _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *score_interval(noise, frequency, trials, alpha, bias),
+        *score_interval(noise, frequency, trials, alpha, bias, skew),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, OptimizedUnary, ParameterError, SymmetricUnary
 
-from .boundary import normal_scores
+from .boundary import normal_scores, tails
 from .chebyshev import ends_of_many
 from .exact import LowEnds, Support
 
@@ -35,6 +35,9 @@ Ends = tuple[Floats, Floats]
 Simultaneous = Literal["sidak", "bonferroni"]
 
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 1e-6, 1 - 1e-9
+
+_MOST_SKEWED = 0.5
+"""A skewness up to which the first correction for it is one."""
 
 
 class Law(NamedTuple):
@@ -64,16 +67,34 @@ def noise_law(mechanism: Mechanism) -> Law:
     return Law(q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q), float(1 - mechanism.coverage))
 
 
-def score_interval(law: Law, frequency: Floats, trials: Counts, alpha: float, bias: Floats | float = 0.0) -> Ends:
+def noise_cube(mechanism: Mechanism, share: Floats, trials: Counts) -> Floats:
+    """Return the third central moment of a share's estimate, who reported being drawn too."""
+    p, q = float(mechanism.p), float(mechanism.q)
+    support = q + share * (p - q)
+    return np.asarray(support * (1 - support) * (1 - 2 * support) / (np.maximum(trials, 1.0) ** 2 * (p - q) ** 3))
+
+
+def score_interval(
+    law: Law,
+    frequency: Floats,
+    trials: Counts,
+    alpha: float,
+    bias: Floats | float = 0.0,
+    skewness: Floats | float = 0.0,
+) -> Ends:
     """Return the interval of a share, given its unbiased estimate from so many trials; a share of no trial is anywhere.
 
     It holds every f with |estimate - f| <= z error(f), the error being that at f itself (Wilson's score interval, 1927,
     for a sum of two binomials): unlike one with the error at the estimate it covers as it says where few reports
-    support a value.
+    support a value. Where the estimate is skewed, z is corrected by (z² - 1)/6 of that (Cornish and Fisher 1938).
     """
     errors = (law.error(np.zeros(1), trials, bias), law.error(np.ones(1), trials, bias))
     below, above = normal_scores(frequency, errors, alpha)
-    low, high = (_wilson(law, frequency, trials, score, bias) for score in (-below, above))
+    skewness, alike = np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED), tails(alpha).alike
+    low, high = (
+        _wilson(law, frequency, trials, score - (np.minimum(score**2, alike**2) - 1) / 6 * skewness, bias)
+        for score in (-below, above)
+    )
     return np.where(trials == 0, 0.0, np.clip(low, 0, 1)), np.where(trials == 0, 1.0, np.clip(high, 0, 1))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.collisions import collision_error, concentration
+from dither_server.collisions import collision_bias, concentration
 from dither_server.estimate import Estimate, estimate
 from dither_server.intervals import Law, exact_interval, score_interval
 from dither_server.tally import Tally
@@ -219,6 +219,6 @@ def test_a_string_does_not_collide_with_itself() -> None:
         share[cohort, list(mechanism.marked(b"all", cohort))] = 1
     law = float(mechanism.b) + float(mechanism.a - mechanism.b) * share
     tally = Tally(reports, np.rint(law * reports[:, np.newaxis]).astype(np.int64))
-    own, other = collision_error(mechanism, tally, np.array([1.0, 0.0]))
+    own, other = collision_bias(mechanism, tally, np.array([1.0, 0.0])).error
     assert own < 1e-3
     assert other == pytest.approx(mechanism.collision_variance**0.5, rel=1e-3)
