@@ -9,6 +9,7 @@ from typing import Any
 from dither_shared import Metric, ParameterError, load_metrics
 
 from .auth import Role
+from .store import database_url
 
 __all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
@@ -54,6 +55,7 @@ class Config:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if is_number and value <= 0 and one.name != "port":
                 raise ParameterError(one.name, f"{value!r} is not positive")
+        database_url(self.db)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
         if self.horizon <= RETRY_DAYS:

@@ -17,6 +17,7 @@ from .chebyshev import ends_of_many
 from .exact import LowEnds, Support
 
 __all__ = [
+    "CONFIDENCES",
     "LEAST_CONFIDENCE",
     "MOST_CONFIDENCE",
     "Law",
@@ -35,6 +36,7 @@ Ends = tuple[Floats, Floats]
 Simultaneous = Literal["sidak", "bonferroni"]
 
 LEAST_CONFIDENCE, MOST_CONFIDENCE = 1e-6, 1 - 1e-9
+CONFIDENCES = f"between {LEAST_CONFIDENCE:.6f} and {MOST_CONFIDENCE:.9f}"
 
 _MOST_SKEWED = 0.5
 """A skewness up to which the first correction for it is one."""
@@ -150,5 +152,5 @@ def require_confidence(confidence: float, place: str = "confidence") -> float:
     Nearer to 1, 1 - confidence has lost digits that matter; nearer to 0, an interval is a point.
     """
     if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:  # NaN compares false
-        raise ParameterError(place, f"{confidence!r} must lie between {LEAST_CONFIDENCE} and {MOST_CONFIDENCE}")
+        raise ParameterError(place, f"{confidence!r} is not {CONFIDENCES}")
     return confidence

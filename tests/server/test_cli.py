@@ -130,7 +130,11 @@ def test_candidates_come_from_a_file(folder: Path) -> None:
         (["estimate", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
         (["estimate", "theme", "--db", "what?"], "not a database URL"),
         (["estimate", "theme", "--since", "soon"], "--since: not a date"),
-        (["estimate", "theme", "--confidence", "2"], "confidence: not a number strictly between"),
+        (["estimate", "theme", "--confidence", "2"], "confidence: not a number between 0.000001 and 0.999999999"),
+        (["estimate", "theme", "--confidence", "0.9999999999999999"], "confidence: not a number between"),
+        (["trend", "theme", "--confidence", "nan"], "confidence: not a number between"),
+        (["compare", "theme", "--confidence", "inf"], "confidence: not a number between"),
+        (["export", "theme", "--confidence", "-1"], "confidence: not a number between"),
         (["estimate", "open"], "give candidates"),
         (["estimate", "theme", "--forged", "all"], "--forged: not a number strictly between"),
         (["compare", "nothing"], "no such metric; "),
@@ -252,7 +256,8 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
             connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
         upgraded = invoke(folder, "check")
         assert (upgraded.exit_code, level in upgraded.stdout) == (code, True), upgraded.stdout
-    wrong = invoke(folder, "check", "--metrics", "missing.toml", "--db", "what?")
+    (folder / "text").write_text("no database\n" * 100)
+    wrong = invoke(folder, "check", "--metrics", "missing.toml", "--db", f"sqlite:///{folder}/text")
     assert wrong.exit_code == 1
     assert wrong.stdout.count("error: ") == 2
 
