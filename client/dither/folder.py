@@ -21,32 +21,25 @@ is lost is drawn anew only when the user, asked again, says yes again.
 
 import os
 import stat
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 from dither_shared.entropy import Entropy
 
 from .consent import Choice
+from .contents import check_header, choice_of, is_former, key_of, new_header, slices
 from .filelock import FileLock
 from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .keys import SECRET_BYTES
-from .records import Accepted, Chosen, FormerDebit, Header, Record, Secret, from_lines, to_line
+from .records import Chosen, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
 
 __all__ = ["FolderState"]
 
-FORMAT = 2
-_FORMER = 1
-"""The format that is read, and written anew (former.py)."""
-
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
 _HEADER_BYTES = 36
-_SLICE, _COURTESY = 32, 0.0005
-"""Records that are written at a time to a draft, and the seconds in between."""
-
 _TRIES = 22
 """For the journal: the first report of a device, which others wait for, may have to be made durable."""
 
@@ -79,7 +72,7 @@ class FolderState:
             return None
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen != self._seen:  # another process may have changed it: off must hold at once
-            self._choice = _choice_of(records_of(self._paths["consent"]))
+            self._choice = choice_of(records_of(self._paths["consent"]))
             self._seen, self._secret_seen = seen, False
         if not self._secret_seen and self._choice is not None and self._choice.mode in {"local", "on"}:
             self._secret_seen = self.has_secret()  # it is drawn just after the choice is stored, maybe by another
@@ -135,9 +128,9 @@ class FolderState:
             raise StateError("the journal has shrunk")
         records, damaged, torn = from_lines(read(self._journal, position, size - position))
         if anew:
-            _check_header(records, damaged)
+            check_header(records, damaged)
             self._key = None  # after a "forget" the secret, too, is another one
-        return News(records, Cursor(mark, size), anew, damaged, torn, any(map(_is_former, records)))
+        return News(records, Cursor(mark, size), anew, damaged, torn, any(map(is_former, records)))
 
     def append(self, records: Iterable[Record]) -> int:
         """Write records to the end, in full or not at all."""
@@ -151,16 +144,16 @@ class FolderState:
     def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Replace all records, at once and durably."""
         self._close_journal()
-        header = _new_header()
+        header = new_header()
         replace(self._paths["journal"], b"".join((header, *map(to_line, records))))
         return self._begun_anew(header)
 
     @contextmanager
     def draft(self, records: Iterable[Record]) -> Iterator[None]:
         """Write records to a journal that does not count yet, durably; at the end it is gone unless installed."""
-        self._header = _new_header()
+        self._header = new_header()
         try:
-            write(self._paths["journal.new"], chain((self._header,), _slices(records)))
+            write(self._paths["journal.new"], chain((self._header,), slices(records)))
             yield
         finally:
             Path(self._paths["journal.new"]).unlink(missing_ok=True)
@@ -180,13 +173,11 @@ class FolderState:
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``."""
-        if self._key is None or (may_create and not self.has_secret()):
-            exists = self.has_secret()
-            records = records_of(self._paths["secret"]) if exists else []
-            if not exists and may_create:
-                records = [Secret(entropy.take(SECRET_BYTES).hex())]
-                replace(self._paths["secret"], to_line(records[0]))
-            self._key = _key_of(records)
+        if may_create and not self.has_secret():
+            replace(self._paths["secret"], to_line(Secret(entropy.take(SECRET_BYTES).hex())))
+            self._key = None
+        if self._key is None:
+            self._key = key_of(records_of(self._paths["secret"]) if self.has_secret() else [])
         return self._key
 
     def sync(self) -> None:
@@ -264,7 +255,7 @@ class FolderState:
         except FileNotFoundError:
             if self._key is not None or os.path.lexists(self._paths["secret"]):
                 raise StateError("the journal is lost") from None
-        replace(self._paths["journal"], _new_header())
+        replace(self._paths["journal"], new_header())
         return self._open("journal", os.O_RDWR | os.O_APPEND)
 
     def _begun_anew(self, header: bytes) -> Cursor:
@@ -276,45 +267,3 @@ class FolderState:
         descriptor, self._journal = self._journal, -1
         if descriptor >= 0:
             os.close(descriptor)
-
-
-def _slices(records: Iterable[Record]) -> Iterator[bytes]:
-    """Yield the lines of records, some at a time, and let the program's own threads run in between.
-
-    A thread that computes lets go of the interpreter every 5 ms, and a call to ``record`` asks for it a dozen times.
-    """
-    rest = iter(records)
-    while lines := b"".join(map(to_line, islice(rest, _SLICE))):
-        yield lines
-        time.sleep(_COURTESY)
-
-
-def _choice_of(records: list[Record]) -> Choice:
-    chosen, others = next(iter(records), None), records[1:]
-    accepted = {record.terms: record for record in others if isinstance(record, Accepted)}
-    if not isinstance(chosen, Chosen) or len(accepted) != len(others):
-        return Choice("", {})
-    return Choice(chosen.mode, accepted)
-
-
-def _key_of(records: list[Record]) -> bytes:
-    if len(records) == 1 and isinstance(records[0], Secret) and len(records[0].key) == 2 * SECRET_BYTES:
-        return bytes.fromhex(records[0].key)
-    raise StateError("the secret is lost or damaged; it is not drawn anew")
-
-
-def _is_former(record: Record) -> bool:
-    return isinstance(record, FormerDebit) or (isinstance(record, Header) and record.format == _FORMER)
-
-
-def _new_header() -> bytes:
-    return to_line(Header(FORMAT, os.urandom(8).hex()))
-
-
-def _check_header(records: list[Record], damaged: int) -> None:
-    """Raise StateError unless the journal begins like one, or its beginning is among what is damaged."""
-    if records and isinstance(records[0], Header):
-        if records[0].format not in {_FORMER, FORMAT}:
-            raise StateError("the journal has a format that this version does not know")
-    elif not damaged:
-        raise StateError("the journal has lost its beginning")

@@ -1,7 +1,8 @@
 """Clients that are closed after the test, and a collector on loopback that answers from a script."""
 
+import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
+from client.former_devices import HERE
 
 
 @pytest.fixture
@@ -21,6 +23,17 @@ def calendar() -> Calendar:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "state"
+
+
+@pytest.fixture
+def device(folder: Path) -> Callable[[str], Path]:
+    """Return a function that puts a device of format 1 into the folder."""
+
+    def put(name: str) -> Path:
+        shutil.copytree(HERE / name, folder)
+        return folder
+
+    return put
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from client.devices import Calendar, Make, Script
 from dither import __main__ as program
 from dither.apps import apps_in, status_of
-from dither.folder import FORMAT
+from dither.contents import FORMAT
 from dither.places import apps_folder, default_folder
 from dither.records import Debit, Header, to_line
 
