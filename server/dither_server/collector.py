@@ -53,6 +53,10 @@ class Collector:
             config.rows_limit,
         )
 
+    def former(self) -> list[str]:
+        """Return the names of metrics that were collected here and are asked no more."""
+        return sorted({name for name, _ in self.store.registered()} - self.metrics.keys())
+
     def close(self) -> None:
         """Commit what was accepted and let go of the database."""
         self.committer.close()

@@ -84,6 +84,18 @@ class Store:
         with self._transaction() as connection:
             return [(row.name, row.version) for row in connection.execute(query)]
 
+    def former(self, name: str) -> Metric | None:
+        """Return a metric in the version that was reported last, or None if none was ever registered.
+
+        Raises ParameterError if this program cannot read its definition.
+        """
+        last = sa.select(sa.func.max(TALLIES.c.day)).where(TALLIES.c.version == METRICS.c.version).scalar_subquery()
+        newest_first = sa.func.coalesce(last, date.min).desc(), METRICS.c.version
+        query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit(1)
+        with self._transaction() as connection:
+            version: str | None = connection.scalar(query)
+        return None if version is None else self.metric(name, version)
+
     def disabled(self) -> dict[str, date]:
         """Return the disabled versions of all metrics, with the day since when."""
         with self._transaction() as connection:
@@ -147,6 +159,14 @@ class Store:
         with self._transaction() as connection:
             first, last = connection.execute(query).one()
         return None if first is None else (first, last)
+
+    def days_by_version(self) -> dict[str, tuple[date, date]]:
+        """Return the first and the last day with reports of every version that has any."""
+        ours = TALLIES.c.version == METRICS.c.version
+        ends = [sa.select(end(TALLIES.c.day)).where(ours).scalar_subquery() for end in (sa.func.min, sa.func.max)]
+        with self._transaction() as connection:
+            rows = connection.execute(sa.select(METRICS.c.version, *ends))
+            return {version: (first, last) for version, first, last in rows if first is not None}
 
     def active_days(self, metric: Metric) -> list[date]:
         """Return every day with reports of a metric version, ascending."""
