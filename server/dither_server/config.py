@@ -8,7 +8,7 @@ from typing import Any
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from .auth import Role
+from .roles import Role
 
 __all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
