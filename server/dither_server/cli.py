@@ -17,6 +17,7 @@ __all__ = ["cli"]
 _HERE = "dither_server.commands"
 
 _LATER = {
+    "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
     "check": Later(f"{_HERE}.admin:check", "Say what is wrong with the configuration, or unwise."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
     "config": Later(f"{_HERE}.admin:show_config", "Show each setting, and where its value comes from."),
@@ -25,6 +26,7 @@ _LATER = {
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
     "rappor-export": Later(f"{_HERE}.rappor:rappor_export", "Write counts as the files of google/rappor."),
     "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),
+    "restore": Later(f"{_HERE}.backup:restore", "Make the database what a backup holds."),
     "token": Later(f"{_HERE}.admin:token", "Create, list and revoke tokens."),
     "trend": Later(f"{_HERE}.analysis:show_trend", "Show the course of a metric over days or weeks."),
 }

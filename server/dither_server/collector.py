@@ -58,8 +58,9 @@ class Collector:
         return sorted({name for name, _ in self.store.registered()} - self.metrics.keys())
 
     def close(self) -> None:
-        """Commit what was accepted and let go of the database."""
+        """Commit what was accepted and let go of the database, whose file is whole then by itself."""
         self.committer.close()
+        self.store.fold_in()
         self.store.close()
 
     def __enter__(self) -> Self:
