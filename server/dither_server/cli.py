@@ -23,6 +23,7 @@ _LATER = {
     "config": Later(f"{_HERE}.admin:show_config", "Show each setting, and where its value comes from."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
+    "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
     "rappor-export": Later(f"{_HERE}.rappor:rappor_export", "Write counts as the files of google/rappor."),
     "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from dither_shared import ParameterError
 
 from .config import Config
+from .retention import Retention
 from .roles import Role
 
 __all__ = [
@@ -126,6 +127,8 @@ def _read(like: object, given: object, source: str) -> object:
     """Return a given value as the type of the default ``like``, from text or from TOML's own types."""
     if isinstance(like, frozenset):
         return _roles(given, source)
+    if isinstance(like, Retention):
+        return Retention.read(given, source)
     if isinstance(like, bool):
         words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
         truth = given if isinstance(given, bool) else words.get(str(given).lower())
@@ -173,6 +176,8 @@ def _shown(setting: Setting | None) -> object:
     value = setting.value
     if isinstance(value, frozenset):
         return sorted(role.value for role in value)
+    if isinstance(value, Retention):
+        return str(value)
     if isinstance(value, str) and "://" in value and (password := urlsplit(value).password):
         return value.replace(f":{password}@", ":***@")
     return value

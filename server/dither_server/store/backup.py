@@ -102,7 +102,7 @@ def _check_target(target: Path, source: Path, overwrite: bool) -> None:
 
 
 def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None)
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=1.0)
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:

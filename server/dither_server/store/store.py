@@ -20,6 +20,7 @@ from .errors import RacedError, StoreError, told
 from .estimates import Basis, read_bases, write_estimates
 from .lock import FileLock
 from .migrate import migrate, require_current
+from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .refusals import Refusal, add_refusals, read_refusals
 from .schema import METRICS, TALLIES
 from .tokens import StoredToken, add_token, drop_tokens, read_tokens
@@ -193,6 +194,31 @@ class Store:
             for day, counts in connection.execute(query.order_by(TALLIES.c.day)):
                 days[day] = days.get(day, 0) + int(from_bytes(counts).sum())
         return days
+
+    def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
+        """Return the days of a version that have anything, before a day or ever, with the number of their rows."""
+        with self._transaction() as connection:
+            return rows_by_day(connection, version, before)
+
+    def purge_day(self, version: str, day: date) -> int:
+        """Remove a day of a version, with the estimates that were made of it; return the number of rows."""
+        with self._transaction(write=True) as connection:
+            return purge_day(connection, version, day)
+
+    def refusal_rows(self, metric: str, before: date | None = None) -> int:
+        """Return the number of rows that count refused batches of a metric."""
+        with self._transaction() as connection:
+            return refusal_rows(connection, metric, before)
+
+    def purge_refusals(self, metric: str, before: date | None = None) -> int:
+        """Remove them; return their number."""
+        with self._transaction(write=True) as connection:
+            return purge_refusals(connection, metric, before)
+
+    def reported_before(self, today: date) -> date | None:
+        """Return the last day before today with reports of anything."""
+        with self._transaction() as connection:
+            return reported_before(connection, today)
 
     def estimated(self, version: str) -> dict[date, Basis]:
         """Return what the written estimates of each day of a version were made from."""
