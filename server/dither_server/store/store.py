@@ -13,11 +13,12 @@ from dither_shared import DitherError, Metric
 from ..blocks import blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..definitions import from_json, to_json
 from ..tally import Tally
-from .counting import Outcome, Upload, count, forget
+from .counting import Outcome, Upload, count
 from .disabled import disable, enable, read_disabled
 from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
 from .estimates import Basis, read_bases, write_estimates
+from .ids import NewDayError, alone, ids_in
 from .lock import FileLock
 from .migrate import migrate, require_current
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
@@ -40,6 +41,7 @@ class Store:
         Raises ParameterError for a URL that cannot be used, StoreError for a database that cannot.
         """
         self._engine = open_engine(url, create, lock_wait)
+        self._ids = ids_in(self._engine)
         path = sqlite_path(self._engine)
         self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"))
         self._lock_wait = lock_wait
@@ -139,11 +141,16 @@ class Store:
         """
         for left in reversed(range(_TRIES)):
             try:
-                with self._transaction(write=True) as connection:
-                    return count(connection, uploads, day, shard)
+                with self._counting() as connection:
+                    return count(connection, self._ids, uploads, day, shard)
             except RacedError:  # another process was first; its batch ids are visible now
                 if not left:
                     raise
+            except NewDayError:
+                if not left:
+                    raise
+                with self._counting() as connection:
+                    self._ids.open(connection, day)
         raise AssertionError
 
     def forget(self, before: date, limit: int = 2_000) -> bool:
@@ -151,8 +158,16 @@ class Store:
 
         A batch whose id is forgotten would be counted again: ``before`` must be farther back than any device retries.
         """
-        with self._transaction(write=True) as connection:
-            return forget(connection, before, limit) == limit
+        with self._counting() as connection:
+            return self._ids.forget(connection, before, limit)
+
+    def tend(self) -> bool:
+        """Do a step of what makes commits cheap and need not be done at once; return whether there is more."""
+        try:
+            return self._ids.tend(self._transaction)
+        except BaseException:
+            self._ids.doubt()
+            raise
 
     def tally(self, metric: Metric, since: date | None = None, until: date | None = None) -> Tally:
         """Return the tally of a metric version over the days from ``since`` to ``until``, both included."""
@@ -203,6 +218,7 @@ class Store:
     def purge_day(self, version: str, day: date) -> int:
         """Remove a day of a version, with the estimates that were made of it; return the number of rows."""
         with self._transaction(write=True) as connection:
+            alone(connection)  # or a commit under way would add to what it has just seen
             return purge_day(connection, version, day)
 
     def refusal_rows(self, metric: str, before: date | None = None) -> int:
@@ -283,6 +299,16 @@ class Store:
             raise RacedError(told(error)) from error
         except SQLAlchemyError as error:
             raise StoreError(told(error)) from error
+
+    @contextmanager
+    def _counting(self) -> Iterator[sa.Connection]:
+        """Open a transaction of the one thread that counts; what it learnt is doubted if that fails."""
+        try:
+            with self._transaction(write=True) as connection:
+                yield connection
+        except BaseException:
+            self._ids.doubt()
+            raise
 
 
 def _of(metric: Metric, since: date | None = None, until: date | None = None) -> list[sa.ColumnElement[bool]]:
