@@ -4,13 +4,14 @@ Ids are added under one day at a time, the current one. When another has taken i
 change no more, and a filter of them is written down, so that a look-up seldom asks the database about it.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from itertools import chain, islice, product
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from .filters import Filter, Probes
+from .filters import Filters
 from .schema import BATCH_DAYS, BATCH_FILTERS, BATCHES
 
 __all__ = ["Day", "Days", "ids_of"]
@@ -18,18 +19,18 @@ __all__ = ["Day", "Days", "ids_of"]
 _ALL = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened, BATCH_DAYS.c.closed)
 _TURNS = sa.select(sa.func.max(BATCH_DAYS.c.opened), sa.func.max(BATCH_DAYS.c.closed))
 _BITS = sa.select(BATCH_FILTERS.c.bits).where(BATCH_FILTERS.c.day == sa.bindparam("day"))
-_FOUND = sa.select(BATCHES.c.batch, BATCHES.c.digest)
-_OF_DAYS = _FOUND.where(
-    BATCHES.c.day.in_(sa.bindparam("days", expanding=True)),
-    BATCHES.c.batch.in_(sa.bindparam("batches", expanding=True)),
-)
-_OF_PAIRS = _FOUND.where(sa.tuple_(BATCHES.c.day, BATCHES.c.batch).in_(sa.bindparam("pairs", expanding=True)))
 _PAGE = (
     sa.select(BATCHES.c.batch)
     .where(BATCHES.c.day == sa.bindparam("day"), BATCHES.c.batch > sa.bindparam("after"))
     .order_by(BATCHES.c.batch)
     .limit(sa.bindparam("limit"))
 )
+_FOUND = """
+SELECT batches.batch, batches.digest
+FROM asked CROSS JOIN batches
+WHERE batches.day = asked.day AND batches.batch = asked.batch
+"""
+
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
@@ -50,8 +51,8 @@ class Days:
 
     def __init__(self) -> None:
         self._known: dict[date, Day] = {}
-        self._filters: dict[date, Filter] = {}
-        self._read: dict[Day, Filter] = {}
+        self._closed: list[date] = []
+        self._filters = Filters()
         self._turns: tuple[int | None, int | None] = (None, None)
 
     @property
@@ -73,9 +74,8 @@ class Days:
         turns = (row[0], row[1])
         if turns != self._turns:
             self._known = {row.day: Day(row.day, row.opened, row.closed) for row in connection.execute(_ALL)}
-            closed = [one for one in self._known.values() if one.closed is not None]
-            self._read = {one: self._read.get(one) or _read(connection, one.day) for one in closed}
-            self._filters = {one.day: bits for one, bits in self._read.items()}
+            self._closed = [one.day for one in self._known.values() if one.closed is not None]
+            self._filters = Filters([connection.execute(_BITS, {"day": day}).scalar_one() for day in self._closed])
             self._turns = turns
 
     def doubt(self) -> None:
@@ -85,22 +85,12 @@ class Days:
     def look(self, connection: sa.Connection, batches: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the digests of those batches whose ids are kept."""
         asked, found = list(batches), dict[bytes, bytes]()
-        for start in range(0, len(asked), _AT_ONCE):
-            some = asked[start : start + _AT_ONCE]
-            if some and (days := [day for day in self._known if day not in self._filters]):
-                found.update(_digests(connection, _OF_DAYS, {"days": days, "batches": some}))
-            pairs = list(self._suspected(some))
-            for first in range(0, len(pairs), _AT_ONCE):
-                found.update(_digests(connection, _OF_PAIRS, {"pairs": pairs[first : first + _AT_ONCE]}))
+        open_days = self._known.keys() - set(self._closed)
+        suspected = ((self._closed[day], asked[place]) for day, place in self._filters.may_hold(asked))
+        pairs = chain(product(open_days, asked), suspected)
+        while some := list(islice(pairs, _AT_ONCE)):
+            found.update(_digests(connection, some))
         return found
-
-    def _suspected(self, batches: list[bytes]) -> Iterator[tuple[date, bytes]]:
-        if self._filters and batches:
-            probes = Probes(batches)
-            for day, one in self._filters.items():
-                hits = one.may_hold(probes)
-                if hits.any():
-                    yield from ((day, batches[place]) for place in hits.nonzero()[0])
 
     def fitting(self, today: date) -> date | None:
         """Return the current day if ids received today belong there; None if another is to be opened."""
@@ -113,7 +103,7 @@ class Days:
         day = self.fitting(today)
         if day is None:
             day = today
-            while day in self._filters:
+            while day in self._closed:
                 day += timedelta(days=1)
             turn = {"opened": self._next_turn(), "closed": None}
             if day in self._known:
@@ -123,11 +113,11 @@ class Days:
             self.refresh(connection)
         return day
 
-    def close(self, connection: sa.Connection, one: Day, bits: Filter) -> None:
+    def close(self, connection: sa.Connection, one: Day, bits: bytes) -> None:
         """Write down the filter of a day, unless it was opened anew or closed meanwhile."""
         self.refresh(connection)
         if one in self.unclosed:
-            connection.execute(sa.insert(BATCH_FILTERS), {"day": one.day, "bits": bits.stored()})
+            connection.execute(sa.insert(BATCH_FILTERS), {"day": one.day, "bits": bits})
             turn = sa.update(BATCH_DAYS).where(BATCH_DAYS.c.day == one.day).values(closed=self._next_turn())
             connection.execute(turn)
 
@@ -149,11 +139,14 @@ def ids_of(connection: sa.Connection, day: date, after: bytes, limit: int) -> li
     return list(connection.scalars(_PAGE, {"day": day, "after": after, "limit": limit}))
 
 
-def _read(connection: sa.Connection, day: date) -> Filter:
-    return Filter.read(connection.execute(_BITS, {"day": day}).scalar_one())
-
-
-def _digests(
-    connection: sa.Connection, query: sa.Select[Any], asked: Mapping[str, object]
-) -> Iterator[tuple[bytes, bytes]]:
-    return ((row[0], row[1]) for row in connection.execute(query, asked))
+def _digests(connection: sa.Connection, pairs: Sequence[tuple[date, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """Look each id up under its day. To ask for pairs by IN would make SQLite read all ids there are."""
+    if connection.dialect.name == "sqlite":
+        values = ", ".join(["(?, ?)"] * len(pairs))
+        flat = tuple(part for day, batch in pairs for part in (day.isoformat(), batch))
+        rows = connection.exec_driver_sql(f"WITH asked(day, batch) AS (VALUES {values}) {_FOUND}", flat)
+    else:
+        days, batches = [day for day, _ in pairs], [batch for _, batch in pairs]
+        asked = "WITH asked(day, batch) AS (SELECT * FROM unnest(%s::date[], %s::bytea[]))"
+        rows = connection.exec_driver_sql(f"{asked} {_FOUND}", (days, batches))
+    return ((row[0], row[1]) for row in rows)

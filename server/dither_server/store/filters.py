@@ -1,17 +1,16 @@
-"""A Bloom filter of batch ids: whether an id may be among those of a day, without a look into the database.
+"""Bloom filters of batch ids: which days an id may be among, without a look into the database.
 
 Each id sets a few bits of one 64-bit word (a blocked filter: Putze, Sanders and Singler, "Cache-, Hash- and
 Space-Efficient Bloom Filters", 2007), which a look-up reads at once. Ids are random, so their own bits are the hash.
 With 12 bits an id about 1 of 100 other ids looks as if it were there. One that is there is never missed.
 """
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Filter", "Probes"]
+__all__ = ["Filters", "filter_of"]
 
 _BITS = 12
 """Bits of an id."""
@@ -22,47 +21,40 @@ _SET = 5
 _Words = NDArray[np.uint64]
 
 
-class Probes:
-    """Ids as a filter looks for them: a number that chooses the word, and the bits in it."""
-
-    def __init__(self, ids: Sequence[bytes]) -> None:
-        halves = np.frombuffer(b"".join(ids), dtype=">u8").astype(np.uint64).reshape(-1, 2)
-        self.place = halves[:, 0] >> np.uint64(32)
-        self.mask = np.zeros(len(halves), dtype=np.uint64)
-        for turn in range(_SET):
-            self.mask |= np.uint64(1) << ((halves[:, 1] >> np.uint64(6 * turn)) & np.uint64(63))
+def filter_of(ids: Sequence[bytes]) -> bytes:
+    """Return the filter of some ids, of 16 bytes each."""
+    words = np.zeros(max(1, -(-len(ids) * _BITS // 64)), dtype=np.uint64)
+    halves, masks = _hashed(ids)
+    np.bitwise_or.at(words, _places(halves, np.uint64(len(words))), masks)
+    return words.astype("<u8").tobytes()
 
 
-class Filter:
-    """The ids of a day."""
+class Filters:
+    """Several filters, looked into together."""
 
-    def __init__(self, words: _Words) -> None:
-        self._words = words
+    def __init__(self, stored: Sequence[bytes] = ()) -> None:
+        parts = [np.frombuffer(one, dtype="<u8") for one in stored]
+        self._sizes = np.array([[len(part)] for part in parts], dtype=np.uint64)
+        self._starts = np.cumsum(self._sizes, axis=0, dtype=np.uint64) - self._sizes
+        self._words: _Words = np.concatenate(parts).astype(np.uint64, copy=False) if parts else np.zeros(0, np.uint64)
 
-    @classmethod
-    def sized(cls, ids: int) -> Self:
-        """Return an empty filter for so many ids."""
-        return cls(np.zeros(max(1, -(-ids * _BITS // 64)), dtype=np.uint64))
+    def may_hold(self, ids: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+        """Yield the number of each filter with the number of each id that may be among those that it was made of."""
+        if len(self._sizes) and ids:
+            halves, masks = _hashed(ids)
+            found = self._words[self._starts + _places(halves, self._sizes)]
+            yield from zip(*(hits.tolist() for hits in np.nonzero((found & masks) == masks)), strict=True)
 
-    @classmethod
-    def read(cls, stored: bytes) -> Self:
-        """Return the filter that ``stored`` was made of."""
-        return cls(np.frombuffer(stored, dtype="<u8").astype(np.uint64, copy=False))
 
-    def stored(self) -> bytes:
-        """Return the filter as bytes."""
-        return self._words.astype("<u8").tobytes()
+def _hashed(ids: Sequence[bytes]) -> tuple[_Words, _Words]:
+    """Return of each id a number below 2^32, which chooses the word, and the bits in it."""
+    numbers = np.frombuffer(b"".join(ids), dtype=">u8").astype(np.uint64).reshape(-1, 2)
+    masks = np.zeros(len(numbers), dtype=np.uint64)
+    for turn in range(_SET):
+        masks |= np.uint64(1) << ((numbers[:, 1] >> np.uint64(6 * turn)) & np.uint64(63))
+    return numbers[:, 0] >> np.uint64(32), masks
 
-    def add(self, ids: Sequence[bytes]) -> None:
-        """Add ids of 16 bytes."""
-        if ids:
-            probes = Probes(ids)
-            np.bitwise_or.at(self._words, self._places(probes), probes.mask)
 
-    def may_hold(self, probes: Probes) -> NDArray[np.bool_]:
-        """Return which of some ids may be among those that were added."""
-        found: NDArray[np.bool_] = (self._words[self._places(probes)] & probes.mask) == probes.mask
-        return found
-
-    def _places(self, probes: Probes) -> NDArray[np.uint64]:
-        return (probes.place * np.uint64(len(self._words))) >> np.uint64(32)
+def _places(halves: _Words, size: "np.uint64 | _Words") -> _Words:
+    places: _Words = (halves * size) >> np.uint64(32)
+    return places

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from .days import Day, Days, ids_of
 from .errors import StoreError
-from .filters import Filter
+from .filters import filter_of
 from .journal import Journal
 from .schema import BATCHES
 
@@ -82,8 +82,7 @@ class BatchIds(ABC):
             page = ids_of(connection, one.day, ids[-1] if ids else b"", _PAGE)
         ids += page
         if len(page) < _PAGE:
-            bits = Filter.sized(len(ids))
-            bits.add(ids)
+            bits = filter_of(ids)
             with transaction(write=True) as connection:
                 alone(connection)
                 self._days.close(connection, one, bits)

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .days import Days
-from .schema import BATCHES, JOURNAL
+from .schema import JOURNAL
 
 __all__ = ["Journal"]
 
@@ -37,7 +37,7 @@ _NEW = (
 _ROWS = sa.select(JOURNAL.c.number, JOURNAL.c.day, JOURNAL.c.ordered, JOURNAL.c.ids).order_by(JOURNAL.c.number)
 _NUMBERS = sa.select(JOURNAL.c.number).order_by(JOURNAL.c.number)
 _APPEND = sa.insert(JOURNAL)
-_MOVE = sa.insert(BATCHES).prefix_with("OR IGNORE")
+_MOVE = "INSERT OR IGNORE INTO batches (day, batch, digest) VALUES (?, ?, ?)"
 
 
 class Journal:
@@ -78,9 +78,8 @@ class Journal:
             self._ordered.clear()
             self._put_in_order(connection)
         else:
-            day = days.open(connection, row.day)
-            moved = [{"day": day, "batch": one[:_ID], "digest": one[_ID:]} for one in _records(row.ids)]
-            connection.execute(_MOVE, moved)
+            stored = days.open(connection, row.day).isoformat()
+            connection.exec_driver_sql(_MOVE, [(stored, one[:_ID], one[_ID:]) for one in _records(row.ids)])
             connection.execute(sa.delete(JOURNAL).where(JOURNAL.c.number == row.number))
             self._ordered.discard(row.number)
 
