@@ -8,8 +8,8 @@ from typing import Any
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from .auth import Role
-from .store import database_url
+from .retention import Retention
+from .roles import Role
 
 __all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
@@ -45,6 +45,9 @@ class Config:
     queue_bytes: int = _setting(1 << 26, "Bytes of rows that may wait for their commit.")
     group_limit: int = _setting(512, "Batches of one transaction.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
+    retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
+        Retention(), "How long sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
+    )
     lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
     log_level: str = _setting("info", "Least level of what is logged: debug, info, warning, error.")
     today: Callable[[], date] = utc_today
@@ -55,6 +58,8 @@ class Config:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if is_number and value <= 0 and one.name != "port":
                 raise ParameterError(one.name, f"{value!r} is not positive")
+        from .store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
+
         database_url(self.db)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dither_shared import CountMeanSketch, HadamardCountMeanSketch, Mechanism, ParameterError, Rappor
 
 from .collisions import collision_bias
+from .confidence import require_confidence
 from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
@@ -20,7 +21,6 @@ from .intervals import (
     noise_cube,
     noise_law,
     normal_interval,
-    require_confidence,
     score_interval,
 )
 from .tally import Tally

@@ -10,23 +10,19 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, OptimizedUnary, ParameterError, SymmetricUnary
+from dither_shared import Mechanism, OptimizedUnary, SymmetricUnary
 
 from .boundary import normal_scores, tails
 from .chebyshev import ends_of_many
 from .exact import LowEnds, Support
 
 __all__ = [
-    "CONFIDENCES",
-    "LEAST_CONFIDENCE",
-    "MOST_CONFIDENCE",
     "Law",
     "Simultaneous",
     "exact_interval",
     "level_of_each",
     "noise_law",
     "normal_interval",
-    "require_confidence",
     "score_interval",
 ]
 
@@ -34,9 +30,6 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Ends = tuple[Floats, Floats]
 Simultaneous = Literal["sidak", "bonferroni"]
-
-LEAST_CONFIDENCE, MOST_CONFIDENCE = 1e-6, 1 - 1e-9
-CONFIDENCES = f"between {LEAST_CONFIDENCE:.6f} and {MOST_CONFIDENCE:.9f}"
 
 _MOST_SKEWED = 0.5
 """A skewness up to which the first correction for it is one."""
@@ -144,13 +137,3 @@ def level_of_each(mechanism: Mechanism, values: int, alpha: float) -> tuple[Simu
     if isinstance(mechanism, OptimizedUnary | SymmetricUnary):
         return "sidak", -math.expm1(math.log1p(-alpha) / values)
     return "bonferroni", alpha / values
-
-
-def require_confidence(confidence: float, place: str = "confidence") -> float:
-    """Return a confidence of which intervals can be made; raise ParameterError otherwise.
-
-    Nearer to 1, 1 - confidence has lost digits that matter; nearer to 0, an interval is a point.
-    """
-    if not LEAST_CONFIDENCE <= confidence <= MOST_CONFIDENCE:  # NaN compares false
-        raise ParameterError(place, f"{confidence!r} is not {CONFIDENCES}")
-    return confidence

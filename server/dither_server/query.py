@@ -9,12 +9,11 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
+from .choices import STEPS
+from .confidence import CONFIDENCES, require_confidence
 from .exports import FORMATS
-from .intervals import CONFIDENCES, require_confidence
 
-__all__ = ["STEPS", "Comparison", "Query", "TrendQuery", "confidence_of", "day_of", "share_of"]
-
-STEPS = ("day", "week")
+__all__ = ["Comparison", "Query", "TrendQuery", "confidence_of", "day_of", "share_of"]
 
 
 @dataclass(frozen=True, kw_only=True)

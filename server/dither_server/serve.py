@@ -53,6 +53,7 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
     )
     server.channel_class = Channel
     try:
+        collector.start()
         ready(_url(listener))
         server.run()
     except SystemExit:

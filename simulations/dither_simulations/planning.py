@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from dither_server.intervals import require_confidence
+from dither_server.confidence import require_confidence
 from dither_shared import Mechanism, ParameterError
 from dither_shared.choice import DEFAULT_BUDGET, candidates, choose
 from dither_shared.privacy import odds_sentence
