@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 
 import click
 
@@ -10,7 +11,6 @@ from dither_shared.privacy import losses
 
 from .analysis.answers import odds_of
 from .app import collector_of, create_app
-from .auth import is_loopback
 from .collector import told
 from .commands.admin import check, show_config, token
 from .commands.analysis import compare, show_trend
@@ -18,10 +18,11 @@ from .commands.export import export, refresh_estimates
 from .commands.metric import metric as metric_commands
 from .commands.options import Denial, Found, refusing, required, settings_options, strings_of
 from .commands.rappor import rappor_decode, rappor_export
+from .commands.starting import greeting, unable
 from .commands.table import as_table, printable
 from .logs import log_json
 from .query import Query, confidence_of, day_of, share_of
-from .serve import listen, serve
+from .serve import listen, serve, url_of
 from .settings import SETTINGS, configured
 from .store import Store
 
@@ -50,20 +51,25 @@ cli.add_command(rappor_export)
 @settings_options(*SETTINGS)
 @refusing
 def run(found: Found) -> None:
-    """Run a collector. The first line on stdout is its URL."""
+    """Run a collector. The first line on stdout is its URL.
+
+    The second is the address of its pages, with a token that reads until the collector ends. It is in memory only; do
+    not keep this line in a log, or have none by --no-local-token. Who reads elsewhere takes a token of the database.
+    """
     config = configured(found)
     log_json(config.log_level)
-    app = create_app(config)
-    with closing(collector_of(app)) as collector:
-        try:
-            listener = listen(config.host, config.port)
-        except ParameterError as error:
-            raise Denial(str(error)) from None
+    try:
+        listener = listen(config.host, config.port)
+    except ParameterError as error:
+        raise Denial(str(error)) from None
+    config = replace(config, local_address=url_of(listener).removeprefix("http://"))
+    with listener, closing(collector_of(app := create_app(config))) as collector:
         for metric in collector.metrics.values():
             click.echo(printable(_introduced(metric)), err=True)
-        if not is_loopback(config.host) and not config.open and not collector.store.tokens():
-            click.echo("nobody but loopback may report or read yet: dither-server token create", err=True)
-        serve(app, listener, click.echo)
+        for text in unable(config, collector.store.tokens()):
+            click.echo(text, err=True)
+        token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None
+        serve(app, listener, lambda url: click.echo(greeting(url, token)))
 
 
 @cli.command()

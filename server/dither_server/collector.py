@@ -19,6 +19,7 @@ from .dashboard.daily import DailyEstimates
 from .estimate import estimate
 from .gauges import Gauges
 from .ingest import Ingest
+from .known_tokens import KnownTokens
 from .query import Comparison, Query
 from .store import Store
 
@@ -43,7 +44,7 @@ class Collector:
         self.gauges = Gauges()
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)
-        self.gatekeeper = Gatekeeper(self.store.tokens, config.open, config.trust_loopback)
+        self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = Ingest(
             versions,
             self.committer,
@@ -56,6 +57,7 @@ class Collector:
     def close(self) -> None:
         """Commit what was accepted and let go of the database."""
         self.committer.close()
+        self.gatekeeper.close()
         self.store.close()
 
     def __enter__(self) -> Self:

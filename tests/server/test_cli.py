@@ -184,7 +184,8 @@ def test_the_wsgi_module_is_an_app_that_ends_cleanly(folder: Path) -> None:
         "from dither_server.wsgi import app; print(app.test_client().get('/v1/metrics/theme/estimate').json['reports'])"
     )
     command = [sys.executable, "-W", "error", "-c", ask]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(folder))
+    surroundings = {**environment(folder), "DITHER_OPEN": "read"}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("2000\n", "", 0)
 
 
@@ -226,8 +227,14 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
     assert "ok: the database answers" in fine.stdout
     unwise = invoke(folder, "check", "--host", "::")
     assert unwise.exit_code == 0
-    assert "warning: no token has the role report" in unwise.stdout
-    assert "warning: trust_loopback" in unwise.stdout
+    assert "warning: no token has the role report: nobody may report" in unwise.stdout
+    assert "warning: no token has the role read: only who has the address that is printed" in unwise.stdout
+    assert "nobody may read" in invoke(folder, "check", "--no-local-token").stdout
+    assert "nobody may report" in invoke(folder, "check", "--no-trust-loopback").stdout
+    near = invoke(folder, "check")
+    assert "warning: no token has the role report: only this machine may report" in near.stdout
+    assert "ok: this machine reports without a token; behind a proxy" in near.stdout
+    assert "ok: a token that reads is printed" in near.stdout
     assert "warning: open: lists no candidates" in unwise.stdout
     assert "warning: open: whoever" in invoke(folder, "check", "--open", "admin").stdout
     new = invoke(folder, "check", "--db", f"sqlite:///{folder}/new.db")

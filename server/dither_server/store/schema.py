@@ -15,7 +15,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -101,4 +101,6 @@ TOKENS = sa.Table(
     sa.Column("role", sa.String(8), nullable=False),
     sa.Column("note", sa.String(64), nullable=False),
     sa.Column("day", sa.Date, nullable=False),
+    sa.Column("expires", sa.Date),
+    sa.Column("used", sa.Date),
 )
