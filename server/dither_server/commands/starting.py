@@ -39,7 +39,7 @@ def unable(config: Config, tokens: Collection[StoredToken]) -> Iterator[str]:
 
 def shut_out(config: Config, roles: frozenset[Role]) -> Iterator[tuple[Role, str | None]]:
     """Yield each role that takes a token and that none of ``roles`` covers, with who may act in it all the same."""
-    reports_here = config.trust_loopback and (is_loopback(config.host) or bool(config.local_address))
+    reports_here = bool(config.here.hosts) or (config.trust_loopback and is_loopback(config.host))
     near = {
         Role.REPORT: "only this machine" if reports_here else None,
         Role.READ: "only who has the address that is printed at the start" if config.local_token else None,
