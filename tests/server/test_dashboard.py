@@ -35,9 +35,9 @@ WIDE = parse_metrics(WIDE_TOML.format(", ".join(f'"plugin {number}"' for number 
 SHOWN = METRICS | {"hostile": HOSTILE, "wide": WIDE}
 
 
-def filled(folder: Path) -> Flask:
+def filled(folder: Path, **changed: object) -> Flask:
     """A collector with hostile names and a thousand values, and some days of reports."""
-    app = create_app(config(folder, metrics=SHOWN))
+    app = create_app(config(folder, metrics=SHOWN, **changed))
     store = collector_of(app).store
     for day in (0, 1, 4):
         sent = ((THEME, 300 * (day + 1), "light"), (HOSTILE, 300, "=cmd()"), (WIDE, 50, "plugin 7"))
