@@ -25,7 +25,7 @@ class Gatekeeper:
     def __init__(self, tokens: KnownTokens, anyone: frozenset[Role] = frozenset(), here: Here = NOWHERE) -> None:
         """Ask for one of these tokens, except that ``anyone`` needs none for some roles and reports from ``here``."""
         self._tokens = tokens
-        self._anyone = anyone
+        self._anyone = frozenset(role for role in Role if any(one.covers(role) for one in anyone))
         self._here = here
         self._local: LocalToken | None = None
 
@@ -47,9 +47,7 @@ class Gatekeeper:
 
     def asks_for_token(self, environ: WSGIEnvironment, role: Role) -> bool:
         """Return whether a request may do what ``role`` may only with a token."""
-        if any(one.covers(role) for one in self._anyone):
-            return False
-        return role is not Role.REPORT or not self._here.made(environ)
+        return role not in self._anyone and (role is not Role.REPORT or not self._here.made(environ))
 
     def enters_with(self, token: str) -> LocalToken | None:
         """Return the local token if that is it: then the browser that came with it may have its cookie."""

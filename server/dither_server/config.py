@@ -40,7 +40,7 @@ class Config:
     open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
     trust_loopback: bool = _setting(True, "Take reports of this machine without a token, if only it can connect.")
     local_address: str = _setting("", "Where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback.")
-    local_token: bool = _setting(True, "Draw a token that reads, and print the pages' address with it at the start.")
+    local_token: bool = _setting(True, "Let run draw a token that reads, and print the pages' address with it.")
     body_limit: int = _setting(1 << 20, "Bytes of a request's body.")
     rows_limit: int = _setting(100_000, "Report rows of a batch.")
     queue_limit: int = _setting(1024, "Batches that may wait for their commit.")

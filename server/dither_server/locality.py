@@ -65,7 +65,7 @@ class Here:
             and is_loopback(environ.get("REMOTE_ADDR") or "")
             and environ.get("SERVER_PROTOCOL") in _WITHOUT_A_PROXY
             and environ.get("REQUEST_URI", "/").startswith("/")  # with a whole URL one asks a proxy
-            and not _shows_another(environ)
+            and not _show_another("\n".join(environ))
         )
 
 
@@ -82,6 +82,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _shows_another(environ: WSGIEnvironment) -> bool:
-    names = "\n".join(environ)  # one string is searched faster than each name
+@lru_cache(maxsize=32)  # a stranger's header may be large
+def _show_another(names: str) -> bool:
+    """Return whether the names of a request's headers do; those of one app's devices are always the same."""
     return any(part in names for part in _SHOWS_ANOTHER)

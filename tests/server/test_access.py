@@ -162,6 +162,14 @@ def test_a_public_read_only_collector(tmp_path: Path) -> None:
     collector_of(app).close()
 
 
+def test_nothing_is_local_to_a_server_that_does_not_say_where_it_listens(tmp_path: Path) -> None:
+    for changed, status in ((), 202), ((("local_address", ""),), 401), ((("trust_loopback", False),), 401):
+        app = create_app(config(tmp_path, open=frozenset(), **dict(changed)))
+        sent = app.test_client().post("/v1/reports", data=batch().encode(), content_type="application/json")
+        assert sent.status_code == status
+        collector_of(app).close()
+
+
 def test_a_new_token_is_found_soon_and_a_revoked_one_refused_soon() -> None:
     now, tokens = [100.0], Tokens()
     keeper = gatekeeper(tokens, lambda: now[0])
