@@ -53,8 +53,8 @@ cli.add_command(rappor_export)
 def run(found: Found) -> None:
     """Run a collector. The first line on stdout is its URL.
 
-    The second is the address of its pages, with a token that reads until the collector ends. It is in memory only; do
-    not keep this line in a log, or have none by --no-local-token. Who reads elsewhere takes a token of the database.
+    The second is the address of its pages, with a token that reads until the collector ends. The token is kept in
+    memory only. Where stdout is kept as a log, give --no-local-token. Others read with a token that you create.
     """
     config = configured(found)
     log_json(config.log_level)

@@ -38,7 +38,7 @@ class Config:
     threads: int = _setting(64, "Threads for all that is no small report; those wait for their commit without one.")
     connections: int = _setting(1000, "Connections at a time; a slow client costs one, and no thread.")
     open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
-    trust_loopback: bool = _setting(True, "Take reports of this machine without a token, if only it can connect.")
+    trust_loopback: bool = _setting(True, "Take this machine's reports without a token; set no behind a local proxy.")
     local_address: str = _setting("", "Where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback.")
     local_token: bool = _setting(True, "Let run draw a token that reads, and print the pages' address with it.")
     body_limit: int = _setting(1 << 20, "Bytes of a request's body.")
