@@ -2,7 +2,8 @@
 
 The cases are google/rappor's: each is reported once by 100,000 devices through the client's randomizer where it has so
 few, and drawn from its exact law some times more. What that project's R decoder made of its own data for the same cases
-was measured once, and is told beside. L1 errors are over the candidates; times are of a processor.
+was measured once, and is told beside. L1 errors are of the consistent shares, over all candidates; times are of a
+processor.
 """
 
 import argparse
@@ -39,9 +40,9 @@ _HEAD = ("candidates", "decoder", "time", "true", "false", "L1", "covered %")
 
 
 def judged(survey: Survey, fit: Fit) -> tuple[float, float, float, float]:
-    """Return the true and the false strings found, the L1 error of the found, and the share of them covered."""
+    """Return the true and the false strings found, the L1 error, and the share of those found that is covered."""
     there = survey.held > 0
-    error = np.abs(np.where(fit.found, fit.frequency, 0) - survey.held).sum()
+    error = np.abs(fit.consistent - survey.held).sum()
     covered = (np.maximum(fit.low, 0) <= survey.held) & (survey.held <= fit.high)
     share = covered[fit.found].mean() if fit.found.any() else np.nan
     return int((fit.found & there).sum()), int((fit.found & ~there).sum()), float(error), 100 * float(share)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dither_shared.errors import DitherError, ParameterError
     from dither_shared.metric import Metric, load_metrics
 
+    from .attempts import Attempt
     from .client import Client
     from .default import default_client, init, outcome, record
     from .state import MemoryState, StateError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Attempt",
     "Client",
     "DitherError",
     "HttpTransport",
@@ -49,6 +51,7 @@ __all__ = [
 
 _HOMES = {
     "Answer": "dither.transport",
+    "Attempt": "dither.attempts",
     "Client": "dither.client",
     "DitherError": "dither_shared.errors",
     "HttpTransport": "dither.transport",

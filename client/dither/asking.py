@@ -5,8 +5,6 @@ An app never asks a collector anything (transport.py). Only ``python -m dither t
 
 import socket
 import threading
-import time
-from collections.abc import Callable
 from http.client import HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from typing import NamedTuple
@@ -14,30 +12,16 @@ from urllib.parse import urlsplit
 
 from dither_shared.errors import ParameterError
 
+from .exchange import Deadline
 from .transport import HttpTransport
 
-__all__ = ["Address", "Deadline", "Reply", "Target", "ask", "connect", "resolve"]
+__all__ = ["Address", "Reply", "Target", "ask", "connect", "resolve"]
 
 Address = tuple[socket.AddressFamily, tuple[str, int]]
 """A family, and what ``socket.connect`` takes."""
 
 _MOST_OF_AN_ANSWER = 1 << 16
 _MOST_OF_A_BODY = 1 << 14
-
-
-class Deadline:
-    """A moment by which all has to be done; ``left`` raises TimeoutError once it is over."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._end = clock() + seconds
-
-    def left(self) -> float:
-        """Return the seconds that are left."""
-        left = self._end - self._clock()
-        if left <= 0:
-            raise TimeoutError("the time is over")
-        return left
 
 
 class Reply(NamedTuple):

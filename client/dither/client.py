@@ -4,8 +4,9 @@
     telemetry.record("theme", "dark")
 
 The promise to the host: no method raises (but see ``strict``), ``record`` waits neither for the network nor for a disk
-to be durable, no exit is delayed, nothing grows without bound. What goes wrong is counted in ``status`` and logged once
-for each kind. What ``record`` returned from is written to the outbox: it survives a kill -9, though not a power cut.
+to be durable, no exit waits for longer than ``exit_wait``, nothing grows without bound. What goes wrong is counted in
+``status`` and logged once for each kind. What ``record`` returned from is written to the outbox: it survives a kill -9,
+though not a power cut.
 """
 
 import math
@@ -19,7 +20,9 @@ from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric, load_metrics
 
 from . import forks
+from .attempts import Attempts
 from .departures import SPREAD, Departures
+from .exits import EVERY, WAIT, ExitWait
 from .folder import FolderState
 from .journal import Journal
 from .outcomes import Outcome
@@ -47,7 +50,9 @@ class Client(Oversight):
     ``environ`` the surroundings in which consent is looked for, ``policy`` the administrator's file.
     ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device. ``token`` lets the app in
     at a collector that asks for one: it is the app's, the same for all its users, and so tells nothing of anyone. Each
-    report leaves at a random moment within ``spread`` seconds (departures.py), or on ``flush``.
+    report leaves at a random moment within ``spread`` seconds (departures.py), or on ``flush``. A program that finds a
+    report due and ends at once waits for that upload, for ``exit_wait`` seconds at most, 0 for not at all, and not more
+    often than every ``exit_every`` seconds (exits.py).
     ``background=False`` uploads nothing but on ``flush``, and has no thread in between. ``strict`` is for tests:
     mistakes of the app's developer (a metric that is not defined, an object that is no answer, arguments that cannot
     be) raise ParameterError; otherwise they are logged once, and the client stays silent.
@@ -70,7 +75,10 @@ class Client(Oversight):
         lifetime_cap: float = math.inf,
         spread: float = SPREAD,
         token: str | None = None,
+        exit_wait: float = WAIT,
+        exit_every: float = EVERY,
     ) -> None:
+        self._endpoint = str(endpoint)
         self._lifetime_cap = lifetime_cap
         self._app, self._strict, self._background = app, strict, background
         self._trouble = Trouble()
@@ -84,7 +92,10 @@ class Client(Oversight):
             self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
             transport = transport or HttpTransport(endpoint, token=token)
             self._settle(_state(state, app), self._step, environ, policy)
-            self._sender = Sender(self._journal, transport, self._may_send, departures=Departures(spread))
+            self._sender = Sender(
+                self._journal, transport, self._may_send, self._attempts, departures=Departures(spread)
+            )
+            self._exit = ExitWait(exit_wait, exit_every, self._attempts, self._worker.rested)
             self._resume()
         except Exception as error:
             self._give_up(error)
@@ -131,18 +142,21 @@ class Client(Oversight):
         return Outcome(self.record, metric, ok, failed)
 
     def flush(self, timeout: float = 5.0) -> bool:
-        """Upload now, and wait up to ``timeout`` seconds; return whether nothing waits to be sent any more.
+        """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
 
-        A moment for which the collector asked (Retry-After) is heeded nevertheless.
+        It ends early once all that is left must expect to fail; ``status`` says why. A report that the collector put
+        off (Retry-After) waits nevertheless.
         """
         try:
             outbox = self._journal.outbox
+            dropped = outbox.dropped
             if not self._silent and self._may_send():
                 self._refresh()
+                dropped = outbox.dropped
                 if outbox.next() is not None:
                     self._sender.hurry()
-                    self._worker.flush(timeout)
-            return outbox.next() is None
+                    self._worker.flush(timeout, lambda: not self._sender.hurried)
+            return outbox.next() is None and outbox.dropped == dropped
         except Exception as error:
             self._trouble.failed("flush", error)
             return False
@@ -151,12 +165,14 @@ class Client(Oversight):
         """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""
         try:
             self._silent = True
+            self._exit.cancel()
             self._worker.close()
         except Exception as error:
             self._trouble.failed("close", error)
 
     def after_fork(self) -> None:
         """Start again in a child process; called there by itself."""
+        self._exit.cancel()  # the parent waits for it, if anybody does
         self._journal.after_fork()
         self._worker.after_fork()
 
@@ -172,9 +188,16 @@ class Client(Oversight):
             self._trouble.folder = state.folder
         self._permission = Permission(state, self._app, self._today, self._trouble, environ=environ, policy=policy)
         self._journal = Journal(
-            state, self._entropy, lambda: self._today().toordinal(), lifetime_cap=self._lifetime_cap
+            state,
+            self._entropy,
+            lambda: self._today().toordinal(),
+            lifetime_cap=self._lifetime_cap,
+            metrics=self._metrics,
+            tell=self._trouble.note,
         )
+        self._attempts = Attempts(state, self._trouble, self._endpoint)
         self._worker = Worker(step, lambda error: self._trouble.failed("upload", error))
+        self._exit = ExitWait(0.0, 0.0, self._attempts, self._worker.rested)
         self._recorder = Recorder(
             self._metrics,
             self._journal,
@@ -202,6 +225,8 @@ class Client(Oversight):
         elif mode == "on":
             self._refresh()
             if self._sender.resume():
+                self._exit.arm()
+            if self._journal.outbox.next() is not None:
                 self._worker.wake()
 
 

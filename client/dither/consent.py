@@ -6,29 +6,31 @@ The order of authority, the first that speaks decides:
 2. ``DITHER`` in the environment: off, local or on; anything else is taken for off;
 3. a continuous integration machine, or a test run by pytest: off, for there is nobody whose answers they would be;
 4. the administrator's policy file (policy.py); one that cannot be read is taken for off;
-5. the user's own choice, stored on the device; one that cannot be read is taken for off;
+5. the user's own choice, stored on the device; one that cannot be read is taken for off, and a yes that has outlived
+   the device's secret for none, for the permanent draws that it was given for cannot be repeated;
 6. otherwise: off.
 
 ``DITHER`` and a policy speak of all metrics. The user's choice is pinned to what the user was shown: it covers a metric
 only with the very terms that were accepted, and whatever is new or changed stays off until it is shown and accepted.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, cast, get_args
 
+from dither_shared.digests import sha256
 from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric
 
 from .records import Accepted
 
-__all__ = ["UNASKED", "Choice", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
+__all__ = ["LOST", "UNASKED", "Choice", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
 
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
 
 UNASKED = "default: nobody has been asked"
+LOST = "the user's choice, which does not count: the device's secret is lost; ask again"
 
 _AUTOMATA = (
     *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
@@ -39,11 +41,13 @@ _AUTOMATA = (
 class Choice(NamedTuple):
     """What the user chose: a mode ("" if it cannot be read) and, by their terms, the metrics that were accepted.
 
-    ``accepted`` is None where nobody could be shown anything: in a state in memory, for tests and simulations.
+    ``accepted`` is None where nobody could be shown anything: in a state in memory, for tests and simulations. ``lost``
+    says that the secret is gone that was drawn upon a yes.
     """
 
     mode: str
     accepted: Mapping[str, Accepted] | None = None
+    lost: bool = False
 
 
 class Consent(NamedTuple):
@@ -70,9 +74,9 @@ def decide(
         return Consent("off", f"{automatic}: a machine has nothing to answer")
     if policy is not None:
         return _read(policy, "the administrator's policy file")
-    if choice is not None:
-        return _read(choice.mode, "the user's choice")._replace(accepted=choice.accepted)
-    return Consent("off", UNASKED)
+    if choice is None or choice.lost:
+        return Consent("off", UNASKED if choice is None else LOST)
+    return _read(choice.mode, "the user's choice")._replace(accepted=choice.accepted)
 
 
 def automaton(environ: Mapping[str, str]) -> str:
@@ -104,7 +108,7 @@ def terms(metric: Metric) -> str:
         metric.cap,
         until,
     ]
-    return hashlib.sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
+    return sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
 
 
 def _read(wish: str, source: str) -> Consent:

@@ -4,25 +4,44 @@ Before ``init`` a record is no mistake: it goes nowhere. So a library can record
 whether anything comes of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from inspect import signature  # which dataclasses have loaded
+from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 from .client import Client
 from .outcomes import Outcome
 
+if TYPE_CHECKING:
+    from .testing import Telemetry
+
 __all__ = ["default_client", "init", "outcome", "record", "standing_in"]
+
+_Arguments = ParamSpec("_Arguments")
 
 _clients: list[Client] = []
 """The default client, if there is one; a list, so that whoever stands in for it is taken away again."""
 
-_stand_ins: list[Client] = []
+_stand_ins: "list[Telemetry]" = []
 
 
+def _signed_as(
+    model: Callable[_Arguments, Client],
+) -> Callable[[Callable[..., Client]], Callable[_Arguments, Client]]:
+    """Give a function the signature of ``model``: for type checkers, and for ``help`` and ``inspect``."""
+
+    def sign(function: Callable[..., Client]) -> Callable[_Arguments, Client]:
+        vars(function)["__signature__"] = signature(model).replace(return_annotation=Client)
+        return cast("Callable[_Arguments, Client]", function)
+
+    return sign
+
+
+@_signed_as(Client)
 def init(*arguments: Any, **named: Any) -> Client:
     """Make the default client and return it; the arguments are those of ``Client``. One made before is closed."""
     if _stand_ins:
-        return _stand_ins[-1]
+        return _stand_ins[-1].init(*arguments, **named)
     client = Client(*arguments, **named)
     for earlier in _clients:
         earlier.close()
@@ -48,10 +67,10 @@ def outcome(metric: str, ok: object = True, failed: object = False) -> Outcome:
 
 
 @contextmanager
-def standing_in(client: Client) -> Iterator[None]:
-    """Let ``client`` be the default, whatever ``init`` is asked for meanwhile; for tests."""
-    _stand_ins.append(client)
+def standing_in(telemetry: "Telemetry") -> Iterator[None]:
+    """Let ``telemetry`` be the default client, whatever ``init`` is asked for meanwhile; for tests."""
+    _stand_ins.append(telemetry)
     try:
         yield
     finally:
-        _stand_ins.remove(client)
+        _stand_ins.remove(telemetry)

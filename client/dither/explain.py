@@ -7,8 +7,8 @@ from dither_shared.entropy import Entropy
 from dither_shared.metric import Metric
 from dither_shared.privacy import odds_sentence
 
+from .account import cap_of
 from .keys import SECRET_BYTES, Keys
-from .ledger import cap_of
 from .reports import build
 
 __all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds"]

@@ -3,12 +3,14 @@
 import errno
 import os
 import sys
+import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from .records import Record, from_lines
 
-__all__ = ["open_private", "read", "records_of", "replace", "sync_folder", "write"]
+__all__ = ["open_private", "read", "read_small", "records_of", "replace", "swap", "sync_folder", "write"]
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _MOST_OF_A_SMALL_FILE = 1 << 20
@@ -33,7 +35,7 @@ def replace(path: str, data: bytes) -> None:
     """Write a file so that after a power cut it is the old one or the new one, in full."""
     draft = Path(f"{path}.{os.getpid()}.new")
     try:
-        write(str(draft), data)
+        write(str(draft), (data,))
         draft.replace(path)
     except BaseException:
         with suppress(OSError):
@@ -44,20 +46,43 @@ def replace(path: str, data: bytes) -> None:
 
 def records_of(path: str) -> list[Record]:
     """Return the records of a small file, or none at all if any is damaged."""
-    descriptor = open_private(path, os.O_RDONLY)
-    try:
-        records, damaged, torn = from_lines(read(descriptor, 0, _MOST_OF_A_SMALL_FILE))
-    finally:
-        os.close(descriptor)
+    records, damaged, torn = from_lines(read_small(path))
     return [] if damaged or torn else records
 
 
-def write(path: str, data: bytes) -> None:
-    """Write a file anew, durably."""
+def read_small(path: str) -> bytes:
+    """Return what is in a file that is small."""
+    descriptor = open_private(path, os.O_RDONLY)
+    try:
+        return read(descriptor, 0, _MOST_OF_A_SMALL_FILE)
+    finally:
+        os.close(descriptor)
+
+
+def swap(path: str, data: bytes) -> None:
+    """Replace a file at once, though not durably: after a power cut it may be the old one, or empty."""
+    draft = Path(f"{path}.{os.getpid()}.{threading.get_ident()}.new")
+    try:
+        descriptor = open_private(str(draft), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            if os.write(descriptor, data) != len(data):
+                raise OSError("the disk is full")
+        finally:
+            os.close(descriptor)
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def write(path: str, pieces: Iterable[bytes]) -> None:
+    """Write a file anew, piece by piece and durably."""
     descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        if os.write(descriptor, data) != len(data):
-            raise OSError(errno.ENOSPC, "the disk is full", path)
+        for piece in pieces:
+            if os.write(descriptor, piece) != len(piece):
+                raise OSError(errno.ENOSPC, "the disk is full", path)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

@@ -5,6 +5,7 @@
     journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held while the journal is read or written
     sending     held by the process that uploads
+    delivery    the last attempt and what is put off      replaced atomically; its loss does no harm
 
 No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
 into a file of its own, and nothing leaks from a client that is never closed. It costs about ten microseconds a record.
@@ -13,30 +14,39 @@ into a file of its own, and nothing leaks from a client that is never closed. It
 cut takes away was never sent, for ``sync`` comes before the first byte of an upload. A debit stands before its report
 in the same file, so that a report that is left has a debit that is left.
 
-**Trust.** A journal without a secret, a secret without a journal, a header of another format, a journal that shrinks, a
-symbolic link: StateError, and nothing is made anew, for that would redraw permanent answers.
+**Trust.** A journal without a secret, a secret without a journal, a header of an unknown format, a journal that
+shrinks, a symbolic link: StateError, and nothing is made anew, for that would redraw permanent answers. A secret that
+is lost is drawn anew only when the user, asked again, says yes again.
 """
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
 
 from dither_shared.entropy import Entropy
 
 from .consent import Choice
 from .filelock import FileLock
-from .files import open_private, read, records_of, replace, sync_folder, write
+from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .keys import SECRET_BYTES
-from .records import Accepted, Chosen, Header, Record, Secret, from_lines, to_line
+from .records import Accepted, Chosen, FormerDebit, Header, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
 
 __all__ = ["FolderState"]
 
-FORMAT = 1
-_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending")
+FORMAT = 2
+_FORMER = 1
+"""The format that is read, and written anew (former.py)."""
+
+_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
 _HEADER_BYTES = 36
+_SLICE, _COURTESY = 32, 0.0005
+"""Records that are written at a time to a draft, and the seconds in between."""
+
 _TRIES = 22
 """For the journal: the first report of a device, which others wait for, may have to be made durable."""
 
@@ -50,6 +60,7 @@ class FolderState:
         self._made = False
         self._seen: tuple[int, int, int] | None = None
         self._choice: Choice | None = None
+        self._secret_seen = False  # since the choice was made
         self._key: bytes | None = None
         self._journal = -1  # descriptors, while they are open
         self._end = 0
@@ -69,8 +80,21 @@ class FolderState:
         seen = (found.st_ino, found.st_mtime_ns, found.st_size)
         if seen != self._seen:  # another process may have changed it: off must hold at once
             self._choice = _choice_of(records_of(self._paths["consent"]))
-            self._seen = seen
+            self._seen, self._secret_seen = seen, False
+        if not self._secret_seen and self._choice is not None and self._choice.mode in {"local", "on"}:
+            self._secret_seen = self.has_secret()  # it is drawn just after the choice is stored, maybe by another
+            self._choice = self._choice._replace(lost=not self._secret_seen)
         return self._choice
+
+    def lost(self) -> bool:
+        """Return whether there is no secret, although the user has said yes, upon which one is drawn."""
+        self._secret_seen = False
+        choice = self.choice()
+        return choice is not None and choice.lost
+
+    def has_secret(self) -> bool:
+        """Return whether there is a secret, readable or not."""
+        return os.path.lexists(self._paths["secret"])
 
     def choose(self, choice: Choice) -> None:
         """Store the user's choice."""
@@ -113,7 +137,7 @@ class FolderState:
         if anew:
             _check_header(records, damaged)
             self._key = None  # after a "forget" the secret, too, is another one
-        return News(records, Cursor(mark, size), anew, damaged, torn)
+        return News(records, Cursor(mark, size), anew, damaged, torn, any(map(_is_former, records)))
 
     def append(self, records: Iterable[Record]) -> int:
         """Write records to the end, in full or not at all."""
@@ -136,7 +160,7 @@ class FolderState:
         """Write records to a journal that does not count yet, durably; at the end it is gone unless installed."""
         self._header = _new_header()
         try:
-            write(self._paths["journal.new"], b"".join((self._header, *map(to_line, records))))
+            write(self._paths["journal.new"], chain((self._header,), _slices(records)))
             yield
         finally:
             Path(self._paths["journal.new"]).unlink(missing_ok=True)
@@ -156,8 +180,8 @@ class FolderState:
 
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it if there is none and ``may_create``."""
-        if self._key is None:
-            exists = os.path.lexists(self._paths["secret"])
+        if self._key is None or (may_create and not self.has_secret()):
+            exists = self.has_secret()
             records = records_of(self._paths["secret"]) if exists else []
             if not exists and may_create:
                 records = [Secret(entropy.take(SECRET_BYTES).hex())]
@@ -184,13 +208,25 @@ class FolderState:
             if ours:
                 self._sending.release()
 
+    def recall(self) -> bytes:
+        """Return what was remembered last, or nothing."""
+        try:
+            return read_small(self._paths["delivery"])
+        except FileNotFoundError:
+            return b""
+
+    def remember(self, data: bytes) -> None:
+        """Keep a few bytes in place of those before; they may be lost."""
+        swap(self._paths["delivery"], data)
+
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
         if not self.folder.exists():
             return
         self._lock_or_fail()
         try:
-            for path in (Path(self._paths["journal"]), Path(self._paths["secret"]), *self.folder.glob("*.new")):
+            named = [Path(self._paths[name]) for name in ("journal", "secret", "delivery")]
+            for path in (*named, *self.folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None
         finally:
@@ -242,6 +278,17 @@ class FolderState:
             os.close(descriptor)
 
 
+def _slices(records: Iterable[Record]) -> Iterator[bytes]:
+    """Yield the lines of records, some at a time, and let the program's own threads run in between.
+
+    A thread that computes lets go of the interpreter every 5 ms, and a call to ``record`` asks for it a dozen times.
+    """
+    rest = iter(records)
+    while lines := b"".join(map(to_line, islice(rest, _SLICE))):
+        yield lines
+        time.sleep(_COURTESY)
+
+
 def _choice_of(records: list[Record]) -> Choice:
     chosen, others = next(iter(records), None), records[1:]
     accepted = {record.terms: record for record in others if isinstance(record, Accepted)}
@@ -256,6 +303,10 @@ def _key_of(records: list[Record]) -> bytes:
     raise StateError("the secret is lost or damaged; it is not drawn anew")
 
 
+def _is_former(record: Record) -> bool:
+    return isinstance(record, FormerDebit) or (isinstance(record, Header) and record.format == _FORMER)
+
+
 def _new_header() -> bytes:
     return to_line(Header(FORMAT, os.urandom(8).hex()))
 
@@ -263,7 +314,7 @@ def _new_header() -> bytes:
 def _check_header(records: list[Record], damaged: int) -> None:
     """Raise StateError unless the journal begins like one, or its beginning is among what is damaged."""
     if records and isinstance(records[0], Header):
-        if records[0].format != FORMAT:
+        if records[0].format not in {_FORMER, FORMAT}:
             raise StateError("the journal has a format that this version does not know")
     elif not damaged:
         raise StateError("the journal has lost its beginning")

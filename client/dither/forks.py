@@ -5,7 +5,7 @@ import weakref
 from contextlib import suppress
 from typing import Protocol
 
-__all__ = ["watch"]
+__all__ = ["watch", "watched"]
 
 
 class Forked(Protocol):
@@ -23,8 +23,13 @@ def watch(forked: Forked) -> None:
     _watched.add(forked)
 
 
+def watched() -> list[Forked]:
+    """Return what is watched and lives."""
+    return list(_watched)
+
+
 def _after_fork_in_child() -> None:
-    for forked in list(_watched):
+    for forked in watched():
         with suppress(Exception):  # the child is the host's, too
             forked.after_fork()
 

@@ -9,21 +9,27 @@ have been a debit. The rest goes on.
 
 **Tidying.** When most of a journal is of no use any more it is written anew. That takes as long as the disk wants, so
 the worker does it, and holds the locks for no longer than it takes to put the new one in the place of the old, with
-what was appended meanwhile. Only a journal that is damaged is written anew at once, by whoever finds it so.
+what was appended meanwhile. Only a journal that is damaged is written anew at once, by whoever finds it so, and one of
+format 1 (former.py), by the first client that knows the app's metrics; whoever does not know them cannot write to it.
+
+One that holds the draws of an earlier day is tidied, too, so that no tag stands beside a day for long.
 """
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 from dither_shared.entropy import Entropy
+from dither_shared.metric import Metric
 from dither_shared.wire import Batch
 
+from .former import upgraded
 from .keys import Keys
-from .ledger import Ledger
+from .ledger import Entry, Ledger
 from .outbox import Outbox
-from .records import Debit, Disabled, Done, Fate, Hold, Queued, Record, Totals
+from .records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record, Totals
 from .state import START, BusyError, Cursor, State, StateError
 
 __all__ = ["Journal"]
@@ -37,7 +43,11 @@ _SLACK_RECORDS = 100
 
 
 class Journal:
-    """Ledger and outbox of one state. ``today`` is the UTC day as an ordinal."""
+    """Ledger and outbox of one state.
+
+    ``today`` is the UTC day as an ordinal, ``metrics`` those that the app asks; ``tell`` is told, in words, what a
+    clock that was ahead has spoilt.
+    """
 
     def __init__(
         self,
@@ -46,6 +56,9 @@ class Journal:
         today: Callable[[], int],
         outbox: Outbox | None = None,
         lifetime_cap: float = math.inf,
+        *,
+        metrics: Mapping[str, Metric] | None = None,
+        tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.state = state
         self.ledger = Ledger(lifetime_cap)
@@ -53,6 +66,10 @@ class Journal:
         self.outbox = Outbox() if outbox is None else outbox
         self._entropy = entropy
         self._today = today
+        self._metrics = metrics or {}
+        self._tell = tell
+        self._former = False  # whether it is of format 1, and stays so
+        self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
         self._cursor = START
         self._tidied = 0
         self.untidy = False  # whether most of it is of no use any more
@@ -71,14 +88,17 @@ class Journal:
             try:
                 today = self._today()
                 self._catch_up(today)
+                self._correct(today)
                 yield today
             finally:
                 self.state.release()
         finally:
             lock.release()
 
-    def write(self, *records: Debit | Disabled | Queued | Done) -> None:
+    def write(self, *records: Debit | Permanent | Corrected | Disabled | Queued | Done) -> None:
         """Append records, all or none, and let them count; for the holder of a transaction."""
+        if self._former:
+            raise StateError("the journal was written by an earlier version; the app itself has to be started once")
         mark, _ = self._cursor
         self._cursor = Cursor(mark, self.state.append(records))
         for record in records:
@@ -89,8 +109,21 @@ class Journal:
     def keys(self) -> Keys:
         """Return the device's keys; for the holder of a transaction. The secret is drawn on the very first use."""
         if self._keys is None:
-            self._keys = Keys(self.state.secret(self._entropy, may_create=self.ledger.untouched))
+            may_create = self.ledger.untouched and not self.state.lost()
+            self._keys = Keys(self.state.secret(self._entropy, may_create))
         return self._keys
+
+    def begin(self) -> None:
+        """Make a secret, for the user has just been asked; what was drawn with one that is lost is forgotten.
+
+        What was spent stays spent.
+        """
+        with self.transaction():
+            if not self.state.has_secret():
+                if not self.ledger.untouched:
+                    self.ledger.forget_draws()
+                    self._write_anew()
+                self._keys = Keys(self.state.secret(self._entropy, may_create=True))
 
     def tidy(self) -> None:
         """Write the journal anew if most of it is of no use any more; another time, if that cannot be done now."""
@@ -106,8 +139,10 @@ class Journal:
             kept, since = self._kept(), self._cursor
         with self.state.draft(kept), self.transaction():
             if self._cursor.mark == since.mark:  # else somebody found it damaged, or forgot it, meanwhile
+                late = self._cursor.position > since.position
                 self._cursor = self.state.install(since)
                 self._tidied = self._cursor.position
+                self._drawn = self._day if late else 0
         self.state.sync()
 
     def waiting(self) -> list[Queued]:
@@ -115,6 +150,8 @@ class Journal:
         if not self.state.exists():
             return []
         with self.transaction() as today:
+            if self._former:  # what became of them could not be noted
+                return []
             if excess := self.outbox.excess(today):
                 self.write(*excess)
             return self.outbox.waiting()
@@ -176,23 +213,63 @@ class Journal:
             return
         if news.anew:
             self.outbox.clear()
+            self.ledger.start_over()
             self._keys = None
-        for record in news.records:
+            self._day = self._drawn = 0
+            self._former = news.former and not self._metrics
+        for record in self._upgraded(news.records) if news.former else news.records:
             self._apply(record)
         self._cursor = news.cursor
         if news.damaged:
             self.ledger.apply(self.ledger.hold(today, news.damaged))
-        if news.damaged or news.torn:
-            self._cursor = self.state.rewrite(self._kept())
-        if news.anew or news.damaged or news.torn:
+        if self._former:
+            return
+        if news.damaged or news.torn or news.former:
+            self._write_anew()
+        elif news.anew:
             self._tidied = self._cursor.position
-            self.untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * len(self._kept())
+            self.untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * sum(1 for _ in self._kept())
+        self.untidy = self.untidy or 0 < self._drawn < today
 
-    def _kept(self) -> list[Record]:
-        return [*self.ledger.records(), *self.outbox.records()]
+    def _write_anew(self) -> None:
+        self._cursor = START  # if this fails, nothing may be appended before it was tried again
+        self._cursor = self.state.rewrite(self._kept())
+        self._tidied = self._cursor.position
+        self._drawn = 0
+        self._former = self.untidy = False
+
+    def _upgraded(self, records: list[Record]) -> list[Record]:
+        """Return the records of format 2 for those of format 1; of draws only those that a kept secret explains."""
+        keys = self.keys() if self._metrics and self.state.has_secret() else None
+        return upgraded(records, {metric.version: metric for metric in self._metrics.values()}, keys)
+
+    def _correct(self, today: int) -> None:
+        """Undo what a clock that was ahead has left, now that it is right."""
+        misdated = self.outbox.misdated(today)
+        correction = self.ledger.correction(today)
+        if self._former or not (misdated or correction):
+            return
+        self.write(*misdated, *([correction] if correction else []))
+        for _ in misdated:
+            self._tell("a report was dropped: its day is still to come, so the clock was ahead when it was made")
+        if correction:
+            self._tell("the clock was ahead: what was answered on a day to come is open from the next period on")
+
+    def _kept(self) -> Iterator[Record]:
+        """Return the fewest records from which all follows that holds now, however late they are asked for."""
+        return chain(self.ledger.records(), self.outbox.records())
 
     def _apply(self, record: Record) -> None:
-        if isinstance(record, (Debit, Disabled, Hold)):
-            self.ledger.apply(record)
-        elif isinstance(record, (Queued, Done, Totals)):
+        if isinstance(record, (Queued, Done, Totals)):
             self.outbox.apply(record)
+        elif isinstance(record, Entry):
+            self._watch(record)
+            self.ledger.apply(record)
+
+    def _watch(self, record: Entry) -> None:
+        """Notice draws behind a debit of an earlier day; those that were tidied stand before all debits."""
+        if isinstance(record, Debit):
+            self._day = record.day
+            self.untidy = self.untidy or 0 < self._drawn < self._day
+        elif isinstance(record, Permanent) and self._day:
+            self._drawn = self._drawn or self._day

@@ -1,34 +1,42 @@
 """Keys: what the device's secret fixes for ever, so that permanent draws need no memory.
 
-From one secret of 32 bytes follow four families of draws, each under a context of its own (``KeyedEntropy`` encodes
-a context injectively, so no two of them can meet):
+From one secret of 32 bytes follow four families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
+its bytes, under a context of its own; a context is encoded injectively, so no two of them can meet:
 
     cohort of a metric version      ("cohort", version)
-    permanent draw of a value       (version, cohort in 4 bytes, value)
-    tag of a charged value          ("charged", version, value)
-    mask of a seal                  ("sealed", version, tag)
+    permanent draw of a value       ("permanent", version, cohort, cells)
+    tag of a charged value          ("charged", version, cohort, cells)
+    mask of a kept draw             ("kept", version, tag)
 
-The version contains the metric's name, so two metrics of one definition draw unrelated noise.
+``version`` and ``tag`` are in ASCII, ``cohort`` is the device's, in 4 bytes, big-endian; ``cells`` are those that
+the value marks in this cohort: ascending, in 4 bytes each, big-endian, one after the other, and so empty if it marks
+none. The cohort is ``below(cohorts)`` of its stream, the tag the hex digits of the first 16 bytes of its own, and the
+permanent draw what ``Mechanism.permanent_draw`` makes of the cells and its stream.
 
-**Seals.** When a value changes too often for its budget, the last permanent answer is replayed, and so the ledger must
-hold something of it. It holds a tag, by which the same value is known again, and a seal, as wide for every value: the
-index of a listed answer or, for any string, the row that was drawn permanently (never the string), masked with a
-stream that the tag selects. Without the secret a tag and a seal are random bits. With it, they tell which of a list of
-guesses the value was, as the tag alone and every permanent draw would, and nothing more.
+Values that mark the same cells so share one draw for ever, and one charge: a change from one to the other shows in no
+report, and costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
+noise.
+
+**What is kept.** The ledger keeps the tag of each value that was charged, by which it is known again, and the permanent
+draw of the last one, to replay it when a value changes too often for the budget; never the value. The draw is written
+in as many bytes as a payload has, big-endian, with 8 zero bytes behind it, and masked by xor; the zeros tell whether it
+is of this device. Without the secret a tag and a kept draw are random bits. With it, whoever has a guess at the value
+can test it against tags and draws: that is inherent, for the device itself has to know a value again.
 """
 
-from dither_shared.entropy import Entropy, KeyedEntropy
+from dither_shared.entropy import KeyedEntropy
 from dither_shared.errors import DitherError
 from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
-__all__ = ["SECRET_BYTES", "TAG_DIGITS", "Keys"]
+from .former import FormerKeys
+from .records import Permanent
+
+__all__ = ["SECRET_BYTES", "Keys"]
 
 SECRET_BYTES = 32
-TAG_DIGITS = 32
-"""How many hex digits of a digest are its tag; the rest are its seal."""
-
-_INDEX_BYTES = 8
+_TAG_BYTES = 16
+_CHECK_BYTES = 8
 
 
 class Keys:
@@ -36,103 +44,97 @@ class Keys:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._cohorts: dict[str, int] = {}
-        self._tags: dict[str, tuple[Item, str]] = {}  # of the last value of each version, and its row: most
-        self._rows: dict[str, tuple[Item, _Row]] = {}  # reports repeat it, and drawing it is a third of the work
+        self._versions: dict[str, _Version] = {}
 
     def __repr__(self) -> str:
         return "Keys(…)"
 
+    @property
+    def former(self) -> FormerKeys:
+        """What this device drew in format 1."""
+        return FormerKeys(self._secret, self.cohort)
+
     def cohort(self, metric: Metric) -> int:
         """Return the cohort of this device for ``metric``: uniform, and the same for ever."""
-        cohort = self._cohorts.get(metric.version)
-        if cohort is None:
-            stream = KeyedEntropy(self._secret, b"cohort", metric.version.encode("ascii"))
-            cohort = self._cohorts[metric.version] = stream.below(metric.mechanism.cohorts)
-        return cohort
-
-    def permanent(self, metric: Metric, item: Item) -> Entropy:
-        """Return the stream of the permanent draw of ``item``: at its start, every time it is asked for."""
-        return self._row(metric, item) if metric.mechanism.size is None else self._stream(metric, item)
+        return self._of(metric).cohort
 
     def tag(self, metric: Metric, item: Item) -> str:
-        """Return by what the ledger knows that ``item`` has been charged; it tells nothing without the secret."""
-        before = self._tags.get(metric.version)
-        if before is not None and before[0] == item:
-            return before[1]
-        stream = KeyedEntropy(self._secret, b"charged", metric.version.encode("ascii"), _as_bytes(item))
-        tag = stream.take(TAG_DIGITS // 2).hex()
-        self._tags[metric.version] = item, tag
-        return tag
+        """Return by what the ledger knows that the cells of ``item`` have been charged."""
+        return self._of(metric).marks(item)[2]
 
-    def seal(self, metric: Metric, item: Item, tag: str) -> str:
-        """Return what ``replay`` needs to answer as ``item`` does, masked."""
-        if isinstance(item, int):
-            return self._masked(metric, item.to_bytes(_INDEX_BYTES, "big"), tag)
-        row = self._row(metric, item)
-        if row.drawn is None:  # as it is by a report that was made just before
-            metric.mechanism.randomize(item, _Silence(), self.cohort(metric), row)
-        return self._masked(metric, (row.drawn or 0).to_bytes(metric.mechanism.payload_bytes, "big"), tag)
+    def draw(self, metric: Metric, item: Item) -> int:
+        """Return the permanent draw of ``item``: the same every time, and for every item that marks the same cells."""
+        return self._of(metric).draw(item)
 
-    def replay(self, metric: Metric, digest: str) -> tuple[Item, Entropy]:
-        """Return an item and a permanent stream that together repeat the answer of a digest: a tag and its seal.
+    def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
+        """Return the record from which ``replay`` tells the permanent draw of the value of ``tag``."""
+        return self._of(metric).kept(tag, drawn)
 
-        Raises DitherError for a digest that this device did not make.
-        """
-        tag, seal = digest[:TAG_DIGITS], digest[TAG_DIGITS:]
-        plain = int(self._masked(metric, bytes.fromhex(seal), tag), 16)
-        if metric.mechanism.size is None:
-            if not plain >> metric.mechanism.cells:
-                return b"", _Row(_Silence(), plain)
-        elif self.tag(metric, plain) == tag:
-            return plain, self.permanent(metric, plain)
-        raise DitherError("a seal is not of this device")
+    def replay(self, metric: Metric, record: Permanent) -> int:
+        """Return the permanent draw that was kept; raise DitherError if this device did not keep it."""
+        return self._of(metric).replay(record)
 
-    def _stream(self, metric: Metric, item: Item) -> Entropy:
-        version, cohort = metric.version.encode("ascii"), self.cohort(metric).to_bytes(4, "big")
-        return KeyedEntropy(self._secret, version, cohort, _as_bytes(item))
-
-    def _row(self, metric: Metric, item: Item) -> "_Row":
-        before, row = self._rows.get(metric.version, (None, None))
-        if row is None or row.drawn is None or before != item:
-            row = _Row(self._stream(metric, item))
-            self._rows[metric.version] = item, row
-        return row
-
-    def _masked(self, metric: Metric, plain: bytes, tag: str) -> str:
-        stream = KeyedEntropy(self._secret, b"sealed", metric.version.encode("ascii"), tag.encode("ascii"))
-        mask = int.from_bytes(stream.take(len(plain)), "big")
-        return (int.from_bytes(plain, "big") ^ mask).to_bytes(len(plain), "big").hex()
+    def _of(self, metric: Metric) -> "_Version":
+        version = self._versions.get(metric.version)
+        if version is None:
+            version = self._versions[metric.version] = _Version(self._secret, metric)
+        return version
 
 
-class _Row(Entropy):
-    """A permanent row: drawn from its stream once, unless it is given; from then on the same, whatever the value."""
+class _Version:
+    """The keyed draws of one metric version. What was asked for last is remembered, for most reports repeat it."""
 
-    def __init__(self, stream: Entropy, drawn: int | None = None) -> None:
-        self._stream = stream
-        self.drawn = drawn
+    def __init__(self, secret: bytes, metric: Metric) -> None:
+        self._name = metric.version
+        self._mechanism = metric.mechanism
+        version = metric.version.encode("ascii")
+        self.cohort = KeyedEntropy(secret, b"cohort", version).below(metric.mechanism.cohorts)
+        cohort = self.cohort.to_bytes(4, "big")
+        self._charged = KeyedEntropy(secret, b"charged", version, cohort)
+        self._permanent = KeyedEntropy(secret, b"permanent", version, cohort)
+        self._kept = KeyedEntropy(secret, b"kept", version)
+        self._item: Item | None = None
+        self._marks: tuple[tuple[int, ...], bytes, str] = ((), b"", "")
+        self._drawn = "", 0
 
-    def __repr__(self) -> str:
-        return "_Row(…)"
+    def marks(self, item: Item) -> tuple[tuple[int, ...], bytes, str]:
+        """Return the cells that ``item`` marks, how they are encoded, and the tag that follows."""
+        if self._item != item:
+            cells = self._mechanism.marked(item, self.cohort)
+            encoded = b"".join([cell.to_bytes(4, "big") for cell in sorted(cells)])
+            self._marks = cells, encoded, self._charged.within(encoded).take(_TAG_BYTES).hex()
+            self._item = item
+        return self._marks
 
-    def take(self, count: int) -> bytes:
-        return self._stream.take(count)
+    def draw(self, item: Item) -> int:
+        """Return the permanent draw of ``item``."""
+        cells, encoded, tag = self.marks(item)
+        if self._drawn[0] != tag:
+            self._drawn = tag, self._mechanism.permanent_draw(cells, self._permanent.within(encoded))
+        return self._drawn[1]
 
-    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
-        if self.drawn is None:
-            self.drawn = self._stream.bernoulli_bits(width, marked, high, low)
-        return self.drawn
+    def kept(self, tag: str, drawn: int) -> Permanent:
+        """Return the record of a draw."""
+        self._drawn = tag, drawn
+        return Permanent(self._name, tag, self._masked(tag, drawn << 8 * _CHECK_BYTES).hex())
 
+    def replay(self, record: Permanent) -> int:
+        """Return the draw of a record."""
+        if self._drawn[0] != record.tag:
+            if len(record.draw) != 2 * self._width:
+                raise DitherError("a permanent draw is not of this metric")
+            plain = int.from_bytes(self._masked(record.tag, int(record.draw, 16)), "big")
+            drawn, check = divmod(plain, 1 << 8 * _CHECK_BYTES)
+            if check:
+                raise DitherError("a permanent draw is not of this device")
+            self._drawn = record.tag, drawn
+        return self._drawn[1]
 
-class _Silence(Entropy):
-    """Noise that nobody will see."""
+    @property
+    def _width(self) -> int:
+        return self._mechanism.payload_bytes + _CHECK_BYTES
 
-    def take(self, count: int) -> bytes:
-        return bytes(count)
-
-    def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
-        return 0
-
-
-def _as_bytes(item: Item) -> bytes:
-    return item if isinstance(item, bytes) else item.to_bytes(8, "big")
+    def _masked(self, tag: str, plain: int) -> bytes:
+        width = self._width
+        mask = self._kept.within(tag.encode("ascii")).take(width)
+        return (plain ^ int.from_bytes(mask, "big")).to_bytes(width, "big")

@@ -12,72 +12,44 @@ tells only how often it was asked. With them it goes on and replays its last per
 that the value had changed; such a metric always has a cap, ten values if its definition says nothing. A lifetime cap
 holds over all metrics. To it a metric with permanent draws counts from its first report with all that it may ever
 cost, so that whether another metric still reports does not tell how often this one changed.
+
+**The clock.** A period is over when the clock shows a day of a later one. So a clock that is behind opens nothing, and
+one that was ahead has left marks (of last reports, of damage, of disabled versions) of days to come. Marks beyond
+tomorrow are made today's when they are seen, so that metrics are open from their next period on, by this rule:
+
+- *at most once in any 30 days of the calendar*: never on a day within 30 days of one on which it was done before,
+  whether that one is past or, for the clock may have been ahead even then, still to come. (To ignore those to come
+  would let three readings, each ahead of the next, open all metrics again and again; to wait until they have come would
+  make the device silent until then.) These days are kept, all of them. So a device whose clock was ahead once goes on
+  with its next period, one that was corrected shortly before within 30 days, and a clock that is moved to and fro
+  between two readings gains one report of each metric in 30 days;
+- never on a day on which this program had not been written (clock.py): such a clock is behind, and tells nothing;
+- a metric that is asked once stays answered, and what was spent stays spent.
+
+Between two such days a metric reports at most once in each period that the clock shows, as ever.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
-from typing import NamedTuple
 
 from dither_shared.metric import Metric
-from dither_shared.privacy import group, sequential
+from dither_shared.privacy import sequential
 
-from .keys import TAG_DIGITS
-from .records import Debit, Disabled, Hold, Record
+from .account import Account, Price, Spent
+from .clock import is_ahead
+from .records import Charged, Corrected, Debit, Disabled, Hold, Permanent
 
-__all__ = ["NO_DIGEST", "Ledger", "Spent", "cap_of"]
+__all__ = ["Entry", "Ledger"]
 
-NO_DIGEST = "-"
-_VALUES = 10
-"""New values that a metric with permanent draws pays for, if its definition sets no cap."""
+Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
+"""A record of the journal that is the ledger's business."""
 
 _PROBATION = 30
 """Days for which a metric version stays silent after the collector has said that it is disabled."""
 
-
-@dataclass(slots=True)
-class _Account:
-    """What one metric version has spent, ``charges`` times ``epsilon``, and what it may: ``claim``."""
-
-    name: str
-    day: int
-    reports: int = 0
-    charges: int = 0
-    epsilon: float = 0.0
-    claim: float = 0.0
-    last: str = NO_DIGEST
-    digests: dict[str, str] = field(default_factory=dict)
-    """By their tags."""
-
-
-class Spent(NamedTuple):
-    """What one metric version has cost this device, and the day of its last report."""
-
-    name: str
-    version: str
-    reports: int
-    spent: float
-    day: int
-
-
-class _Price(NamedTuple):
-    """What a metric version costs; worked out once, so that a report is decided on by comparing integers."""
-
-    charge: float
-    cap: float
-    most: float
-    """How many charges the cap pays for: a whole number, exactly, or infinity."""
-    lasting: bool
-    """Whether it has permanent draws."""
-
-    @classmethod
-    def of(cls, metric: Metric) -> "_Price":
-        """Return the price of ``metric``."""
-        cap, charge = cap_of(metric), metric.charge
-        most = math.inf if cap == math.inf or not charge else Fraction(cap) // Fraction(charge)
-        return cls(charge, cap, most, metric.mechanism.forever_ratio is not None)
+_BETWEEN_CORRECTIONS = 30
+"""Days of the calendar on at most one of which marks may be corrected."""
 
 
 class Ledger:
@@ -85,12 +57,15 @@ class Ledger:
 
     def __init__(self, lifetime_cap: float = math.inf) -> None:
         self._lifetime_cap = lifetime_cap
-        self._accounts: dict[str, _Account] = {}
+        self._accounts: dict[str, Account] = {}
         self._last: dict[str, int] = {}
         self._latest: dict[str, str] = {}
         self._disabled: dict[str, int] = {}
+        self._corrected: set[int] = set()
+        self._furthest = 0
+        """No mark is of a later day."""
         self._hold = Hold(0, 0)
-        self._prices: dict[str, _Price] = {}
+        self._prices: dict[str, Price] = {}
         self.returns: dict[str, int] = {}
         """By metric, the last day on which it went back to a version that another had replaced (namesakes.py)."""
 
@@ -117,61 +92,119 @@ class Ledger:
         day = self._disabled.get(metric.version)
         return day is not None and today <= day + _PROBATION
 
-    def answer(self, metric: Metric, tag: str) -> str | None:
-        """Return the digest of the answer that a metric with permanent draws is to give for the value of ``tag``.
-
-        That of the value itself, if it has been paid for; None if it is new and can be paid for; else that of the last
-        answer, which is to be replayed.
-        """
+    def charged(self, metric: Metric, tag: str) -> bool:
+        """Return whether the value of ``tag`` has been charged."""
         account = self._accounts.get(metric.version)
-        if account is None:
-            return None
-        new_is_paid = not account.charges or self._pays(self._price(metric), account)
-        return account.digests.get(tag, None if new_is_paid else account.last)
+        return account is not None and tag in account.tags
 
-    def debit(self, metric: Metric, today: int, digest: str = NO_DIGEST) -> Debit:
-        """Return the debit for one more report of ``metric`` that gives the answer ``digest``; it counts once applied.
+    def pays(self, metric: Metric, tag: str) -> bool:
+        """Return whether the value of ``tag`` has been charged, or can be."""
+        account = self._accounts.get(metric.version)
+        if account is None or not account.charges or tag in account.tags:
+            return True
+        return self._pays(self._price(metric), account)
 
-        A metric without permanent draws pays for each report, one with them for each digest that is new.
+    def last(self, metric: Metric) -> Permanent | None:
+        """Return the permanent draw that the last report of ``metric`` repeated, or None if that is not known."""
+        account = self._accounts.get(metric.version)
+        return None if account is None else account.last
+
+    def has_former(self, metric: Metric) -> bool:
+        """Return whether values of ``metric`` were charged in format 1."""
+        account = self._accounts.get(metric.version)
+        return account is not None and account.former
+
+    def debit(self, metric: Metric, today: int, drawn: Permanent | None = None) -> Debit:
+        """Return the debit for one more report of ``metric``; it counts once applied.
+
+        A metric without permanent draws pays for each report, one with them for each draw that is new: ``drawn``, or
+        None if the report repeats the last one.
         """
-        account = self._accounts.get(metric.version) or _Account(metric.name, today)
+        account = self._accounts.get(metric.version) or Account()
         price = self._price(metric)
-        charge = not price.lasting or digest[:TAG_DIGITS] not in account.digests
+        charge = not price.lasting or (drawn is not None and drawn.tag not in account.tags)
         claim = price.cap if price.lasting else 0.0
         reports, charges = account.reports + 1, account.charges + charge
-        return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim, digest)
+        return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim)
+
+    def correction(self, today: int) -> Corrected | None:
+        """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
+        if not is_ahead(self._furthest, today):
+            return None
+        near = any(abs(today - day) < _BETWEEN_CORRECTIONS for day in self._corrected)
+        return None if near else Corrected(today)
 
     def hold(self, today: int, damaged: int) -> Hold:
         """Return the record that holds every metric because of ``damaged`` more unreadable records."""
         return Hold(max(today, self._hold.day, *self._last.values()), self._hold.damaged + damaged)
 
-    def apply(self, record: Debit | Hold | Disabled) -> None:
-        """Take note of a record of the journal; numbers only grow, so the order hardly matters.
+    def apply(self, record: Entry) -> None:
+        """Take note of a record of the journal; what was spent only grows.
 
-        Only which answer was the last follows from the order, among records of the same number of reports.
+        Which draw was the last follows from the order, and which marks a correction drops.
         """
-        if isinstance(record, Hold):
+        if isinstance(record, Debit):
+            self._apply_debit(record)
+        elif isinstance(record, (Permanent, Charged)):
+            account = self._account(record.version)
+            account.charged(record.tag)
+            account.last = record if isinstance(record, Permanent) else account.last
+        elif isinstance(record, Hold):
             self._hold = Hold(max(record.day, self._hold.day), max(record.damaged, self._hold.damaged))
-            return
-        if isinstance(record, Disabled):
+            self._furthest = max(self._furthest, record.day)
+        elif isinstance(record, Disabled):
             self._disabled[record.version] = max(record.day, self._disabled.get(record.version, 0))
-            return
+            self._furthest = max(self._furthest, record.day)
+        else:
+            self._correct(record.day)
+
+    def _apply_debit(self, record: Debit) -> None:
         self._note_return(record)
-        account = self._accounts.setdefault(record.version, _Account(record.name, record.day))
-        if record.reports >= account.reports:
-            account.last = record.digest
+        account = self._account(record.version)
+        account.name = record.name
         account.day = max(account.day, record.day)
         account.reports = max(account.reports, record.reports)
         account.charges = max(account.charges, record.charges)
         account.epsilon, account.claim = record.epsilon, record.claim
-        account.digests[record.digest[:TAG_DIGITS]] = record.digest
         self._last[record.name] = max(record.day, self._last.get(record.name, 0))
+        self._furthest = max(self._furthest, record.day)
+
+    def _account(self, version: str) -> Account:
+        account = self._accounts.get(version)
+        if account is None:
+            account = self._accounts[version] = Account()
+        return account
+
+    def _correct(self, today: int) -> None:
+        """Make marks of days beyond tomorrow today's."""
+
+        def right(day: int) -> int:
+            return day if day <= today + 1 else today
+
+        self._corrected.add(today)
+        self._last = {name: right(day) for name, day in self._last.items()}
+        self._disabled = {version: right(day) for version, day in self._disabled.items()}
+        self._hold = Hold(right(self._hold.day), self._hold.damaged)
+        for account in self._accounts.values():
+            account.day = right(account.day)
+        self._furthest = max([self._hold.day, *self._last.values(), *self._disabled.values()])
+
+    def start_over(self) -> None:
+        """Be ready to read the journal from its start: forget what it tells in full; what was spent stays."""
+        self.forget_draws()
+        self._hold = Hold(0, 0)
+
+    def forget_draws(self) -> None:
+        """Forget what is keyed by the secret."""
+        for account in self._accounts.values():
+            account.tags.clear()
+            account.last, account.former = None, False
 
     def _note_return(self, record: Debit) -> None:
         """Note if a metric is asked in a version again after another had taken its place; a repeated record is none."""
         account = self._accounts.get(record.version)
         latest = record.day >= self._last.get(record.name, 0)
-        fresh = account is not None and record.reports > account.reports
+        fresh = account is not None and 0 < account.reports < record.reports
         if fresh and latest and self._latest.get(record.name) != record.version:
             self.returns[record.name] = record.day
         if latest:
@@ -190,17 +223,17 @@ class Ledger:
 
     def accounts(self) -> list[Spent]:
         """Return what every metric version has spent that ever reported, in the order of their first reports."""
-        return [Spent(one.name, version, one.reports, _paid(one), one.day) for version, one in self._accounts.items()]
+        return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
 
-    def records(self) -> Iterable[Record]:
-        """Yield the fewest records from which this ledger follows."""
-        if self._hold.damaged:
-            yield self._hold
-        for version, day in self._disabled.items():
-            yield Disabled(version, day)
-        for version, one in self._accounts.items():
-            for digest in (*sorted(set(one.digests.values()) - {one.last}), one.last):
-                yield Debit(one.name, version, one.day, one.reports, one.charges, one.epsilon, one.claim, digest)
+    def records(self) -> Iterator[Entry]:
+        """Return the fewest records from which this ledger follows as it is now, however late they are asked for.
+
+        What was spent stands there twice, lest one line that cannot be read take all of it away.
+        """
+        marks: list[Entry] = [self._hold] if self._hold.damaged else []
+        marks += [Disabled(version, day) for version, day in self._disabled.items()]
+        accounts = {version: one.copy() for version, one in self._accounts.items()}
+        return _entries(sorted(self._corrected), marks, accounts)
 
     def _affords(self, metric: Metric) -> bool:
         """Return whether one more report, of whatever value, can be paid for or replayed."""
@@ -209,13 +242,13 @@ class Ledger:
             return self._pays(price, account) and self._admits(price.charge)
         return account is not None or self._admits(price.cap)  # its claim was admitted with its first report
 
-    def _price(self, metric: Metric) -> _Price:
+    def _price(self, metric: Metric) -> Price:
         price = self._prices.get(metric.version)
         if price is None:
-            price = self._prices[metric.version] = _Price.of(metric)
+            price = self._prices[metric.version] = Price.of(metric)
         return price
 
-    def _pays(self, price: _Price, account: _Account | None) -> bool:
+    def _pays(self, price: Price, account: Account | None) -> bool:
         return (account.charges if account else 0) + self._hold.damaged < price.most
 
     def _admits(self, price: float) -> bool:
@@ -225,12 +258,10 @@ class Ledger:
         return sequential([*claims, price]) <= self._lifetime_cap
 
 
-def _paid(account: _Account) -> float:
-    return group(account.epsilon, account.charges) if account.charges else 0.0  # so many times that, rounded up
-
-
-def cap_of(metric: Metric) -> float:
-    """Return the most that this version of ``metric`` may ever cost one device."""
-    if metric.cap is not None:
-        return metric.cap
-    return math.inf if metric.mechanism.forever_ratio is None else _VALUES * metric.charge
+def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Mapping[str, Account]) -> Iterator[Entry]:
+    yield from map(Corrected, corrected)  # before the marks, which are those that were left, or made later
+    for version, one in accounts.items():  # before the debits, so that no tag stands behind a day
+        yield from one.draws(version)
+    for _ in range(2):
+        yield from marks
+        yield from (one.debit(version) for version, one in accounts.items() if one.reports)

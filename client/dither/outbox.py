@@ -1,11 +1,15 @@
 """The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted.
 
+A report of a day after tomorrow leaves, too, and is counted: the clock was ahead when it was made.
+
 Of those that were sent the last thirty are kept, so that a user can see what has left the device.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import chain
 
+from .clock import is_ahead
 from .records import Done, Queued, Record, Totals
 
 __all__ = ["Outbox"]
@@ -28,6 +32,7 @@ class Outbox:
         self._max_days = max_days
         self._queue: OrderedDict[str, Queued] = OrderedDict()  # a dict finds its first entry slowly once many are gone
         self._history: deque[Queued] = deque(maxlen=_MOST_SHOWN)
+        self._latest = 0  # no report in the queue is of a later day
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -43,6 +48,7 @@ class Outbox:
         if isinstance(record, Queued):
             self._queue[record.batch] = record
             self.bytes += len(record.body)
+            self._latest = max(self._latest, record.day)
         elif isinstance(record, Done):
             self._finish(record)
         else:
@@ -72,6 +78,13 @@ class Outbox:
         """Return the oldest report that is to be sent."""
         return next((entry for entry in self._queue.values() if not entry.local), None)
 
+    def misdated(self, today: int) -> list[Done]:
+        """Return what was made while the clock was ahead: its day will come, and be answered, again."""
+        if not is_ahead(self._latest, today):
+            return []
+        self._latest = max((entry.day for entry in self._queue.values()), default=0)
+        return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
+
     def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
         """Return what must give way today for the bounds to hold, and to hold with the report that is coming."""
         count = len(self._queue) + (coming is not None)
@@ -85,10 +98,8 @@ class Outbox:
             count, size = count - 1, size - len(entry.body)
         return excess
 
-    def records(self) -> Iterable[Record]:
-        """Yield the fewest records from which this outbox follows."""
-        yield Totals(self.sent - len(self._history), self.dropped)
-        for entry in self._history:
-            yield entry
-            yield Done(entry.batch, "sent")
-        yield from self._queue.values()
+    def records(self) -> Iterator[Record]:
+        """Return the fewest records from which this outbox follows as it is now, however late they are asked for."""
+        totals = Totals(self.sent - len(self._history), self.dropped)
+        shown = ((entry, Done(entry.batch, "sent")) for entry in self.history())
+        return chain((totals,), chain.from_iterable(shown), list(self._queue.values()))

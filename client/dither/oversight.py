@@ -5,9 +5,10 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from dither_shared.entropy import Entropy
-from dither_shared.errors import ParameterError
+from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.metric import Metric
 
+from .attempts import Attempts
 from .journal import Journal
 from .namesakes import ADVICE, namesakes
 from .permission import Permission
@@ -33,6 +34,7 @@ class Oversight:
     _recorder: Recorder
     _trouble: Trouble
     _told_of_namesakes: bool = False
+    _attempts: Attempts
 
     def close(self) -> None:
         """Stop; what is recorded from now on is ignored."""
@@ -65,7 +67,13 @@ class Oversight:
         try:
             self._refresh()
             return overview(
-                self._metrics.values(), self._permission, self._journal, self._recorder, self._trouble, self._today()
+                self._metrics.values(),
+                self._permission,
+                self._journal,
+                self._recorder,
+                self._trouble,
+                self._attempts,
+                self._today(),
             )
         except Exception as error:
             self._trouble.failed("status", error)
@@ -106,6 +114,8 @@ class Oversight:
         """
         try:
             self._permission.choose(mode, self._chosen(metrics))
+            if mode != "off":
+                self._journal.begin()
             self._journal.settle(self._permission.consent().mode)
         except Exception as error:
             self._failed("consent", error)
@@ -129,7 +139,7 @@ class Oversight:
         known = {name: self._metrics.get(name) for name in names}
         for name, metric in known.items():
             if metric is None:
-                raise ParameterError(f"metrics.{name}", "not defined")
+                raise ParameterError(f"metrics.{name}", f"not defined{did_you_mean(name, self._metrics)}")
         return [metric for metric in known.values() if metric is not None]
 
     def _failed(self, place: str, error: Exception) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dither_shared.metric import Metric
 
-from .consent import UNASKED, Choice, Consent, automaton, checked_mode, decide, terms
+from .consent import LOST, UNASKED, Choice, Consent, automaton, checked_mode, decide, terms
 from .policy import Policy, policy_path
 from .records import Accepted
 from .state import State
@@ -76,7 +76,7 @@ class Permission:
     def pending(self, metrics: Iterable[Metric]) -> list[str]:
         """Return the names of those that the user is to be asked about; none if the user, or somebody else, said no."""
         consent = self.consent()
-        if consent.mode == "off" and consent.decided_by != UNASKED:
+        if consent.mode == "off" and consent.decided_by not in {UNASKED, LOST}:
             return []
         return [metric.name for metric in metrics if self.standing(consent, metric) in {"off", "not accepted"}]
 
@@ -94,7 +94,8 @@ class Permission:
         accepted: dict[str, Accepted] = {}
         if mode != "off":
             before, today = self._state.choice(), self._today().toordinal()
-            accepted.update(before.accepted or {} if before and before.mode != "off" else {})
+            valid = before is not None and before.mode != "off" and not before.lost
+            accepted.update(before.accepted or {} if before and valid else {})
             for metric in metrics:
                 accepted.setdefault(self._of(metric), Accepted(metric.name, self._of(metric), today))
         self._state.choose(Choice(mode, accepted))

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 
 from dither_shared.metric import Metric
 
-from .asking import Address, Deadline, Reply, Target, ask, connect, resolve
+from .asking import Address, Reply, Target, ask, connect, resolve
+from .exchange import Deadline
 from .plain import plain
 
 __all__ = ["Finding", "probe"]

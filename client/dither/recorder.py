@@ -7,15 +7,16 @@ its debit, and behind it the report, into the journal: whatever fails before lea
 from collections.abc import Callable, Mapping
 from datetime import date
 
+from dither_shared.answers import Encoded, type_name
 from dither_shared.entropy import Entropy
-from dither_shared.errors import ParameterError
+from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
 from .journal import Journal
-from .ledger import NO_DIGEST
+from .memory import recall
 from .permission import Permission
-from .records import Queued
+from .records import Permanent, Queued
 from .reports import build
 from .trouble import Trouble
 
@@ -43,21 +44,25 @@ class Recorder:
         self._today = today
         self._trouble = trouble
         self._strict = strict
-        self.ignored = self.withheld = self.outside = 0
+        self.ignored = self.withheld = self.outside = self.mistakes = 0
+        self._misnamed = False
 
     def record(self, name: str, value: object) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.
 
         Raises ParameterError for a metric that is not defined and, if ``strict``, for an object that is no answer.
         """
-        metric = self._metrics.get(name)
-        if metric is None:
-            raise ParameterError(f"metrics.{name}", "not defined")
-        if not isinstance(value, str | int | float):
-            self._no_answer(metric, value)
+        try:
+            metric = self._metrics[name]
+        except (KeyError, TypeError):  # a name that cannot be hashed is none either
+            raise self._undefined(name) from None
+        answer = metric.answers.encode(value)
+        if answer.mistake:
+            self._mistaken(metric, value)
         today = self._today()
         # Looked at before anything else, for most calls end here; once more when the journal is ours.
-        if not self._journal.ledger.open_to(metric, today.toordinal()):
+        ledger, day = self._journal.ledger, today.toordinal()
+        if not ledger.open_to(metric, day) and ledger.correction(day) is None:
             self.ignored += 1
             return False
         consent = self._permission.consent()
@@ -66,42 +71,44 @@ class Recorder:
         if not self._permission.covers(consent, metric, today):
             self.withheld += 1
             return False
-        return self._report(metric, value, local=consent.mode == "local")
+        return self._report(metric, answer, local=consent.mode == "local")
 
-    def _report(self, metric: Metric, value: object, *, local: bool) -> bool:
-        item = metric.item(value)
+    def _report(self, metric: Metric, answer: Encoded, *, local: bool) -> bool:
         journal = self._journal
         with journal.transaction() as today:
             if not journal.ledger.open_to(metric, today):
                 self.ignored += 1
                 return False
-            queued, digest = self._draw(metric, item, today, local)
-            journal.write(journal.ledger.debit(metric, today, digest), queued, *journal.outbox.excess(today, queued))
-        self.outside += _is_outside(metric, value)
+            queued, drawn = self._draw(metric, answer.item, today, local)
+            debit = journal.ledger.debit(metric, today, drawn)
+            remembered = () if drawn is None else (drawn,)
+            journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
+        self.outside += answer.outside
         return True
 
-    def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, str]:
-        """Return a report and the digest of the answer that it gives."""
+    def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, Permanent | None]:
+        """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
         keys = self._journal.keys()
         if metric.mechanism.forever_ratio is None:
-            return build(metric, item, keys, self._entropy, today, local), NO_DIGEST
-        tag = keys.tag(metric, item)
-        digest = self._journal.ledger.answer(metric, tag)
-        replayed = None if digest is None or digest.startswith(tag) else digest
-        queued = build(metric, item, keys, self._entropy, today, local, replayed)
-        return queued, tag + keys.seal(metric, item, tag) if digest is None else digest
+            return build(metric, item, keys, self._entropy, today, local), None
+        drawn, remembered = recall(metric, item, keys, self._journal.ledger)
+        return build(metric, item, keys, self._entropy, today, local, drawn), remembered
 
-    def _no_answer(self, metric: Metric, value: object) -> None:
+    def _mistaken(self, metric: Metric, value: object) -> None:
         """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""
-        mistake = f"an object of type {type(value).__name__} is no answer; a string, a number or a boolean is"
+        self.mistakes += 1
+        mistake = f"a value of type {type_name(value)} that is no answer; {metric.answers.wanted}"
         if self._strict:
             raise ParameterError(f"metrics.{metric.name}", mistake)
-        self._trouble.note(f"wrong type for metrics.{metric.name}", mistake)
+        self._trouble.note(f"mistaken value for metrics.{metric.name}", mistake)
 
+    def _undefined(self, name: object) -> ParameterError:
+        """Return the error for a name that no metric has.
 
-def _is_outside(metric: Metric, value: object) -> bool:
-    """Return whether an answer was not one of the domain's, and so went to the catch-all label."""
-    if not isinstance(value, str | int | float):
-        return True
-    text = str(value).lower() if isinstance(value, bool) else str(value)
-    return metric.domain is not None and text not in metric.domain
+        The name that may have been meant is looked for once, for that takes long.
+        """
+        if type(name) is not str:
+            return ParameterError("metrics", f"a value of type {type_name(name)} is no name of a metric")
+        first, self._misnamed = not self._misnamed, True
+        meant = did_you_mean(name, self._metrics) if first or self._strict else ""
+        return ParameterError(f"metrics.{name[:64]}", f"not defined{meant}")

@@ -3,16 +3,20 @@
     <crc32, 8 hex> <kind> <field> <field> …
 
 A record is a fact that has happened; the journal is only ever appended to, and reading it again from the start gives
-the ledger and the outbox. No field holds a value, a permanent draw, or a time finer than a day. Days are proleptic
-ordinals (``datetime.date.toordinal``), in UTC.
+the ledger and the outbox. No field holds a value, an unmasked permanent draw, or a time finer than a day. Days are
+proleptic ordinals (``datetime.date.toordinal``), in UTC.
+
+A line is appended behind that of its day, so the tag of a new answer stands beside a day until the journal is next
+written anew, which is after the first report of a later day (journal.py). From then on tags have no day, and no order
+in time.
 """
 
 from binascii import crc32
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-__all__ = ["Accepted", "Chosen", "Debit", "Disabled", "Done", "Fate", "Header", "Hold", "Queued", "Record"]
-__all__ += ["Secret", "Totals", "from_line", "from_lines", "to_line"]
+__all__ = ["Accepted", "Charged", "Chosen", "Corrected", "Debit", "Disabled", "Done", "Fate", "FormerDebit", "Header"]
+__all__ += ["Hold", "Permanent", "Queued", "Record", "Secret", "Totals", "from_line", "from_lines", "to_line"]
 
 Fate = Literal["sent", "dropped"]
 
@@ -29,8 +33,7 @@ class Debit(NamedTuple):
 
     ``reports`` and ``charges`` are totals so far of this metric version, so that of several debits the last one
     tells all. ``epsilon`` is the price of one charge, ``claim`` what the version may ever cost if it has permanent
-    draws, else 0. ``digest`` is the tag and the seal (keys.py) of the value whose permanent draw this report repeats,
-    or "-" for a mechanism without permanent draws.
+    draws, else 0.
     """
 
     name: str
@@ -40,7 +43,43 @@ class Debit(NamedTuple):
     charges: int
     epsilon: float
     claim: float
+
+
+class FormerDebit(NamedTuple):
+    """A debit of format 1, with the digest of an answer behind it (former.py)."""
+
+    name: str
+    version: str
+    day: int
+    reports: int
+    charges: int
+    epsilon: float
+    claim: float
     digest: str
+
+
+class Permanent(NamedTuple):
+    """The permanent draw that reports of a version repeat from here on: the tag of its cells, and it itself, masked.
+
+    It follows its debit: a write that is cut short between the two has charged too much, and never too little.
+    """
+
+    version: str
+    tag: str
+    draw: str
+
+
+class Charged(NamedTuple):
+    """The tag of cells that a version was charged for earlier."""
+
+    version: str
+    tag: str
+
+
+class Corrected(NamedTuple):
+    """On this day it was seen that the clock had been ahead, and marks of days to come became today's (ledger.py)."""
+
+    day: int
 
 
 class Queued(NamedTuple):
@@ -104,11 +143,29 @@ class Accepted(NamedTuple):
     day: int
 
 
-Record = Header | Debit | Queued | Done | Totals | Hold | Disabled | Secret | Chosen | Accepted
+Record = (
+    Header
+    | Debit
+    | FormerDebit
+    | Permanent
+    | Charged
+    | Corrected
+    | Queued
+    | Done
+    | Totals
+    | Hold
+    | Disabled
+    | Secret
+    | Chosen
+    | Accepted
+)
 
 _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
     "journal": (Header, (int, str)),
-    "debit": (Debit, (str, str, int, int, int, float, float, str)),
+    "debit": (Debit, (str, str, int, int, int, float, float)),
+    "permanent": (Permanent, (str, str, str)),
+    "charged": (Charged, (str, str)),
+    "corrected": (Corrected, (int,)),
     "queued": (Queued, (str, str, int, int, str.encode)),
     "done": (Done, (str, str)),
     "totals": (Totals, (int, int)),
@@ -118,14 +175,18 @@ _FIELDS: dict[str, tuple[type[Record], tuple[Callable[[str], object], ...]]] = {
     "consent": (Chosen, (str,)),
     "accepted": (Accepted, (str, str, int)),
 }
+_FORMER_DEBIT = (FormerDebit, (str, str, int, int, int, float, float, str))
 _KINDS: dict[type[Record], str] = {record: kind for kind, (record, _) in _FIELDS.items()}
 
 
 def to_line(record: Record) -> bytes:
     """Return the line of a record, with its checksum and line feed."""
-    fields = [field.decode("ascii") if isinstance(field, bytes) else str(field) for field in record]
-    text = " ".join((_KINDS[type(record)], *fields)).encode("ascii")
-    return b"%08x %s\n" % (crc32(text), text)
+    if isinstance(record, Queued):  # its body, the longest field of all, is bytes already
+        head = f"queued {record.batch} {record.name} {record.day} {record.local} "
+        text = head.encode("ascii") + record.body
+    else:
+        text = " ".join([_KINDS[type(record)], *map(str, record)]).encode("ascii")
+    return b"%08x %b\n" % (crc32(text), text)
 
 
 def from_line(line: bytes) -> Record | None:
@@ -135,7 +196,8 @@ def from_line(line: bytes) -> Record | None:
         return None
     try:
         kind, *fields = text.decode("ascii").split(" ")
-        record, readers = _FIELDS[kind]
+        former = kind == "debit" and len(fields) == len(FormerDebit._fields)
+        record, readers = _FORMER_DEBIT if former else _FIELDS[kind]
         values = [read(field) for read, field in zip(readers, fields, strict=True)]
     except (KeyError, ValueError):
         return None

@@ -14,21 +14,21 @@ _BATCH_BYTES = 16
 
 
 def build(
-    metric: Metric, item: Item, keys: Keys, entropy: Entropy, today: int, local: bool, replayed: str | None = None
+    metric: Metric, item: Item, keys: Keys, entropy: Entropy, today: int, local: bool, drawn: int | None = None
 ) -> Queued:
     """Draw one report of ``item`` and return it as the body of its upload.
 
-    The cohort is the device's own where there is a permanent draw, so that reports replay it, and drawn afresh
+    The cohort is the device's own where there is a permanent draw, so that reports repeat it, and drawn afresh
     where there is none, so that two reports share nothing. The batch id is random, one for each upload.
-    ``replayed`` is the digest of an earlier answer, which is then repeated in place of ``item``.
+    ``drawn`` is the permanent draw to repeat, if not that of ``item``.
     """
     mechanism = metric.mechanism
     if mechanism.forever_ratio is None:
         cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
-        permanent: Entropy | None = None
+        payload = mechanism.randomize(item, entropy, cohort)
     else:
         cohort = keys.cohort(metric)
-        item, permanent = (item, keys.permanent(metric, item)) if replayed is None else keys.replay(metric, replayed)
-    row = Report(cohort, mechanism.randomize(item, entropy, cohort, permanent)).encode(mechanism)
+        payload = mechanism.repeat(keys.draw(metric, item) if drawn is None else drawn, entropy)
+    row = Report(cohort, payload).encode(mechanism)
     batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)
     return Queued(batch.batch, metric.name, today, int(local), batch.encode())

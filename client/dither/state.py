@@ -6,7 +6,7 @@ StateError    the state cannot be read, written or trusted; whoever asked stays 
 └── BusyError      another thread or process holds it just now
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import NamedTuple, Protocol
 
@@ -46,6 +46,8 @@ class News(NamedTuple):
     anew: bool
     damaged: int = 0
     torn: bool = False
+    former: bool = False
+    """Whether some are of the former format."""
 
 
 class State(Protocol):
@@ -75,7 +77,7 @@ class State(Protocol):
     def append(self, records: Sequence[Record]) -> int:
         """Write records to the end, in full or not at all, and return the position behind them."""
 
-    def rewrite(self, records: list[Record]) -> Cursor:
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Replace all records, at once and durably, and return the cursor behind them."""
 
     def install(self, since: Cursor) -> Cursor:
@@ -84,7 +86,13 @@ class State(Protocol):
     def secret(self, entropy: Entropy, may_create: bool) -> bytes:
         """Return the device's secret; draw it from ``entropy`` if there is none and ``may_create``."""
 
-    def draft(self, records: list[Record]) -> AbstractContextManager[None]:
+    def has_secret(self) -> bool:
+        """Return whether there is a secret, readable or not. Writes nothing."""
+
+    def lost(self) -> bool:
+        """Return whether there was a secret for certain, and is none any more. Writes nothing."""
+
+    def draft(self, records: Iterable[Record]) -> AbstractContextManager[None]:
         """Prepare records for ``install``, durably, and enter. Asked for while ``sending``, not holding the journal."""
 
     def sync(self) -> None:
@@ -92,6 +100,12 @@ class State(Protocol):
 
     def sending(self) -> AbstractContextManager[bool]:
         """Enter as the one who uploads; False if another process is at it."""
+
+    def recall(self) -> bytes:
+        """Return what was remembered last, or nothing. Asked for without holding the journal."""
+
+    def remember(self, data: bytes) -> None:
+        """Keep a few bytes in place of those before; they may be lost. Asked for without holding the journal."""
 
     def forget(self) -> None:
         """Delete the secret and the journal, and all that was written for them. The choice stays."""
@@ -113,6 +127,7 @@ class MemoryState:
         self._records: list[Record] = []
         self._draft: list[Record] = []
         self._rewritten = 0
+        self._memory = b""
 
     def __repr__(self) -> str:
         return f"MemoryState({self._choice.mode!r})" if self._choice else "MemoryState()"
@@ -148,16 +163,16 @@ class MemoryState:
         self._records.extend(records)
         return len(self._records)
 
-    def rewrite(self, records: list[Record]) -> Cursor:
+    def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Replace all records."""
-        self._records = records
+        self._records = list(records)
         self._rewritten += 1
         return self._end()
 
     @contextmanager
-    def draft(self, records: list[Record]) -> Iterator[None]:
+    def draft(self, records: Iterable[Record]) -> Iterator[None]:
         """Keep a draft."""
-        self._draft = records
+        self._draft = list(records)
         yield
 
     def install(self, since: Cursor) -> Cursor:
@@ -173,6 +188,14 @@ class MemoryState:
             self._secret = entropy.take(SECRET_BYTES)
         return self._secret
 
+    def has_secret(self) -> bool:
+        """Return whether it was drawn."""
+        return self._secret is not None
+
+    def lost(self) -> bool:
+        """Return False: memory does not lose the one without the other."""
+        return False
+
     def sync(self) -> None:
         """Do nothing: memory is not durable."""
 
@@ -181,9 +204,17 @@ class MemoryState:
         """Enter: always granted."""
         yield True
 
+    def recall(self) -> bytes:
+        """Return what was remembered last, or nothing."""
+        return self._memory
+
+    def remember(self, data: bytes) -> None:
+        """Keep a few bytes."""
+        self._memory = data
+
     def forget(self) -> None:
         """Delete everything but the choice."""
-        self._secret = None
+        self._secret, self._memory = None, b""
         self.rewrite([])
 
     def after_fork(self) -> None:

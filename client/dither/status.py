@@ -7,10 +7,12 @@ from datetime import date
 
 from dither_shared.metric import Metric
 
+from .account import cap_of
+from .attempts import Attempt, Attempts
 from .consent import Mode
 from .explain import MANY, after, cost, odds
 from .journal import Journal
-from .ledger import Ledger, cap_of
+from .ledger import Ledger
 from .permission import Permission
 from .recorder import Recorder
 from .trouble import Trouble
@@ -68,13 +70,21 @@ class Status:
     """Reports made in the mode local, for the user's eyes only."""
     sent: int = 0
     dropped: int = 0
-    """Reports that the collector refused, or that gave way to newer ones."""
+    """Reports that no collector can use (see retry.py), that were too old, gave way to newer ones, or whose day is
+    still to come (``trouble``)."""
+    last_attempt: Attempt | None = None
+    """The last try to upload a report, by any program of this app on this device: when, where, and what came of it."""
+    failed_attempts: int = 0
+    """How many tries failed since the last that succeeded."""
     ignored: int = 0
     """Answers that came after the first of their period."""
     withheld: int = 0
     """Answers to metrics that the user has not accepted, or whose last day is over."""
     outside: int = 0
     """Answers outside their metric's domain, reported under its catch-all label."""
+    mistakes: int = 0
+    """Calls with an object that is no answer to their metric, such as None: a mistake of the app's developer. It is
+    reported under the catch-all label like any other answer."""
     trouble: dict[str, int] = field(default_factory=dict)
     """What went wrong, in words, and how often."""
 
@@ -85,6 +95,7 @@ def overview(
     journal: Journal,
     recorder: Recorder,
     trouble: Trouble,
+    attempts: Attempts,
     today: date,
 ) -> Status:
     """Return the status of a client, from its parts."""
@@ -106,9 +117,12 @@ def overview(
         shown=len(outbox.waiting(local=True)),
         sent=outbox.sent,
         dropped=outbox.dropped,
+        last_attempt=attempts.last(),
+        failed_attempts=attempts.failures(),
         ignored=recorder.ignored,
         withheld=recorder.withheld,
         outside=recorder.outside,
+        mistakes=recorder.mistakes,
         trouble=dict(trouble.counts),
     )
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import date
+from operator import methodcaller
 
 __all__ = ["as_json", "many", "table"]
 
@@ -19,5 +19,5 @@ def many(count: int, what: str) -> str:
 
 
 def as_json(value: object) -> str:
-    """Return JSON for programs, with days as in 2027-06-30."""
-    return json.dumps(value, indent=2, default=date.isoformat)
+    """Return JSON for programs, with days and moments as in 2027-06-30."""
+    return json.dumps(value, indent=2, default=methodcaller("isoformat"))

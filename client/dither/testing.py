@@ -5,18 +5,32 @@ Under pytest, ``telemetry`` is a fixture (pytest_plugin.py):
     def test_the_theme_is_recorded(telemetry):
         open_preferences(theme="dark")
         assert telemetry.recorded("theme") == ["dark"]
+
+It stands in for ``dither.record`` and ``dither.init``, and for every ``dither.Client`` of this process, whether the app
+made it before the test, say when it was imported, or makes it in the test. What a client does for good stays out of
+reach: an upload that was under way when the test began, another process.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from datetime import date
-from pathlib import Path
+# ruff: noqa: SLF001 - a client is replaced from within, so that whoever holds it, or a method of it, need not know
 
-from dither_shared.errors import ParameterError, WireError
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from traceback import walk_stack
+from typing import Any
+
+from dither_shared.errors import ParameterError, WireError, did_you_mean
 from dither_shared.metric import Metric, load_metrics
 from dither_shared.wire import Batch, Report
 
+from . import forks
 from .client import Client
+from .default import standing_in
+from .recorder import Recorder
 from .state import MemoryState
 from .transport import Answer
 
@@ -31,12 +45,16 @@ class FakeCollector:
     """
 
     def __init__(self, metrics: Mapping[str, Metric]) -> None:
-        self.metrics = metrics
+        self._defined = [metrics]
         self.answers: list[int | Answer | OSError] = []
         self.down = False
         self.bodies: list[bytes] = []
         """Every body that arrived, as it is."""
         self._accepted: dict[str, tuple[bytes, str, Report]] = {}
+
+    def define(self, metrics: Mapping[str, Metric]) -> None:
+        """Take reports of these metrics, too; of one name there may be several versions."""
+        self._defined.append(metrics)
 
     def send(self, body: bytes) -> Answer:
         """Take one upload."""
@@ -57,16 +75,14 @@ class FakeCollector:
     def _ingest(self, body: bytes) -> int:
         try:
             batch = Batch.decode(body)
-            metric = self.metrics.get(batch.metric)
-            if metric is None:
-                return 404
-            if batch.version != metric.version:
-                return 409
-            report = Report.decode(batch.reports, metric.mechanism)
+            known = {one.version: one for metrics in self._defined if (one := metrics.get(batch.metric)) is not None}
+            if batch.version not in known:
+                return 409 if known else 404
+            report = Report.decode(batch.reports, known[batch.version].mechanism)
         except WireError:
             return 400
-        known = self._accepted.setdefault(batch.batch, (body, batch.metric, report))
-        return 202 if known[0] == body else 409
+        first, _, _ = self._accepted.setdefault(batch.batch, (body, batch.metric, report))
+        return 202 if first == body else 409
 
 
 class Telemetry(Client):
@@ -76,29 +92,152 @@ class Telemetry(Client):
     """
 
     def __init__(self, metrics: str | Path | Mapping[str, Metric], today: Callable[[], date] | None = None) -> None:
-        metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
-        self.collector = FakeCollector(metrics)
+        own = dict(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
+        self.collector = FakeCollector(own)
+        self.mistakes: list[str] = []
+        """Mistaken answers, and where the app gave them; the fixture fails the test unless this is empty at its end."""
+        self._own = own
+        self._named = set(own)
         self._answers: list[tuple[str, object]] = []
-        self._defined = metrics
-        super().__init__(
-            metrics,
-            "",
-            "tests",
-            MemoryState("on"),
-            transport=self.collector,
-            today=today,
-            strict=True,
-            background=False,
-            environ={},
-        )
-
-    def record(self, metric: str, value: object) -> None:
-        """Record as a client does, and remember the value; raise ParameterError for a mistake."""
-        super().record(metric, value)
-        self._answers.append((metric, value))
+        self._others: list[tuple[Client, dict[str, object]]] = []
+        """The clients that it stands in for, with what they are otherwise."""
+        arguments = _harmless("tests", today=today, collector=self.collector)
+        _make(self, self._own, **arguments)
+        self._recorder = _Listening(self._recorder, self)
 
     def recorded(self, metric: str) -> list[object]:
         """Return all values that were recorded for ``metric``, in order, also those that made no report."""
-        if metric not in self._defined:
-            raise ParameterError(f"metrics.{metric}", "not defined")
+        if metric not in self._named:
+            raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._named))}")
         return [value for name, value in self._answers if name == metric]
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Upload now, from this client and from those that it stands in for."""
+        return all([super().flush(timeout), *(client.flush(timeout) for client, _ in self._others)])
+
+    def init(self, *arguments: Any, **named: Any) -> "Telemetry":
+        """Be the default client, as ``dither.init`` is asked to make one; with its metrics if there are no others."""
+        metrics = signature(Client).bind(*arguments, **named).arguments["metrics"]
+        if not self._own:
+            with self._noting():
+                self._own.update(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
+            self._named |= self._own.keys()
+        return self
+
+    @contextlib.contextmanager
+    def standing_in(self) -> Iterator[None]:
+        """Stand in for the default client and for every other, each with its own metrics and a state in memory.
+
+        Until the end, nothing that they are told reaches the disk, the network or the user's choice. Then those that
+        were there before are again what they were; those made meanwhile stay off.
+        """
+        for client in forks.watched():
+            if isinstance(client, Client) and not isinstance(client, Telemetry | _Double):
+                self._replace(client)
+        before = Client.__init__
+        Client.__init__ = self._maker()  # type: ignore[method-assign]  # so that it is a Client that the app gets
+        try:
+            with standing_in(self):
+                yield
+        finally:
+            Client.__init__ = before  # type: ignore[method-assign]
+            while self._others:
+                _restore(*self._others.pop())
+
+    def hear(self, metric: str, value: object) -> None:
+        """Remember an answer that was given to any of the clients."""
+        self._answers.append((metric, value))
+
+    @contextlib.contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Remember a mistake of the app's developer, for the app may catch it."""
+        try:
+            yield
+        except ParameterError as error:
+            self.mistakes.append(f"{_place()}: {error}")
+            raise
+
+    def _maker(self) -> Callable[..., None]:
+        """Return what makes clients meanwhile: off as they are, and replaced at once."""
+
+        @wraps(_make)
+        def make(client: Client, *arguments: Any, **named: Any) -> None:
+            if isinstance(client, Telemetry):
+                _make(client, *arguments, **named)
+                return
+            given = signature(_make).bind(client, *arguments, **named).arguments
+            del given["self"]
+            given |= _harmless(given["app"], mode="off", collector=self.collector, strict=given.get("strict", False))
+            with self._noting():
+                _make(client, **given | {"strict": True})
+            _make(client, **given | {"metrics": client._metrics})
+            self._replace(client)
+
+        return make
+
+    def _replace(self, client: Client) -> None:
+        """Give a client the parts of one that is harmless, unless it is closed."""
+        if client._silent:
+            return
+        double = _Double.__new__(_Double)
+        arguments = _harmless(client._app, today=client._today, collector=self.collector)
+        _make(double, client._metrics, entropy=client._entropy, lifetime_cap=client._lifetime_cap, **arguments)
+        double._recorder = _Listening(double._recorder, self)
+        self.collector.define(client._metrics)
+        self._named |= client._metrics.keys()
+        self._others.append((client, {name: vars(client)[name] for name in vars(double)}))
+        vars(client).update(vars(double))
+
+
+class _Double(Client):
+    """A client whose parts another one has for a while."""
+
+
+class _Listening(Recorder):
+    """A recorder whose answers, and mistakes, are heard."""
+
+    def __init__(self, recorder: Recorder, telemetry: Telemetry) -> None:
+        vars(self).update(vars(recorder))  # its parts, whatever they are
+        self._telemetry = telemetry
+
+    def record(self, name: str, value: object) -> bool:
+        """Record, and tell."""
+        with self._telemetry._noting():
+            made = super().record(name, value)
+        self._telemetry.hear(name, value)
+        return made
+
+
+_make = Client.__init__
+"""What makes a client when nobody stands in."""
+
+
+def _harmless(
+    app: str,
+    *,
+    collector: FakeCollector,
+    mode: str = "on",
+    strict: bool = True,
+    today: Callable[[], date] | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of a client that reaches neither disk nor network, nor anybody's choice."""
+    surroundings = {"state": MemoryState(mode), "transport": collector, "environ": {}, "policy": None}
+    return {"endpoint": "", "app": app, "strict": strict, "background": False, "today": today, **surroundings}
+
+
+def _restore(client: Client, parts: dict[str, object]) -> None:
+    """Let a client be what it was; if the app has closed it meanwhile, closed."""
+    closed = client._silent
+    Client.close(client)
+    vars(client).update(parts)
+    if closed:
+        Client.close(client)
+
+
+def _place() -> str:
+    """Return the file and line of the app that is being run: the innermost outside of this package."""
+    ours = {Path(__file__).parent, Path(contextlib.__file__).parent}
+    for frame, line in walk_stack(None):
+        if Path(frame.f_code.co_filename).parent not in ours:
+            return f"{frame.f_code.co_filename}:{line}"
+    return "?"

@@ -1,25 +1,27 @@
 """Transport: how a body reaches the collector. One method, so that tests and simulations can bring their own.
 
-Each upload has a connection of its own and the same fixed headers, so that nothing but the network address
-joins two uploads of a device. Redirects are answers like any other and are never followed. Of the answer
-only the status and Retry-After are looked at: nothing in it can change what the device draws.
+Each upload has a connection of its own and the same fixed headers, so that nothing but the network address joins two
+uploads of a device. Redirects are answers like any other and are never followed; the system's proxies are not used.
+Of the answer only the status and Retry-After are looked at: nothing in it can change what the device draws.
 """
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from dither_shared.errors import ParameterError
 
 if TYPE_CHECKING:
-    from http.client import HTTPConnection
+    from .exchange import Stream
 
-__all__ = ["Answer", "HttpTransport", "Transport"]
+__all__ = ["Answer", "HttpTransport", "Transport", "UnreachableError"]
 
-_HEADERS = {"Content-Type": "application/json", "User-Agent": "dither", "Connection": "close"}
-_TIMEOUT = 10.0
-_MOST_OF_AN_ANSWER = 4096
+_DEADLINE = 20.0
+_PORTS = {"http": 80, "https": 443}
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,63 +32,98 @@ class Answer:
     retry_after: float | None = None
 
 
+class UnreachableError(OSError):
+    """Nobody was reached: not a byte of the report has left the device. The cause says why."""
+
+
 class Transport(Protocol):
     """Carries one body to the collector; may be shared by many clients and threads at once."""
 
     def send(self, body: bytes) -> Answer:
-        """Send ``body`` and return the answer; raise OSError if there is none."""
+        """Send ``body`` and return the answer.
+
+        Raises OSError if there is none; UnreachableError if not a byte of the body was sent, so that nobody can know
+        whose it is.
+        """
 
 
 class HttpTransport:
     """POSTs to ``<endpoint>/v1/reports`` over HTTP or HTTPS; ``endpoint`` may have a path. Holds no connection.
 
-    ``token`` goes along with each upload, for a collector that asks for one. It must be the app's, the same for all its
-    users: one of a device's own would be its name. Raises ParameterError for an endpoint or a token that cannot be.
+    ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
+    with each upload, for a collector that asks for one. It must be the app's, the same for all its users: one of a
+    device's own would be its name. Raises ParameterError for an endpoint or a token that cannot be.
     """
 
-    def __init__(self, endpoint: str, timeout: float = _TIMEOUT, token: str | None = None) -> None:
-        try:
-            parts = urlsplit(endpoint)
-            host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise ParameterError("endpoint", f"{endpoint!r} is not a URL: {error}") from None
-        if parts.scheme not in {"http", "https"} or not host:
-            raise ParameterError("endpoint", f"{endpoint!r} is not an http or https URL")
-        if parts.query or parts.fragment or parts.username is not None:
-            raise ParameterError(
-                "endpoint", "has a query, a fragment or a user name; only host, port and path are used"
-            )
+    def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
+        parts = _parts(endpoint)
         self._secure = parts.scheme == "https"
-        self._host = host
-        self._port = port
-        self._path = f"{parts.path.rstrip('/')}/v1/reports"
+        self._host = _ascii(parts.hostname or "")
+        self._port = _PORTS[parts.scheme] if parts.port is None else parts.port
         self._timeout = timeout
-        self._headers = _HEADERS if token is None else _HEADERS | {"Authorization": f"Bearer {_checked(token)}"}
+        head = {
+            "Host": _authority(self._host, parts),
+            "User-Agent": "dither",
+            "Content-Type": "application/json",
+            "Connection": "close",
+        }
+        if token is not None:
+            head["Authorization"] = f"Bearer {_checked(token)}"
+        lines = [f"POST {_path(parts)}/v1/reports HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
+        self._head = "\r\n".join(lines).encode("ascii")
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
-        from http.client import HTTPException  # noqa: PLC0415 - half of what an import would cost, and rarely needed
+        from .exchange import exchange  # noqa: PLC0415 - with sockets a third of an import, and mostly not needed
 
-        connection = self._connection()
+        with closing(self._connect()) as stream:
+            request = b"%b\r\nContent-Length: %d\r\n\r\n%b" % (self._head, len(body), body)
+            status, wish = exchange(stream, request, b"retry-after")
+        return Answer(status, _seconds(wish))
+
+    def _connect(self) -> "Stream":
+        from .exchange import Deadline, connect  # noqa: PLC0415 - likewise
+
         try:
-            connection.request("POST", self._path, body, self._headers)
-            response = connection.getresponse()
-            try:
-                answer = Answer(response.status, _seconds(response.getheader("Retry-After")))
-                response.read(_MOST_OF_AN_ANSWER)
-            finally:
-                response.close()
-        except HTTPException as error:
-            raise ConnectionError(f"no HTTP answer: {type(error).__name__}") from None
-        finally:
-            connection.close()
-        return answer
+            return connect(self._host, self._port, Deadline(self._timeout), secure=self._secure)
+        except OSError as error:
+            raise UnreachableError(error.errno, "nobody was reached") from error
 
-    def _connection(self) -> "HTTPConnection":
-        from http.client import HTTPConnection, HTTPSConnection  # noqa: PLC0415 - see above
 
-        kind = HTTPSConnection if self._secure else HTTPConnection
-        return kind(self._host, self._port, timeout=self._timeout)
+def _parts(endpoint: str) -> SplitResult:
+    try:
+        parts = urlsplit(endpoint)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ParameterError("endpoint", f"{endpoint!r} is not a URL: {error}") from None
+    if parts.scheme not in _PORTS or not host:
+        raise ParameterError("endpoint", f"{endpoint!r} is not an http or https URL")
+    if parts.query or parts.fragment or parts.username is not None:
+        raise ParameterError("endpoint", "has a query, a fragment or a user name; only host, port and path are used")
+    return parts
+
+
+def _ascii(host: str) -> str:
+    """Return a host name as it stands in a request: an international one in its ASCII form."""
+    try:
+        name = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        name = ""
+    if not name.isprintable() or {*name} & {*' "<>\\^`{|}'} or not name:
+        raise ParameterError("endpoint", f"{host!r} is not the name of a host")
+    return name
+
+
+def _authority(host: str, parts: SplitResult) -> str:
+    name = f"[{host.partition('%')[0]}]" if ":" in host else host
+    return f"{name}:{parts.port}" if parts.port not in {None, _PORTS[parts.scheme]} else name
+
+
+def _path(parts: SplitResult) -> str:
+    path = parts.path.rstrip("/")
+    if not path.isascii() or not path.isprintable() or " " in path:
+        raise ParameterError("endpoint", f"its path {path!r} has characters that a URL writes with '%'")
+    return path
 
 
 def _checked(token: str) -> str:
@@ -96,16 +133,23 @@ def _checked(token: str) -> str:
     return token
 
 
-def _seconds(retry_after: str | None) -> float | None:
-    """Return a Retry-After in either form, a number or an HTTP date, as seconds from now; None if it is neither."""
+def _seconds(retry_after: bytes | None) -> float | None:
+    """Return a Retry-After, a number or an HTTP date, as seconds from now; None if it is neither."""
     if retry_after is None:
         return None
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9])
-    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - see above
-
+    if retry_after.isdigit():
+        return float(retry_after[:9])
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
+        return max(0.0, _moment(retry_after.decode("ascii")) - time.time())
+    except (ValueError, OverflowError):
         return None
+
+
+def _moment(text: str) -> float:
+    """Return the Unix time of "Sun, 06 Nov 1994 08:49:37 GMT"; raise ValueError for anything else."""
+    _, day, month, year, clock, zone = text.split()
+    hour, minute, second = clock.split(":")
+    if zone != "GMT":
+        raise ValueError(zone)
+    numbers = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), min(int(second), 59))
+    return datetime(*numbers, tzinfo=UTC).timestamp()

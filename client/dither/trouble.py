@@ -7,6 +7,7 @@ our own.
 
 import errno
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -34,6 +35,17 @@ class Trouble:
     def failed(self, place: str, error: Exception) -> None:
         """Count an exception that was caught at ``place``."""
         self.note(f"{place} failed: {told(error, self.folder)}")
+
+    def warn(self, message: str) -> bool:
+        """Log a warning, if anybody has set up logging; return whether that is so.
+
+        A collector that is down is nothing to write on a user's terminal for, where Python puts what nobody handles.
+        """
+        logging = sys.modules.get("logging")
+        if logging is None or not logging.getLogger("dither").hasHandlers():
+            return False
+        self._log(message, "")
+        return True
 
     def _log(self, kind: str, advice: str) -> None:
         try:

@@ -1,7 +1,7 @@
 """The worker: at most one daemon thread, which lives only while there is something to send.
 
-It is started by the first report that waits and ends when none is left. It is a daemon, so the program's exit never
-waits for it; what is not sent stays in the outbox for the next run.
+It is started by the first report that waits and ends when none is left. It is a daemon, so the program's exit does not
+wait for it (but see exits.py); what is not sent stays in the outbox for the next run.
 """
 
 import threading
@@ -23,6 +23,7 @@ class Worker:
         self._thread: threading.Thread | None = None
         self._asked = False
         self._cut = False
+        self._resting = False  # between two steps
         self._closed = False
 
     def wake(self, *, cut: bool = False) -> None:
@@ -49,11 +50,20 @@ class Worker:
             if not started:
                 self._ended(thread)
 
-    def flush(self, timeout: float) -> bool:
-        """Try at once, then wait up to ``timeout`` seconds until nothing is left; return whether the thread is done."""
+    def flush(self, timeout: float, over: Callable[[], bool] = lambda: False) -> bool:
+        """Try at once, then wait up to ``timeout`` seconds until nothing is left; return whether the thread is done.
+
+        If the thread rests, although something is left, and it is ``over``, then the wait is, too.
+        """
         self.wake(cut=True)
         with self._changed:
-            return self._changed.wait_for(lambda: self._thread is None, timeout)
+            self._changed.wait_for(lambda: self._thread is None or (self._resting and over()), timeout)
+            return self._thread is None
+
+    def rested(self, timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds until there is nothing to do at the moment; return whether that is so."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._thread is None or self._resting, timeout)
 
     def close(self) -> None:
         """Ask the thread to end after the upload that it may be at; do not wait for it."""
@@ -71,7 +81,7 @@ class Worker:
         """Start again in a child process, which has inherited the locks but not the thread."""
         self._changed = threading.Condition()
         self._thread = None
-        self._asked = self._cut = False
+        self._asked = self._cut = self._resting = False
 
     def _run(self) -> None:
         try:
@@ -91,11 +101,14 @@ class Worker:
     def _again(self) -> bool:
         """Take one step and wait; return whether there is to be another."""
         with self._changed:
-            self._asked = self._cut = False
+            self._asked = self._cut = self._resting = False
         pause = self._step()
         with self._changed:
             if pause is None and not self._asked:
                 self._thread = None  # here, under the lock, so that whoever wakes the worker next starts a new one
                 return False
+            if pause:
+                self._resting = True
+                self._changed.notify_all()
             self._changed.wait_for(lambda: self._closed or self._cut, pause or 0.0)
             return not self._closed

@@ -1,5 +1,7 @@
 """The bias of a sketch's fixed hash functions: how large it is, told from the tally alone."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,19 +10,31 @@ from dither_shared import CountMeanSketch, HadamardCountMeanSketch
 from .decoders.transform import plane
 from .tally import Tally
 
-__all__ = ["Sketched", "collision_error", "concentration"]
+__all__ = ["Bias", "Sketched", "collision_bias", "concentration"]
 
 Floats = NDArray[np.float64]
 Sketched = CountMeanSketch | HadamardCountMeanSketch
 
 
-def collision_error(mechanism: Sketched, tally: Tally, frequency: Floats) -> Floats:
-    """Return the standard deviation, over the choice of hash functions, of the bias of each value's estimate.
+class Bias(NamedTuple):
+    """Standard deviation and third central moment of the bias of each value's estimate, over the hash functions."""
 
-    Its variance is Σ_(u≠v) f_u² times ``collision_variance``.
+    error: Floats
+    cube: Floats
+
+
+def collision_bias(mechanism: Sketched, tally: Tally, frequency: Floats) -> Bias:
+    """Return the law of each value's bias, of which hash functions are one draw.
+
+    Of another value u the share in the cohorts in which it collides is Bin(M, 1/m)/M, less what is expected and times
+    f_u m/(m-1): variances add up to Σ f_u² times ``collision_variance``, third moments to Σ f_u³ (m-2) / ((m-1) M)². Of
+    values that nobody looks for Σ f² is known, and Σ f³ is at most that to the power 3/2.
     """
-    others = np.maximum(concentration(mechanism, tally) - np.clip(frequency, 0, 1) ** 2, 0)
-    return np.asarray(np.sqrt(others * mechanism.collision_variance))
+    squares, shares = concentration(mechanism, tally), np.clip(frequency, 0, 1)
+    beyond = max(squares - float(np.square(shares).sum()), 0.0)
+    cubes = float((shares**3).sum()) + beyond**1.5 - shares**3
+    per_cube = (mechanism.bits - 2) / ((mechanism.bits - 1) * mechanism.cohorts) ** 2
+    return Bias(np.sqrt(np.maximum(squares - shares**2, 0) * mechanism.collision_variance), cubes * per_cube)
 
 
 def concentration(mechanism: Sketched, tally: Tally) -> float:

@@ -10,6 +10,7 @@ from dither_shared import Metric, ParameterError, load_metrics
 
 from .auth import Role
 from .locality import Here
+from .store import database_url
 
 __all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
@@ -57,6 +58,7 @@ class Config:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if is_number and value <= 0 and one.name != "port":
                 raise ParameterError(one.name, f"{value!r} is not positive")
+        database_url(self.db)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
         if self.horizon <= RETRY_DAYS:

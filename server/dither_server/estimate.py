@@ -9,11 +9,20 @@ from numpy.typing import NDArray
 
 from dither_shared import CountMeanSketch, HadamardCountMeanSketch, Mechanism, ParameterError, Rappor
 
-from .collisions import collision_error
+from .collisions import collision_bias
 from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
-from .intervals import Simultaneous, exact_interval, level_of_each, noise_law, normal_interval, score_interval
+from .intervals import (
+    Simultaneous,
+    exact_interval,
+    level_of_each,
+    noise_cube,
+    noise_law,
+    normal_interval,
+    require_confidence,
+    score_interval,
+)
 from .tally import Tally
 
 __all__ = ["Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
@@ -24,6 +33,9 @@ Verdict = Literal["ok", "noise", "too-few"]
 
 _WIDEST = 0.5
 """An interval this wide says nothing: half of all people could hide in it."""
+
+_SUREST = 1 - 2**-53
+"""The largest number below 1, for millions of strings together."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +63,10 @@ class Estimate:
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample;
     - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
-    - ``verdicts``: "ok"; "noise" if [low, high] contains 0, or a candidate string is not found at the stated share of
-      false discoveries (decoders/rappor.py); "too-few" if an interval of this error may span half of all that is
-      possible;
+    - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
+      error may span half of all that is possible;
+    - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
+      (decoders/rappor.py); None where values are listed, or the mechanism does not select;
     - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
@@ -73,6 +86,7 @@ class Estimate:
     high: Floats
     consistent: Floats
     verdicts: tuple[Verdict, ...]
+    found: Present | None = None
     unlisted: Unlisted | None = None
 
     @property
@@ -87,25 +101,23 @@ def estimate(
     """Return the frequencies of ``labels`` (the domain's, or candidate strings of an open domain).
 
     With ``simultaneous`` the intervals all hold together with ``confidence``, and are wider for it.
-    Raises ParameterError if ``confidence`` is not strictly between 0 and 1 or the labels do not fit the mechanism.
+    Raises ParameterError if no interval can be made at that confidence, or if the labels do not fit the mechanism.
     """
-    if not 0 < confidence < 1:
-        raise ParameterError("confidence", f"{confidence!r} must lie strictly between 0 and 1")
+    alpha = 1 - require_confidence(confidence)
     if not labels:
         raise ParameterError("candidates", "none given; an open domain is decoded against a list of strings")
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
-    rule, level = level_of_each(mechanism, len(labels), confidence) if simultaneous else (None, confidence)
-    found: Present | None = None
+    rule, alpha = level_of_each(mechanism, len(labels), alpha) if simultaneous else (None, alpha)
+    found = np.zeros(len(labels), dtype=np.bool_) if isinstance(mechanism, Rappor) else None
     unlisted: Unlisted | None = None
     if not tally.total:
         columns = _of_nothing(len(labels))
     elif isinstance(mechanism, Rappor):
-        columns, found, unlisted = _regression(mechanism, labels, tally, level)
+        columns, found, unlisted = _regression(mechanism, labels, tally, alpha)
     else:
-        columns = _pure(mechanism, labels, tally, level)
-    verdicts = _verdicts(columns, level, columns.low > 0 if found is None else found)
-    return Estimate(labels, tally.total, confidence, rule, *columns, verdicts, unlisted)
+        columns = _pure(mechanism, labels, tally, alpha)
+    return Estimate(labels, tally.total, confidence, rule, *columns, _verdicts(columns, alpha), found, unlisted)
 
 
 class Debiased(NamedTuple):
@@ -136,23 +148,24 @@ class _Columns(NamedTuple):
     consistent: Floats
 
 
-def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidence: float) -> _Columns:
+def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
     """Return what support counts tell.
 
-    Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are normal.
+    Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are nearly normal.
     """
     frequency, supporting, trials = debiased(mechanism, labels, tally)
     noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
     if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
-        bias = collision_error(mechanism, tally, frequency)
-        ends = score_interval(noise.sampled(), frequency, trials, confidence, bias)
+        bias, cube = collision_bias(mechanism, tally, frequency)
+        skew = (cube + noise_cube(mechanism, share, trials)) / noise.error(share, trials, bias) ** 3
+        ends = score_interval(noise.sampled(), frequency, trials, alpha, bias, skew)
     else:
-        bias = np.zeros(len(labels))
-        ends = exact_interval(mechanism, supporting, trials, confidence)
+        bias = skew = np.zeros(len(labels))
+        ends = exact_interval(mechanism, supporting, trials, alpha)
     return _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *score_interval(noise, frequency, trials, confidence, bias),
+        *score_interval(noise, frequency, trials, alpha, bias, skew),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),
@@ -160,13 +173,14 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, confidenc
 
 
 def _regression(
-    mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float
+    mechanism: Rappor, labels: tuple[str, ...], tally: Tally, alpha: float
 ) -> tuple[_Columns, Present, Unlisted]:
     """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
     what is left is the noise.
     """
+    confidence = min(1 - alpha, _SUREST)
     fit = rappor.regress(mechanism, labels, tally, confidence)
     share = np.clip(fit.frequency, 0, 1)
     noise = np.sqrt(np.maximum(fit.standard_error**2 - share * (1 - share) / tally.total, 0))
@@ -179,15 +193,15 @@ def _regression(
         fit.high,
         fit.consistent,
     )
-    margin = NormalDist().inv_cdf((1 + confidence) / 2) * fit.unlisted_error
+    margin = -NormalDist().inv_cdf(alpha / 2) * fit.unlisted_error
     least, most = (min(1.0, max(0.0, end)) for end in (fit.unlisted - margin, fit.unlisted + margin))
     beyond: Literal["candidates", "found"] = "candidates" if fit.together else "found"
     return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
 
 
-def _verdicts(columns: _Columns, confidence: float, present: Present) -> tuple[Verdict, ...]:
-    width = 2 * NormalDist().inv_cdf((1 + confidence) / 2) * columns.standard_error
-    told = np.where(present, "ok", "noise")
+def _verdicts(columns: _Columns, alpha: float) -> tuple[Verdict, ...]:
+    width = -2 * NormalDist().inv_cdf(alpha / 2) * columns.standard_error
+    told = np.where(columns.low > 0, "ok", "noise")
     return tuple(np.where(width < _WIDEST, told, "too-few").tolist())  # of NaN, which is no report, there are too few
 
 

@@ -18,6 +18,9 @@ __all__ = ["FORMATS", "Format", "chosen", "inert", "records"]
 _ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
 """What stands in each row of its answer, so that tables can be laid below one another."""
 
+_WORDS = {True: "true", False: "false", None: None}
+"""What is true or not, in CSV as in JSON."""
+
 _DAYS = frozenset({"since", "until"})
 _TYPES = {name: hint for of in (Answer, Row) for name, hint in get_type_hints(of).items() if name != "values"}
 COLUMNS = (*_ABOUT, *get_type_hints(Row))
@@ -79,7 +82,7 @@ def _csv(told: Iterable[Answer]) -> Iterator[bytes]:
     writer = csv.DictWriter(text, fieldnames=COLUMNS)
     writer.writeheader()
     for one in told:
-        writer.writerows({**row, "value": inert(row["value"])} for row in records(one))
+        writer.writerows({**row, "value": inert(row["value"]), "found": _WORDS[row["found"]]} for row in records(one))
         yield text.getvalue().encode()
         text.seek(0)
         text.truncate()

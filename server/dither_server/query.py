@@ -10,6 +10,7 @@ from werkzeug.datastructures import MultiDict
 from dither_shared import ParameterError
 
 from .exports import FORMATS
+from .intervals import CONFIDENCES, require_confidence
 
 __all__ = ["STEPS", "Comparison", "Query", "TrendQuery", "confidence_of", "day_of", "share_of"]
 
@@ -124,8 +125,11 @@ def day_of(text: str, place: str, example: str = "2026-11-20") -> date:
 
 
 def confidence_of(text: str, place: str = "confidence") -> float:
-    """Return a confidence strictly between 0 and 1; raise ParameterError otherwise."""
-    return share_of(text, place, "0.95")
+    """Return a confidence of which intervals can be made; raise ParameterError otherwise."""
+    try:
+        return require_confidence(float(text), place)
+    except ValueError:  # of either
+        raise ParameterError(place, f"not a number {CONFIDENCES}, such as 0.95") from None
 
 
 def share_of(text: str, place: str, example: str = "0.01") -> float:

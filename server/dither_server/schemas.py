@@ -9,6 +9,11 @@ Json = dict[str, Any]
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
 
+_VERDICT = "Of the interval from low to high alone: it lies above 0, it contains 0, or it says nothing yet."
+_FOUND = (
+    "Of a candidate string: whether it is found, at an expected 5% of false discoveries among all that are. "
+    "Null where nothing is selected, as where the answers are listed."
+)
 _NUMBER = {"type": ["number", "null"]}
 _ROW = {
     "value": {"type": "string"},
@@ -24,12 +29,13 @@ _ROW = {
             ("low", "The interval of the share in the population of which those who reported are a random sample."),
             ("high", "Its other end."),
             ("repeat_error", "The standard error if the same people reported in every period."),
-            ("consistent", "Non-negative and summing to 1, prettier and biased."),
+            ("consistent", "Non-negative and summing to 1 (of strings, at most 1), prettier and biased."),
             ("gain_up", "By how much forged reports could have raised the frequency, at worst."),
             ("gain_down", "By how much they could have lowered it."),
         )
     },
-    "verdict": {"enum": ["ok", "noise", "too-few"]},
+    "verdict": {"enum": ["ok", "noise", "too-few"], "description": _VERDICT},
+    "found": {"type": ["boolean", "null"], "description": _FOUND},
 }
 
 _REFUSED = "How many batches of the metric were refused on these days, by the end of the problem's type."

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from dither_shared import ParameterError
 
 from .auth import Role
 from .config import Config
+from .store import without_password
 
 __all__ = ["FILE_VARIABLE", "SETTINGS", "Setting", "configured", "describe", "flag_of", "resolve", "variable_of"]
 
@@ -142,6 +142,4 @@ def _shown(setting: Setting | None) -> object:
     value = setting.value
     if isinstance(value, frozenset):
         return sorted(role.value for role in value)
-    if isinstance(value, str) and "://" in value and (password := urlsplit(value).password):
-        return value.replace(f":{password}@", ":***@")
-    return value
+    return without_password(value) if isinstance(value, str) else value

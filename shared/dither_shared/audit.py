@@ -27,6 +27,9 @@ __all__ = ["Finding", "audit"]
 _Feature = tuple[str, int]
 """Something seen in a series of reports, and its value."""
 
+_STRICTEST = 1 - 1e-15
+"""The highest level at which a bound is more than 0 and less than 1."""
+
 _MOST_EVENTS = 64
 """Events of each kind that are tried: those whose counts differ most."""
 
@@ -168,7 +171,7 @@ def _best_event(observed: list[Counter[_Feature]], series: int, confidence: floa
     others = sorted((feature for feature in features if feature[0] != "score"), key=contrast, reverse=True)
     events = scores + others[:_MOST_EVENTS]
     # Held to a stricter level the more events there are, lest the one that chance favoured most be chosen.
-    strict = 1 - (1 - confidence) / (2 * len(events)) ** 2
+    strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
     return max(
         ((event, direction) for event in events for direction in (0, 1)),
         key=lambda choice: _loss(observed, choice[0], choice[1], series, strict),

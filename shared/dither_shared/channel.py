@@ -74,12 +74,6 @@ class BitChain:
         no_ones = likelihood_ratio(1 - self.instant.high, 1 - self.instant.low)
         return max(all_ones / no_ones, no_ones / all_ones)
 
-    def draw(self, width: int, marked: int, entropy: Entropy, permanent: Entropy | None) -> int:
-        """Return one report of ``width`` bits of which those in ``marked`` are 1 before the noise."""
-        if self.permanent is not None:
-            marked = (permanent or entropy).bernoulli_bits(width, marked, *self.permanent.thresholds)
-        return entropy.bernoulli_bits(width, marked, *self.instant.thresholds)
-
 
 @dataclass(frozen=True)
 class SymbolChannel:
@@ -146,9 +140,3 @@ class SymbolChain:
             lie * same + truth * different + (others - 1) * lie * different
         )
         return max(ratio, 1 / ratio)
-
-    def draw(self, symbol: int, entropy: Entropy, permanent: Entropy | None) -> int:
-        """Return one report of ``symbol``."""
-        if self.permanent is not None:
-            symbol = self.permanent.draw(symbol, permanent or entropy)
-        return self.instant.draw(symbol, entropy)

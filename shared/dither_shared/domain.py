@@ -33,7 +33,7 @@ class Domain:
 
     @classmethod
     def boolean(cls) -> Self:
-        """Return the domain of a yes/no question; whatever is not true counts as false."""
+        """Return the domain of a yes/no question; what is neither is reported as no."""
         return cls(("false", "true"), other="false")
 
     @classmethod

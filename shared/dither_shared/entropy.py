@@ -5,12 +5,12 @@ device), ``KeyedEntropy`` a keyed stream (for permanent draws, which must come o
 same few draws, each with exactly the law that its docstring states; mechanisms use no others.
 """
 
-import hashlib
 import os
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
+from .digests import shake_256
 from .probability import ONE, WORD_BITS
 
 __all__ = ["Entropy", "KeyedEntropy", "SystemEntropy", "bits_below"]
@@ -101,22 +101,42 @@ class KeyedEntropy(Entropy):
 
     _BLOCK = 512
 
-    def __init__(self, key: bytes, *context: bytes) -> None:
-        self._start = b"".join([len(part).to_bytes(4, "big") + part for part in (key, *context)])
-        self._blocks = 0
-        self._buffer = b""
+    def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
+        self._start = start + _encoded(key, *context)
+        self._number = 0
+        self._block = b""  # of this number, or as much of it as was asked for
+        self._used = 0
 
     def __repr__(self) -> str:
         return "KeyedEntropy(…)"  # neither the key nor the value in the context may reach a log
 
     def take(self, count: int) -> bytes:
         """Return the next ``count`` bytes of the stream."""
-        while len(self._buffer) < count:
-            sponge = hashlib.shake_256(self._start + self._blocks.to_bytes(4, "big"))
-            self._buffer += sponge.digest(self._BLOCK)
-            self._blocks += 1
-        taken, self._buffer = self._buffer[:count], self._buffer[count:]
-        return taken
+        pieces = []
+        while count > self._BLOCK - self._used:
+            pieces.append(self._rest(self._BLOCK - self._used))
+            count -= len(pieces[-1])
+            self._number, self._block, self._used = self._number + 1, b"", 0
+        pieces.append(self._rest(count))
+        return b"".join(pieces)
+
+    def _rest(self, count: int) -> bytes:
+        """Return the next bytes of the present block. Most streams are asked once, for less than a block."""
+        start, self._used = self._used, self._used + count
+        if len(self._block) < self._used:
+            self._block = self._digest(self._number, self._BLOCK if start else self._used)
+        return self._block[start : self._used]
+
+    def within(self, part: bytes) -> "KeyedEntropy":
+        """Return the stream, at its start, whose context is this one's with one more part behind it."""
+        return KeyedEntropy(part, start=self._start)
+
+    def _digest(self, number: int, count: int) -> bytes:
+        return shake_256(self._start + number.to_bytes(4, "big")).digest(count)
+
+
+def _encoded(*parts: bytes) -> bytes:
+    return b"".join([len(part).to_bytes(4, "big") + part for part in parts])
 
 
 def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, precision: int = WORD_BITS) -> int:

@@ -5,7 +5,11 @@ DitherError
 └── WireError         the peer's: bytes that no honest peer sends
 """
 
-__all__ = ["DitherError", "ParameterError", "WireError"]
+from collections.abc import Iterable
+
+__all__ = ["DitherError", "ParameterError", "WireError", "did_you_mean"]
+
+_LONGEST_NAME = 64
 
 
 class DitherError(Exception):
@@ -30,3 +34,12 @@ class ParameterError(DitherError, ValueError):
 
 class WireError(DitherError, ValueError):
     """Bytes from a peer that do not follow the wire format."""
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """Return "; did you mean 'x'?" for the known name that is most like ``given``, or "" if none is."""
+    if type(given) is not str or len(given) > _LONGEST_NAME:
+        return ""
+    from difflib import get_close_matches  # noqa: PLC0415 - only those who made a mistake pay for it
+
+    return "".join(f"; did you mean {name!r}?" for name in get_close_matches(given, known, n=1))

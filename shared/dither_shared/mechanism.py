@@ -59,8 +59,7 @@ class Mechanism(ABC):
     - ``coverage``: P[a cohort speaks of v at all], 1 but where cohorts watch parts of the domain;
     - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
     - ``forever_ratio``: the same for all the reports that a device will ever make of one value, or None if every
-      report spends ``ratio`` anew;
-    - ``epsilon``, ``forever_epsilon``: their logarithms, rounded up.
+      report spends ``ratio`` anew.
     """
 
     name: ClassVar[str]
@@ -81,8 +80,6 @@ class Mechanism(ABC):
     coverage: Fraction = field(init=False, repr=False, default=Fraction(1))
     ratio: Fraction = field(init=False, repr=False)
     forever_ratio: Fraction | None = field(init=False, repr=False, default=None)
-    epsilon: float = field(init=False, repr=False)
-    forever_epsilon: float | None = field(init=False, repr=False)
 
     @classmethod
     @abstractmethod
@@ -106,6 +103,16 @@ class Mechanism(ABC):
         if "epsilon" not in parameters:
             raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
 
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy loss of one report: the logarithm of ``ratio``, rounded up, worked out when it is asked for."""
+        return epsilon_of(self.ratio)
+
+    @cached_property
+    def forever_epsilon(self) -> float | None:
+        """The privacy loss of all reports of one value together, likewise; None if every report adds to it."""
+        return None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
+
     @abstractmethod
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
@@ -117,6 +124,18 @@ class Mechanism(ABC):
         ``permanent`` is the stream of the permanent draw, where the mechanism has one; without it that draw too is
         taken from ``entropy``, which is right for a device that reports once.
         """
+
+    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the permanent draw of a value that marks ``cells``: a symbol, or a row of bits with cell 0 lowest.
+
+        It depends on the marked cells alone, so values that mark the same cells can share one. Without a permanent
+        part it is what was marked. Mechanisms whose reports are no chain of the two draws do not have it.
+        """
+        raise NotImplementedError(f"{self.name} has no permanent draw")
+
+    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
+        """Return the payload of one report of a value whose permanent draw is ``drawn``."""
+        raise NotImplementedError(f"{self.name} has no permanent draw")
 
     def variance(self, frequency: float = 0.0) -> float:
         """Return n · Var[estimate] of a value of that frequency, from noise alone (the histogram fixed).
@@ -195,6 +214,3 @@ class Mechanism(ABC):
         """Set derived fields, once, on an object that is frozen from then on."""
         for name, value in derived.items():
             object.__setattr__(self, name, value)
-        forever = None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
-        object.__setattr__(self, "epsilon", epsilon_of(self.ratio))
-        object.__setattr__(self, "forever_epsilon", forever)

@@ -18,21 +18,22 @@
 Mechanism, parameters and epsilon come from here and from nowhere else: nothing that a server says can change them.
 """
 
-import hashlib
 import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from .answers import KINDS, Answers
 from .bloom import HASHING
 from .choice import DEFAULT_BUDGET, choose
+from .digests import sha256
 from .domain import Domain
-from .errors import ParameterError
+from .errors import ParameterError, did_you_mean
 from .mechanism import Item, Mechanism
 from .mechanisms import MECHANISMS, RandomizedResponse, Rappor
 from .mechanisms.checks import checked_count, checked_size
@@ -53,7 +54,6 @@ _OF_KIND: dict[str, frozenset[str]] = {
 }
 _AUTO = "auto"
 _AUTO_KEYS = frozenset({"epsilon", "permanent_epsilon", "report_budget"})
-_LONGEST_VALUE = 1024
 
 
 @dataclass(frozen=True)
@@ -102,29 +102,21 @@ class Metric:
             "parameters": self.mechanism.parameters(),
         }
         canonical = json.dumps(basis, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(canonical.encode("ascii")).hexdigest()[:16]
+        return sha256(canonical.encode("ascii")).hexdigest()[:16]
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The answers to estimate: the domain's labels, or the candidates of an open domain."""
         return self.candidates if self.domain is None else self.domain.labels
 
+    @cached_property
+    def answers(self) -> Answers:
+        """What it takes for an answer (answers.py)."""
+        return KINDS[self.kind](self.domain)
+
     def item(self, value: object) -> Item:
-        """Return what the mechanism randomizes for an answer.
-
-        An answer outside the domain goes to the catch-all label and is never dropped, for silence would tell.
-        """
-        text = _text(value)
-        if self.domain is not None:
-            return self.domain.index(self.domain.other if text is None else text)
-        return (text or "").encode("utf-8", "replace")[:_LONGEST_VALUE]
-
-
-def _text(value: object) -> str | None:
-    """Return an answer as text, or None for an object that is no answer."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, str | int | float) else None
+        """Return what the mechanism randomizes for an answer; for an object that is none, too."""
+        return self.answers.encode(value).item
 
 
 def load_metrics(path: str | Path) -> dict[str, Metric]:
@@ -145,7 +137,7 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
     import tomllib  # noqa: PLC0415 - an app that hands its metrics over ready-made need not load a parser
 
     try:
-        document = tomllib.loads(text)
+        document = tomllib.loads(text.removeprefix("\ufeff"))  # by which some editors mark UTF-8
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(source, f"not TOML: {error}") from None
     try:
@@ -175,6 +167,8 @@ def _metric(name: str, table: object) -> Metric:
 def _read_metric(name: str, table: Mapping[str, object]) -> Metric:
     kind = _one_of(table, "type", get_args(Kind))
     family = _family(kind, table)
+    if family is not None:
+        _parameters_of(family, table)
     _known_keys(table, _COMMON | _OF_KIND[kind] | (family.keys if family else _AUTO_KEYS))
     domain = _domain(kind, table)
     metric = Metric(
@@ -214,11 +208,17 @@ def _mechanism(family: type[Mechanism] | None, size: int | None, table: Mapping[
     keys = _AUTO_KEYS if family is None else family.keys
     parameters = {key: _number(table, key) for key in keys if key in table}
     if family is not None:
-        return family.configure(size, parameters)
+        return _configured(family, size, **parameters)
     if "epsilon" not in parameters:
         raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
     budget = checked_count(parameters.pop("report_budget", DEFAULT_BUDGET), "report_budget", 1, 1 << 20)
     return choose(checked_size(size), **parameters, budget=budget)
+
+
+@lru_cache(maxsize=1024, typed=True)  # typed, for a parameter may be refused for its type: 12 bits, but not 12.0
+def _configured(family: type[Mechanism], size: int | None, **parameters: float) -> Mechanism:
+    """Return the mechanism that is asked for: one for all metrics of a shape, for it never changes."""
+    return family.configure(size, parameters)
 
 
 def _domain(kind: str, table: Mapping[str, object]) -> Domain | None:
@@ -229,10 +229,22 @@ def _domain(kind: str, table: Mapping[str, object]) -> Domain | None:
     return Domain.choice(_strings(table, "values"), _string(table, "other", "other"))
 
 
+def _parameters_of(family: type[Mechanism], table: Mapping[str, object]) -> None:
+    """Refuse a parameter that only other mechanisms for such a question have, naming these."""
+    others = [other for other in MECHANISMS.values() if other.open_domain == family.open_domain]
+    for key in table:
+        have = [] if key in family.keys else sorted(other.name for other in others if key in other.keys)
+        if have:
+            raise ParameterError(key, f"{family.name} has none; mechanisms that have it: {', '.join(have)}")
+
+
 def _known_keys(table: Mapping[str, object], known: frozenset[str]) -> None:
     for key in table:
-        if key not in known:
-            raise ParameterError(key, f"unknown; known here: {', '.join(sorted(known))}")
+        if key in known:
+            continue
+        meant = did_you_mean(key, sorted(known))
+        listed = f" Known here: {', '.join(sorted(known))}" if meant else f"; known here: {', '.join(sorted(known))}"
+        raise ParameterError(key, f"unknown{meant}{listed}")
 
 
 def _one_of(table: Mapping[str, object], key: str, choices: tuple[str, ...], default: str | None = None) -> str:
@@ -240,7 +252,7 @@ def _one_of(table: Mapping[str, object], key: str, choices: tuple[str, ...], def
     if value is None:
         raise ParameterError(key, f"missing; one of {', '.join(choices)}")
     if value not in choices:
-        raise ParameterError(key, f"{value!r} is not one of {', '.join(choices)}")
+        raise ParameterError(key, f"{value!r} is not one of {', '.join(choices)}{did_you_mean(value, choices)}")
     return value
 
 

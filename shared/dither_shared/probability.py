@@ -10,11 +10,13 @@ import decimal
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 
 from .errors import ParameterError
 
 __all__ = [
     "MAX_EPSILON",
+    "MIN_EPSILON",
     "ONE",
     "WORD_BITS",
     "as_probability",
@@ -30,6 +32,9 @@ WORD_BITS = 64
 ONE = 1 << WORD_BITS
 """The threshold of certainty: probabilities are integers over ``ONE``."""
 
+MIN_EPSILON = 1e-4
+"""Below this the error of a share is 0.6 even from a billion reports, and e^ε - 1 nears the grid of 2^-64."""
+
 MAX_EPSILON = 25.0
 """Above this e^-ε nears the grid of 2^-64, and no privacy worth the name is left."""
 
@@ -39,7 +44,7 @@ _DIGITS = 110
 def checked_epsilon(epsilon: float | Fraction, place: str = "epsilon") -> Fraction:
     """Return ``epsilon`` as the exact rational that the float is.
 
-    Raises ParameterError unless it is a number, finite, positive and at most ``MAX_EPSILON``.
+    Raises ParameterError unless it is a number, finite, positive, and from ``MIN_EPSILON`` to ``MAX_EPSILON``.
     """
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
         raise ParameterError(place, f"{epsilon!r} is not a number")
@@ -47,6 +52,10 @@ def checked_epsilon(epsilon: float | Fraction, place: str = "epsilon") -> Fracti
         raise ParameterError(place, f"{epsilon!r} is not finite")
     if epsilon <= 0:
         raise ParameterError(place, f"{epsilon!r} is not positive")
+    if epsilon < MIN_EPSILON:
+        raise ParameterError(
+            place, f"{float(epsilon)!r} is below {MIN_EPSILON:g}, where a billion reports tell nothing"
+        )
     if epsilon > MAX_EPSILON:
         raise ParameterError(place, f"{epsilon!r} is above {MAX_EPSILON:g}, where nothing is private any more")
     return Fraction(epsilon)
@@ -61,6 +70,7 @@ def as_probability(value: float | Fraction, place: str) -> Fraction:
     return Fraction(value)
 
 
+@lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon asks for the same few
 def exp_below(exponent: Fraction) -> Fraction:
     """Return a rational just below e^exponent (relative distance under 1e-100), for exponent >= 0."""
     context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)

@@ -7,7 +7,7 @@ from dither_shared import MECHANISMS
 
 from .auditing import Audit, perform, table
 from .naming import NAMES, named
-from .options import MAX_SIZE, epsilons_of, positive, reports_of, share, users_of
+from .options import MAX_SIZE, confidence_of, epsilons_of, positive, reports_of, share, users_of
 from .planning import Question, advise, explain
 from .runs import Run, run_options
 from .trading import weigh
@@ -41,7 +41,7 @@ _permanent = click.option(
     show_default=True,
     help="Wanted: half of a rare value's interval at --confidence.",
 )
-@click.option("--confidence", callback=share, default="0.95", show_default=True)
+@click.option("--confidence", callback=confidence_of, default="0.95", show_default=True)
 @run_options
 def plan(
     run: Run,
@@ -85,7 +85,7 @@ def plan(
 @click.option(
     "--reports", callback=reports_of, default="1", show_default=True, help="Of a device, T or a list of them."
 )
-@click.option("--confidence", callback=share, default="0.999", show_default=True, help="Of each bound.")
+@click.option("--confidence", callback=confidence_of, default="0.999", show_default=True, help="Of each bound.")
 @click.option("--system", is_flag=True, help="Draw from the operating system, as devices do, and not from the seed.")
 @run_options
 @click.pass_context

@@ -11,7 +11,7 @@ from .accuracy import Accuracy
 from .error_plots import error_plot
 from .files import write_bytes
 from .naming import NAMES
-from .options import epsilons_of, plot_option, positive, share, sizes_of, users_list
+from .options import confidence_of, epsilons_of, plot_option, positive, sizes_of, users_list
 from .plots import save
 from .remote import definitions
 from .runs import Run, run_options
@@ -62,7 +62,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Of one report each.")
 @click.option("--permanent-epsilon", callback=positive, metavar="ε", help="Of all reports of a value: memoisation.")
 @click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Of top-k recall.")
-@click.option("--confidence", callback=share, default="0.95", show_default=True, help="Of the intervals.")
+@click.option("--confidence", callback=confidence_of, default="0.95", show_default=True, help="Of the intervals.")
 @click.option(
     "--repeats", type=click.IntRange(1, 10**6), help="Trials of each cell.  [default: 20; 1 with --collector]"
 )

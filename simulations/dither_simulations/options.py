@@ -10,6 +10,7 @@ from typing import Any
 import click
 import numpy as np
 
+from dither_server.intervals import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE
 from dither_shared import DitherError, ParameterError
 
 from .plots import FORMATS
@@ -18,6 +19,7 @@ from .populations import MAX_USERS
 __all__ = [
     "MAX_SIZE",
     "Commands",
+    "confidence_of",
     "epsilons_of",
     "input_options",
     "new_file",
@@ -119,6 +121,12 @@ def positive(_: click.Context, parameter: click.Parameter, text: str | None) -> 
 def share(_: click.Context, parameter: click.Parameter, text: str) -> float:
     """Read a number strictly between 0 and 1: an option's callback."""
     return _between(0, 1, text, parameter, "a number strictly between 0 and 1")
+
+
+def confidence_of(_: click.Context, parameter: click.Parameter, text: str) -> float:
+    """Read a confidence of which intervals can be made: an option's callback."""
+    low, high = math.nextafter(LEAST_CONFIDENCE, 0), math.nextafter(MOST_CONFIDENCE, 1)
+    return _between(low, high, text, parameter, f"a number {CONFIDENCES}")
 
 
 def shares_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from dither_server.intervals import require_confidence
 from dither_shared import Mechanism, ParameterError
 from dither_shared.choice import DEFAULT_BUDGET, candidates, choose
 from dither_shared.privacy import odds_sentence
@@ -23,7 +24,7 @@ class Question:
 
     ``users`` is how many there are, if that is known; ``budget`` are the bytes of a report; ``days`` is for how long
     each reports once a day.
-    Raises ParameterError for an error or a confidence that is not strictly between 0 and 1.
+    Raises ParameterError for an error not strictly between 0 and 1, or a confidence of which no interval can be made.
     """
 
     size: int
@@ -36,9 +37,9 @@ class Question:
     days: int = 30
 
     def __post_init__(self) -> None:
-        for name in ("error", "confidence"):
-            if not 0 < getattr(self, name) < 1:
-                raise ParameterError(name, f"{getattr(self, name)!r} must lie strictly between 0 and 1")
+        if not 0 < self.error < 1:
+            raise ParameterError("error", f"{self.error!r} must lie strictly between 0 and 1")
+        require_confidence(self.confidence)
 
     @property
     def quantile(self) -> float:

@@ -103,7 +103,9 @@ def _told(setting: Setting, seed: np.random.SeedSequence) -> _Told:
     decoded = _decoded(setting)
     frequency, _, trials = debiased(decoded, population.labels, tally)
     return _Told(
-        frequency, *score_interval(noise_law(decoded), frequency, trials, setting.confidence), consistent=onto_simplex
+        frequency,
+        *score_interval(noise_law(decoded), frequency, trials, 1 - setting.confidence),
+        consistent=onto_simplex,
     )
 
 

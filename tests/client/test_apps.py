@@ -12,6 +12,7 @@ import pytest
 from client.devices import Calendar, Make, Script
 from dither import __main__ as program
 from dither.apps import apps_in, status_of
+from dither.folder import FORMAT
 from dither.places import apps_folder, default_folder
 from dither.records import Debit, Header, to_line
 
@@ -176,9 +177,9 @@ def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
 
 @pytest.mark.parametrize("change", [{"charges": -1}, {"epsilon": float("nan")}, {"day": 10**30}, {"charges": 10**18}])
 def test_whole_records_of_nonsense(used: Path, change: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    debit = Debit("theme", "0" * 16, 740_000, 1, 1, 1.0, 0.0, "-")._replace(**change)
+    debit = Debit("theme", "0" * 16, 740_000, 1, 1, 1.0, 0.0)._replace(**change)
     (used / "odd").mkdir()
-    (used / "odd" / "journal").write_bytes(to_line(Header(1, "0" * 16)) + to_line(debit))
+    (used / "odd" / "journal").write_bytes(to_line(Header(FORMAT, "0" * 16)) + to_line(debit))
     run("status")
     assert "org.example.notes" in capsys.readouterr().out
 

@@ -78,10 +78,12 @@ def test_preview_prints_the_bytes(
     assert capsys.readouterr().out.encode().splitlines() == client.preview()
 
 
+@pytest.mark.parametrize("epsilon", ["0", "1e-17", "1e-300", "-1.0", "nan", "inf", "1e5"])
 def test_a_mistake_in_the_definitions_is_named(
-    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    epsilon: str, arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "metrics.toml").write_text('[metrics.theme]\ntype = "choice"\nvalues = ["a", "b"]\nepsilon = 0\n')
+    definition = f'[metrics.theme]\ntype = "choice"\nvalues = ["a", "b"]\nepsilon = {epsilon}\n'
+    (tmp_path / "metrics.toml").write_text(definition)
     assert main(["status", *arguments]) == 2
     assert "metrics.theme.epsilon" in capsys.readouterr().err
 
@@ -185,6 +187,8 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
         (["--mechanism", "optimized-unary", "--epsilon", "1", "--size", "8", "--permanent-epsilon", "2"], 0),
         (["--mechanism", "rappor", "--epsilon", "1", "--permanent-epsilon", "2", "--reports", "4"], 0),
         (["--mechanism", "magic"], 2),
+        (["--mechanism", "local-hashing", "--epsilon", "1e-17", "--size", "8"], 2),
+        (["--mechanism", "local-hashing", "--epsilon", "1", "--size", "8", "--permanent-epsilon", "nan"], 2),
         (["--mechanism", "symmetric-unary", "--size", "8"], 2),
         (["--mechanism", "symmetric-unary", "--epsilon", "1", "--size", "8", "--permanent-epsilon", "2"], 2),
         (["--metrics", "m.toml", "--mechanism", "rappor"], 2),

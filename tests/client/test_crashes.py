@@ -42,7 +42,7 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
         METRICS, ENDPOINT, "tests", folder, today=Calendar(), background=False, environ={"DITHER": "on"}, transport=sent
     )
     for name in NAMES:
-        client.record(name, "firefox")
+        client.record(name, "true")
         write(told, b"r")
     client._journal.untidy = True  # so that it is written anew before the first upload
     client.flush(10)
@@ -79,7 +79,7 @@ def check(make: Make, folder: Path, recorded: int) -> None:
     kept = after.status().queued + after.status().sent
     assert recorded <= kept <= len(NAMES)
     for name in NAMES:
-        after.record(name, "firefox")
+        after.record(name, "true")
     bodies = [Batch.decode(body) for body in after.preview() + after.sent()]
     assert len({batch.batch for batch in bodies}) == len(bodies)
     assert all([batch.metric for batch in bodies].count(name) <= 1 for name in NAMES)

@@ -22,7 +22,7 @@ def used(make: Make, folder: Path, calendar: Calendar) -> dict[str, bytes]:
     client = make(folder)
     for _ in range(2):
         for name in NAMES:
-            client.record(name, "firefox")
+            client.record(name, "true")
         calendar.pass_days(1)
         if not client.status().sent:
             assert client.flush(10)
@@ -71,7 +71,7 @@ def test_any_damage_to_the_journal_costs_at_most_reports(
         restore(folder, used | {"journal": broken})
         client = make(folder)
         for name in NAMES:
-            client.record(name, "firefox")
+            client.record(name, "true")
         bodies = client.preview()
         for name in NAMES:
             kept = damage is flips or len(broken) > journal.index(b"\n", debited[name])
@@ -119,23 +119,36 @@ def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
         client = make(folder)
         waiting = client.status().queued
         for name in NAMES:
-            client.record(name, "firefox")
+            client.record(name, "true")
         assert client.status().queued == waiting
         assert client.status().trouble
         assert (folder / "secret").read_bytes() == broken
 
 
+@pytest.mark.parametrize("environ", [{}, {"DITHER": "on"}])
 @pytest.mark.parametrize("lost", ["secret", "journal"])
 def test_half_a_state_is_not_a_new_device(
-    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], lost: str
+    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], lost: str, environ: dict[str, str]
 ) -> None:
     del used[lost]
     restore(folder, used)
     calendar.pass_days(1)
+    client = make(folder, mode=None, environ=environ)
+    client.record("browser", "firefox")
+    status = client.status()
+    assert status.trouble or "secret is lost" in status.decided_by
+    assert not (folder / lost).exists()
+
+
+def test_a_lost_journal_is_not_a_new_device_even_if_the_user_says_yes(
+    make: Make, folder: Path, used: dict[str, bytes]
+) -> None:
+    del used["journal"]
+    restore(folder, used)
     client = make(folder)
     client.record("browser", "firefox")
     assert client.status().trouble
-    assert not (folder / lost).exists()
+    assert not (folder / "journal").exists()
 
 
 def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
@@ -163,7 +176,7 @@ def test_a_journal_that_shrinks_while_the_program_runs(make: Make, folder: Path,
 
 
 def test_a_format_of_the_future_is_left_alone(make: Make, folder: Path, used: dict[str, bytes]) -> None:
-    future = to_line(Header(2, "0" * 16)) + used["journal"].partition(b"\n")[2]
+    future = to_line(Header(3, "0" * 16)) + used["journal"].partition(b"\n")[2]
     restore(folder, used | {"journal": future})
     client = make(folder)
     client.record("theme", "dark")
@@ -214,7 +227,7 @@ def test_a_full_disk_is_survived_and_what_was_written_stays_readable(
 
     monkeypatch.setattr("os.write", full)
     for name in METRICS:
-        client.record(name, "firefox")
+        client.record(name, "true")
     monkeypatch.undo()
     assert (folder / "journal").read_bytes().endswith(b"\n")
     assert client.status().trouble

@@ -46,6 +46,6 @@ def test_preloaded_workers_report_once_between_them(tmp_path: Path, folder: Path
         assert server.wait(20) == 0
     assert len(workers) == 2, "each of them has recorded"
     assert "failed" not in errors
-    client = make(folder, metrics=metrics, mode=None)
+    client = make(folder, metrics=metrics, mode=None, today=None)
     assert client.status().queued == 2
     assert {metric.reports for metric in client.status().metrics} == {1}

@@ -89,12 +89,12 @@ def test_workers_forked_by_a_server_that_loaded_the_app_before(make: Make, folde
     for name in METRICS:
         child = os.fork()
         if child == 0:
-            client.record(name, "dark")
+            client.record(name, "true")
             os._exit(0)
         children.append(child)
     assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} == {0}
     for name in METRICS:
-        client.record(name, "dark")  # if one of them was refused, for all came at once to a new state
+        client.record(name, "true")  # if one of them was refused, for all came at once to a new state
     assert client.status().queued == len(METRICS)
     assert client.status().ignored > 0
     assert {metric.reports for metric in client.status().metrics} == {1}
@@ -104,7 +104,7 @@ def test_an_event_loop(make: Make, folder: Path) -> None:
     client = make(folder)
 
     async def work(number: int) -> None:
-        client.record(list(METRICS)[number % len(METRICS)], "dark")
+        client.record(list(METRICS)[number % len(METRICS)], "true")
         await asyncio.to_thread(client.record, "theme", "dark")
 
     async def main() -> None:
@@ -161,7 +161,7 @@ def test_an_exit_does_not_wait_for_a_server_that_never_answers(
                 assert connection.recv(65536)
                 out, err = process.communicate(b"\n", timeout=60)
     assert (process.returncode, out, err) == (3, b"done\n", b"")
-    client = make(folder, metrics=definitions, mode=None)
+    client = make(folder, metrics=definitions, mode=None, today=None)
     assert client.status().queued == 2, "what was recorded on the way out is kept, too"
 
 

@@ -1,5 +1,6 @@
 """A permanent answer is drawn once, for ever; different questions draw unrelated ones."""
 
+import dataclasses
 from fractions import Fraction
 from pathlib import Path
 
@@ -47,42 +48,25 @@ def test_a_running_client_repeats_what_a_restarted_one_does(make: Make, calendar
     assert len(set(restarted)) == 3
 
 
-def test_two_devices_two_metrics_and_two_cohorts_draw_unrelated_bits() -> None:
-    metric, twin = CLEAR.values()
+def test_two_devices_two_metrics_and_two_values_draw_unrelated_bits() -> None:
+    """Four draws of rows of 256 fair bits (f = 1) have nothing in common."""
+    fair = dataclasses.replace(_CLEAR, permanent_f=Fraction((1 << 63) - 1, 1 << 63))
+    metric, twin = (Metric(name, "string", fair) for name in ("one", "two"))
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
-    other = Keys(b"a" * 32)
-    other._cohorts[metric.version] = (here.cohort(metric) + 1) % 8
-    streams = [
-        here.permanent(metric, b"x"),
-        other.permanent(metric, b"x"),
-        here.permanent(metric, b"y"),
-        here.permanent(twin, b"x"),
-        there.permanent(metric, b"x"),
-    ]
-    drawn = [stream.take(64) for stream in streams]
+    drawn = [here.draw(metric, b"x"), here.draw(metric, b"y"), here.draw(twin, b"x"), there.draw(metric, b"x")]
     for one, bits in enumerate(drawn):
         for earlier in drawn[:one]:
-            apart = (int.from_bytes(bits) ^ int.from_bytes(earlier)).bit_count()
-            assert 180 < apart < 332  # 256 expected of 512; this fails by chance once in 10^11
-    assert here.permanent(metric, b"x").take(64) == drawn[0]
+            assert 64 < (bits ^ earlier).bit_count() < 192  # 128 expected of 256; fails by chance once in 10^15
+    assert here.draw(metric, b"x") == drawn[0]
+    assert Keys(b"a" * 32).draw(metric, b"x") == drawn[0]
 
 
-def test_a_digest_belongs_to_one_device_metric_and_value() -> None:
+def test_a_tag_belongs_to_one_device_metric_and_value() -> None:
     metric, twin = CLEAR.values()
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
-    digests = [
-        here.tag(metric, b"x"),
-        here.tag(metric, b"y"),
-        here.tag(twin, b"x"),
-        there.tag(metric, b"x"),
-    ]
-    assert len(set(digests)) == 4
-    assert here.tag(metric, b"x") == digests[0]
-
-
-def test_an_index_and_its_bytes_are_keyed_alike_every_time() -> None:
-    keys = Keys(b"a" * 32)
-    assert keys.tag(BROWSER, 3) == keys.tag(BROWSER, 3) != keys.tag(BROWSER, 4)
+    tags = [here.tag(metric, b"x"), here.tag(metric, b"y"), here.tag(twin, b"x"), there.tag(metric, b"x")]
+    assert len(set(tags)) == 4
+    assert here.tag(metric, b"x") == tags[0]
 
 
 def test_the_cohort_of_a_device_is_fixed_and_uniform_over_devices(make: Make, calendar: Calendar) -> None:
@@ -119,7 +103,7 @@ def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
     client = make()
     client.record("browser", "Very-Secret-Browser")
     keys = Keys(b"s3cr3t" * 6)
-    stream = keys.permanent(BROWSER, b"Very-Secret-Browser")
-    shown = f"{client!r} {client.status()!r} {keys!r} {stream!r} {client._journal.state!r} {client._journal!r}"
+    keys.draw(BROWSER, b"Very-Secret-Browser")
+    shown = f"{client!r} {client.status()!r} {keys!r} {keys.former!r} {client._journal.state!r} {client._journal!r}"
     assert "Very-Secret" not in shown
     assert "s3cr3t" not in shown

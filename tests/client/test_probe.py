@@ -15,7 +15,8 @@ import pytest
 from client.devices import MOBILE, THEME
 from dither import __main__ as program
 from dither import asking, probe
-from dither.asking import Deadline, Target
+from dither.asking import Target
+from dither.exchange import Deadline
 from dither.probe import Finding
 
 KNOWN = '{"metric": "%s", "version": "%s", "reports": "%s"}'

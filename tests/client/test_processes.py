@@ -12,7 +12,7 @@ import pytest
 
 import dither
 import dither_shared
-from client.devices import METRICS, Make, Script, Stuck, record_once
+from client.devices import METRICS, Calendar, Make, Script, Stuck, record_once
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -105,10 +105,13 @@ def definitions(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_what_record_returned_from_outlives_kill_9(definitions: str, folder: Path, make: Make) -> None:
+def test_what_record_returned_from_outlives_kill_9(
+    definitions: str, folder: Path, make: Make, calendar: Calendar
+) -> None:
     done = run(_RECORDS_AND_DIES, definitions, str(folder), "25", "next", "die")
     assert done.stdout == "recorded\n"
     assert done.returncode == -signal.SIGKILL
+    calendar.pass_days(24)
     client = make(folder, metrics=definitions)
     assert client.status().queued == 25
     assert client.status().metrics[0].reports == 25
@@ -141,7 +144,7 @@ def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> No
     def work() -> None:
         start.wait()
         for name in METRICS:
-            client.record(name, "dark")
+            client.record(name, "true")
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:

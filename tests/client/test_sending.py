@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script, Stuck
+from client.devices import Calendar, Make, Script, Stuck
 from dither.departures import Departures
-from dither.retry import Backoff, fate_of
+from dither.retry import BUSY, REFUSED, Backoff, hold_of, verdict_on
 from dither.sender import Sender
 from dither.worker import Worker
 
-NOW = Departures(0.0)
+
+def sender_of(client: dither.Client, sent: Script, departures: Departures | None = None) -> Sender:
+    return Sender(client._journal, sent, lambda: True, client._attempts, departures=departures or Departures(0.0))
 
 
 @pytest.mark.parametrize("failure", [429, 502, 503, 504, OSError("network")])
@@ -35,21 +37,76 @@ def test_an_accepted_report_is_gone(make: Make, status: int) -> None:
     assert (client.status().sent, client.status().dropped, client.status().queued) == (1, 0, 0)
 
 
-@pytest.mark.parametrize("status", [301, 307, 400, 401, 403, 404, 409, 413, 415, 500, 501])
-def test_what_would_be_refused_again_is_dropped_and_the_rest_goes_on(make: Make, status: int) -> None:
+@pytest.mark.parametrize("status", [400, 413, 415, 422])
+def test_what_would_be_refused_for_ever_is_dropped_and_the_rest_goes_on(make: Make, status: int) -> None:
     sent = Script([status])
     client = make(transport=sent)
     client.record("mobile", True)
     client.record("theme", "dark")
-    assert client.flush(5)
+    assert not client.flush(5), "not all has arrived"
+    assert client.flush(5), "nothing is left that could"
     assert len(sent.bodies) == 2
     assert (client.status().sent, client.status().dropped) == (1, 1)
 
 
-def test_fates() -> None:
-    assert fate_of(None) is None
-    assert {status for status in range(100, 600) if fate_of(dither.Answer(status)) is None} == {429, 502, 503, 504}
-    assert {status for status in range(100, 600) if fate_of(dither.Answer(status)) == "sent"} == {200, 202}
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_metric_that_the_collector_does_not_know_holds_up_no_other(make: Make, status: int) -> None:
+    sent = Script([status])
+    client = make(transport=sent)
+    client.record("mobile", True)
+    client.record("theme", "dark")
+    assert not client.flush(5)
+    assert (client.status().sent, client.status().dropped, client.status().queued) == (1, 0, 1)
+    assert client.flush(5), "until it is upgraded"
+    assert client.status().sent == 2
+    assert sent.bodies[0] == sent.bodies[2]
+
+
+@pytest.mark.parametrize("status", [101, 204, 301, 307, 401, 403, 405, 407, 451, 500, 501, 505, 511])
+def test_what_may_be_mended_keeps_the_reports_and_ends_the_haste(make: Make, status: int) -> None:
+    sent = Script([status])
+    client = make(transport=sent, spread=1e6)
+    client.record("mobile", True)
+    client.record("theme", "dark")
+    assert not client.flush(5)
+    assert len(sent.bodies) == 1, "the other must expect the same"
+    assert (client.status().dropped, client.status().queued) == (0, 2)
+    assert client.flush(5)
+
+
+def test_a_flush_asks_once_for_reports_that_were_refused_before(make: Make) -> None:
+    sent = Script([404] * 5)
+    client = make(transport=sent)
+    for name in ("mobile", "theme", "survey", "browser"):
+        client.record(name, True)
+    assert not client.flush(5)
+    assert len(sent.bodies) == 4
+    assert not client.flush(5)
+    assert len(sent.bodies) == 5, "the first was refused again, so the others would be"
+    assert client.flush(5)
+
+
+def test_a_refused_report_is_kept_for_as_long_as_any_other(make: Make, calendar: Calendar) -> None:
+    client = make(transport=Script([401] * 100))
+    client.record("mobile", True)
+    for _ in range(30):
+        calendar.pass_days(1)
+        assert not client.flush(5)
+    assert (client.status().queued, client.status().dropped) == (1, 0)
+    calendar.pass_days(1)
+    assert not client.flush(5), "it was dropped, not sent"
+    assert (client.status().queued, client.status().dropped) == (0, 1)
+
+
+def test_fates_of_all_answers() -> None:
+    statuses = range(100, 600)
+    assert {status for status in statuses if verdict_on(status).fate == "sent"} == {200, 202}
+    assert {status for status in statuses if verdict_on(status).fate == "dropped"} == {400, 410, 413, 415, 422}
+    kept = [status for status in statuses if verdict_on(status).fate is None]
+    busy = {408, 425, 429, 502, 503, 504}
+    assert {status for status in kept if verdict_on(status).patience == BUSY} == busy
+    assert all(verdict_on(status).patience == REFUSED for status in {*kept} - busy)
+    assert {status for status in kept if verdict_on(status).only_its_own} == {404, 409}
 
 
 def test_delays_have_full_jitter_and_a_cap() -> None:
@@ -66,36 +123,38 @@ def test_delays_have_full_jitter_and_a_cap() -> None:
     assert 270 < sum(drawn) / len(drawn) < 330  # mean 300, standard error 3.9
 
 
-def test_a_wish_of_the_server_is_heeded_up_to_a_cap() -> None:
-    backoff = Backoff(lambda: 0.5)
-    assert backoff.delay(30) == 90
-    assert backoff.delay(1e9) == 3720
-    assert backoff.delay(-5) == 240
+def test_a_wish_of_the_collector_is_rounded_up_and_capped() -> None:
+    wishes = (None, -5.0, 0.0, 1.0, 900.0, 900.5, 21_000.0, 1e9)
+    assert [hold_of(wish) for wish in wishes] == [0, 0, 0, 900, 900, 1800, 21_600, 21_600]
 
 
-def test_not_even_a_flush_overrides_retry_after(make: Make) -> None:
-    sent = Script([dither.Answer(503, 60.0)])
+@pytest.mark.parametrize("wish", [0.5, 60.0, 900.0])
+def test_not_even_a_flush_overrides_retry_after(make: Make, wish: float) -> None:
+    sent = Script([dither.Answer(503, wish)])
     client = make()
     client.record("mobile", True)
+    client.record("theme", "dark")
     now = [1000.0]
-    sender = Sender(
-        client._journal, sent, lambda: True, departures=NOW, backoff=Backoff(lambda: 0.0), clock=lambda: now[0]
-    )
-    assert sender.step() == 60
-    now[0] += 59
-    assert sender.step() == 1
-    assert len(sent.bodies) == 1
+    sender = sender_of(client, sent, Departures(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
+    sender.hurry()
+    assert (sender.step(), sender.hurried) == (0, False)
+    now[0] += 899
+    for _ in range(3):  # the other goes, and this one does not
+        sender.hurry()
+        while sender.hurried:
+            sender.step()
+    assert len(sent.bodies) == 2
     now[0] += 1
     assert sender.step() == 0
     assert sender.step() is None
-    assert sent.bodies == sent.bodies[:1] * 2
+    assert sent.bodies[2] == sent.bodies[0]
 
 
 def test_nothing_is_sent_while_it_is_not_permitted(make: Make) -> None:
     sent = Script()
     client = make()
     client.record("mobile", True)
-    assert Sender(client._journal, sent, lambda: False).step() is None
+    assert Sender(client._journal, sent, lambda: False, client._attempts).step() is None
     assert sent.bodies == []
 
 
@@ -105,9 +164,9 @@ def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     one.record("mobile", True)
     with one._journal.state.sending() as ours:
         assert ours
-        assert Sender(other._journal, sent, lambda: True, departures=NOW).step() == 1
+        assert sender_of(other, sent).step() == 1
     assert sent.bodies == []
-    assert Sender(other._journal, sent, lambda: True, departures=NOW).step() == 0
+    assert sender_of(other, sent).step() == 0
     assert one.status().sent == 1
     assert one.flush(0)
 
@@ -226,3 +285,19 @@ def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
     monkeypatch.undo()
     assert client.status().queued == 1
     assert client.flush(10)
+
+
+def test_a_haste_does_not_outlast_a_disk_that_fails(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = Script()
+    client = make(transport=sent, spread=1e6)
+    client.record("mobile", True)
+
+    def fail() -> None:
+        raise OSError("no disk")
+
+    monkeypatch.setattr(client._journal.state, "sync", fail)
+    assert not client.flush(5)
+    assert client.status().trouble == {"upload failed: OSError": 1}
+    monkeypatch.undo()
+    assert not client._sender.hurried
+    assert sent.bodies == []

@@ -11,6 +11,7 @@ from client.devices import Calendar, Make
 from dither import __main__ as program
 from dither.state import BusyError, StateError
 from dither.trouble import told
+from dither_shared import SystemEntropy
 
 DENIED = "PermissionError, Permission denied"
 FOLDER = Path("/home/someone/.local/state/dither/notes")
@@ -63,15 +64,13 @@ def test_permission_denied_says_where(
     assert trouble in caplog.text
 
 
-def test_a_value_that_fails_tells_no_path_of_its_own(make: Make, folder: Path) -> None:
-    class Diary(str):
-        __slots__ = ()
-
-        def __str__(self) -> str:
+def test_what_fails_elsewhere_tells_no_path_of_its_own(make: Make, folder: Path) -> None:
+    class Diary(SystemEntropy):
+        def take(self, count: int) -> bytes:
             raise PermissionError(errno.EACCES, "Permission denied", "/home/someone/Very-Secret")
 
-    client = make(folder, strict=False)
-    client.record("browser", Diary("x"))
+    client = make(folder, entropy=Diary(), strict=False)
+    client.record("browser", "x")
     assert "Very-Secret" not in str(client.status().trouble)
     assert client.status().trouble
 

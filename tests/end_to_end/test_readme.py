@@ -72,7 +72,8 @@ def test_the_whole_path_as_the_readme_tells_it(
     assert [row["value"] for row in told["values"]] == ["light", "dark", "system", "other"]
     assert {row["verdict"] for row in told["values"]} == {"too-few"}
 
-    recipe = blocks("python")[1].replace(f"http://127.0.0.1:{PORT}", url).replace("Bearer TOKEN", f"Bearer {token}")
+    recipe = next(code for code in blocks("python") if "urllib" in code).replace(f"http://127.0.0.1:{PORT}", url)
+    recipe = recipe.replace("Bearer TOKEN", f"Bearer {token}")
     printed = subprocess.check_output([sys.executable, "-W", "error", "-c", recipe], text=True)
     assert printed == f"{[(row['value'], row['frequency'], row['standard_error']) for row in told['values']]}\n"
 

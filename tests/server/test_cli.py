@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from dither_server.cli import cli
 from dither_server.commands.table import as_table
 from dither_server.store import Store
-from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, environment, rows_of, upload
+from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
 
 
 @pytest.fixture
@@ -45,7 +45,8 @@ def told(result: Result) -> str:
 def test_estimates_are_a_table(folder: Path) -> None:
     result = invoke(folder, "estimate", "theme")
     assert result.exit_code == 0, result.output
-    head, privacy, blank, *lines, _, forged = result.stdout.splitlines()
+    head, privacy, blank, *lines, _, rule, forged = result.stdout.splitlines()
+    assert rule == "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
     assert forged == "If 1% of the reports were forged, a share could be off by 2.8 points."
     assert head == "theme: randomized-response, 2,000 reports, 2026-11-20 to 2026-11-20, 95% intervals"
     assert privacy == "ε = 1 for each report"
@@ -53,6 +54,16 @@ def test_estimates_are_a_table(folder: Path) -> None:
     assert lines[0].split() == ["value", "share", "%", "±", "interval", "consistent", "verdict"]
     assert [line.split()[0] for line in lines[1:]] == ["dark", "light", "=1+1", "other"]
     assert len({line.rindex(line.split()[-1]) for line in lines}) == 1  # the last column is straight
+
+
+def test_strings_that_are_found_are_told_apart_from_the_verdict(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
+        store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"t" * 16)
+    lines = invoke(folder, "estimate", "version").stdout.splitlines()
+    header = next(line.split() for line in lines if line.startswith("value"))
+    assert header[-2:] == ["found", "verdict"]
+    assert [line.split()[-2] for line in lines if line.startswith(("1.0 ", "2.0 "))] == ["yes", "no"]
+    assert "found, of all candidates: those that stand out; an expected 5% of them are not there" in lines
 
 
 def test_estimates_are_the_apis_json(folder: Path) -> None:
@@ -79,7 +90,7 @@ def test_comparisons_are_a_table_or_the_apis_json(folder: Path) -> None:
     first, second, notes, blank, *lines = result.stdout.splitlines()
     assert first == f"theme {THEME.version}: 2026-11-14 to 2026-11-20, 2,000 reports"
     assert second == f"theme {THEME.version}: 2026-11-21 to 2026-11-27, 2,000 reports"
-    assert (notes, blank) == ("95% intervals; p by Holm's method", "")
+    assert (notes, blank) == ("95% intervals; changed is what has p < 0.05, by Holm's method", "")
     assert [line.split()[0] for line in lines] == ["value", "dark", "light", "=1+1", "other"]
     assert lines[1].endswith("changed")
     assert "no change seen; 5 points take " in lines[4]
@@ -118,7 +129,11 @@ def test_candidates_come_from_a_file(folder: Path) -> None:
         (["estimate", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
         (["estimate", "theme", "--db", "what?"], "not a database URL"),
         (["estimate", "theme", "--since", "soon"], "--since: not a date"),
-        (["estimate", "theme", "--confidence", "2"], "confidence: not a number strictly between"),
+        (["estimate", "theme", "--confidence", "2"], "confidence: not a number between 0.000001 and 0.999999999"),
+        (["estimate", "theme", "--confidence", "0.9999999999999999"], "confidence: not a number between"),
+        (["trend", "theme", "--confidence", "nan"], "confidence: not a number between"),
+        (["compare", "theme", "--confidence", "inf"], "confidence: not a number between"),
+        (["export", "theme", "--confidence", "-1"], "confidence: not a number between"),
         (["estimate", "open"], "give candidates"),
         (["estimate", "theme", "--forged", "all"], "--forged: not a number strictly between"),
         (["compare", "nothing"], "no such metric; "),
@@ -160,6 +175,7 @@ def test_a_corrupt_database_is_told(folder: Path) -> None:
 
 def test_labels_cannot_steer_the_terminal() -> None:
     row = {"frequency": None, "standard_error": None, "low": 0.0, "high": 1.0, "consistent": None, "verdict": "ok"}
+    row |= {"found": None}
     row |= {"gain_up": None, "gain_down": None}
     answer = {
         "metric": "m", "mechanism": "r", "privacy": "", "reports": 0, "since": None, "until": None,
@@ -230,7 +246,8 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
             connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
         upgraded = invoke(folder, "check")
         assert (upgraded.exit_code, level in upgraded.stdout) == (code, True), upgraded.stdout
-    wrong = invoke(folder, "check", "--metrics", "missing.toml", "--db", "what?")
+    (folder / "text").write_text("no database\n" * 100)
+    wrong = invoke(folder, "check", "--metrics", "missing.toml", "--db", f"sqlite:///{folder}/text")
     assert wrong.exit_code == 1
     assert wrong.stdout.count("error: ") == 2
 

@@ -209,6 +209,21 @@ def test_people_beyond_the_list_are_told(app: Flask, client: FlaskClient) -> Non
         assert "have a string that is\nnone of th" in page
 
 
+def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: FlaskClient) -> None:
+    collector_of(app).store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"s" * 16)
+    rows = client.get("/v1/metrics/version/estimate").json["values"]  # type: ignore[index]
+    assert {row["found"] for row in rows} == {True, False}
+    page = client.get("/m/version").text
+    assert page.count(">found</td>") == sum(row["found"] for row in rows)
+    assert page.count(">not found</td>") == sum(not row["found"] for row in rows)
+    assert "an expected 5% of those found are not there" in page
+    for path in ("/m/theme", "/m/wide"):
+        page = client.get(path).text
+        assert "found</td>" not in page
+        assert "Clear of 0: the interval lies above 0" in page
+        assert "an expected 5%" not in page
+
+
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     daily, reports = collector_of(app).daily, collector_of(app).store.reports_by_day(THEME)
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
@@ -240,12 +255,13 @@ def row(verdict: str, error: float | None) -> Row:
         gain_up=0.01,
         gain_down=0.01,
         verdict=verdict,  # type: ignore[typeddict-item]
+        found=None,
     )
 
 
 def test_verdicts_are_words() -> None:
-    assert in_words(row("ok", 0.1), THEME, 100, 0.95) == "clear of noise"
-    assert in_words(row("noise", 0.1), THEME, 100, 0.95) == "may be noise only"
+    assert in_words(row("ok", 0.1), THEME, 100, 0.95) == "clear of 0"
+    assert in_words(row("noise", 0.1), THEME, 100, 0.95) == "may be 0"
     # 100 reports give 0.1; 0.02 / 1.96 takes 96.04 times as many: 9,604 in all.
     assert in_words(row("too-few", 0.1), THEME, 100, 0.95) == "too few reports: 9,510 more for ±2 points"
     needed = THEME.mechanism.variance() * (1.96 / 0.02) ** 2

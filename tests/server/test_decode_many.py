@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import special
 
 from dither_server.decoders.hashing import marks_of
 from dither_server.decoders.prior import Prior
-from dither_server.decoders.rappor import Fit, regress
+from dither_server.decoders.rappor import Fit, decode, regress
 from dither_server.decoders.selection import absent_share, passing, truncated_means
+from dither_server.decoders.slab import Slab
+from dither_server.decoders.system import Table
 from dither_shared import Rappor
 from dither_shared.bloom import bloom_positions
 from server.test_decode_rappor import sampled
@@ -61,11 +64,35 @@ def test_who_holds_no_candidate_is_told(fits: list[Fit]) -> None:
 
 
 def test_the_consistent_fit_is_closer_and_consistent(fits: list[Fit]) -> None:
+    """In all it is wrong by 0.063 on average; what is found, and 0 for the others, by 0.142.
+
+    Surveys scatter by less than 0.02, so their mean is above 0.1 with probability below 1e-6.
+    """
     held = np.concatenate([np.full(len(TRUE), 0.02), np.zeros(len(DECOYS))])
     for fit in fits:
         assert (fit.consistent >= 0).all()
         assert fit.consistent.sum() <= 1 + 1e-9
-        assert np.abs(fit.consistent - held).sum() < np.abs(np.where(fit.found, 0, held)).sum() + 0.25
+    assert np.mean([np.abs(fit.consistent - held).sum() for fit in fits]) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("shares", "most"),
+    [(np.ones(300), 0.41), (np.exp(-np.arange(300) / 60), 0.6), (1 / np.arange(1, 301), 0.47)],
+    ids=["uniform", "exponential", "zipf"],
+)
+def test_what_is_not_found_counts_for_what_it_likely_is(shares: NDArray[np.float64], most: float) -> None:
+    """More true strings than cells: 300, and 90 others, on 16 bits in 16 cohorts, of which about 60 are found.
+
+    The total error is 0.30, 0.54 and 0.40 on average; with 0 for what is not found it is 0.96, 0.56 and 0.45. The
+    mean of six surveys scatters by 0.02, 0.01 and 0.012: 4.9 of these are exceeded once in 10^6.
+    """
+    mechanism = Rappor.calibrate(None, 2.0, 4.0, bits=16, hashes=2, cohorts=16)
+    rng = np.random.default_rng(17)
+    strings, share = tuple(f"true {number}" for number in range(300)), shares / shares.sum()
+    tallies = [sampled(rng, mechanism, strings, share, 1_000_000) for _ in range(6)]
+    fits = [regress(mechanism, strings + DECOYS[:90], tally) for tally in tallies]
+    held = np.concatenate([share, np.zeros(90)])
+    assert np.mean([np.abs(fit.consistent - held).sum() for fit in fits]) < most
 
 
 def test_nothing_is_found_where_nothing_is() -> None:
@@ -73,6 +100,22 @@ def test_nothing_is_found_where_nothing_is() -> None:
     rng = np.random.default_rng(3)
     tallies = [sampled(rng, MECHANISM, UNLISTED, np.full(10, 0.1), 50_000) for _ in range(12)]
     assert sum(regress(MECHANISM, DECOYS, tally).found.any() for tally in tallies) < 8
+
+
+def test_a_candidate_that_marks_nothing_is_not_found_where_most_are_there() -> None:
+    """Nothing tells it from anyone, and hardly one of the others is absent: all may pass, but for it."""
+    strings = tuple(f"true {number}" for number in range(300))
+    marks = marks_of(strings, 8, 16, 2).copy()
+    share = np.zeros((8, 16))
+    for cohort, marked in zip(share, marks, strict=True):
+        np.add.at(cohort, marked.ravel(), 1 / 300)
+    marks[:, :, -1] = 16
+    counts = np.random.default_rng(1).binomial(100_000, 0.4 + 0.2 * share)
+    fit = decode(Table(np.full(8, 100_000), counts, 0.6, 0.4), marks)
+    assert not fit.found[-1]
+    assert fit.consistent[-1] == 0
+    assert np.isfinite([fit.unlisted, fit.consistent.sum()]).all()
+    assert np.isfinite(fit.standard_error[fit.found]).all()
 
 
 @pytest.mark.parametrize(
@@ -92,6 +135,7 @@ def test_passing_is_the_step_up_procedure() -> None:
     assert passing(score, 0.04).tolist() == [0, 2]
     assert passing(score, 0.04, absent=0.5).tolist() == [0, 1, 2, 4]
     assert passing(-np.ones(3), 0.05).tolist() == []
+    assert passing(np.array([3.0, -1.0, -np.inf, 0.0, 0.1]), 0.05, absent=0.01).tolist() == [0, 4]
 
 
 def test_the_share_of_absent_ones_is_not_underrated() -> None:
@@ -113,6 +157,27 @@ def test_means_of_what_passed_are_those_of_a_truncated_normal(tail: float) -> No
     assert means[0] < -20
 
 
+def test_the_slab_is_as_likely_as_it_is_seen() -> None:
+    """Of 2,000 half are 0 and half about 4, so one seen at 1 is 0 and one at 3 is not, whatever they were called."""
+    quantiles = special.ndtri((np.arange(1000) + 0.5) / 1000)
+    slab = Slab.learnt(np.concatenate([quantiles, quantiles + 4]))
+    seen = np.array([-9.0, 0.0, 1.0, 3.0, 4.0, 7.99, 20.0])
+    likely = slab.medians(seen)
+    assert likely[[0, 1, 2, 6]].tolist() == [0, 0, 0, 20]
+    assert likely[3:5] == pytest.approx([3.7, 4.0], abs=0.3)
+    assert (np.diff(likely) >= 0).all()
+    assert slab.medians_of(seen) == pytest.approx(likely, abs=0.02)
+    # Seen four times as surely, what is seen at 12 of its own errors is at 3 of the others'.
+    assert slab.medians_of(np.array([2.0, 6.0]), np.array([2.0, 0.5])) == pytest.approx([2.0, 7.0], abs=0.7)
+
+
+@pytest.mark.parametrize("scores", [[0.0], [-50.0], [1e6], [9.0, 9.0], [7.9999] * 3, [0.0] * 5 + [1e-9]])
+def test_a_few_scores_are_enough_for_a_slab(scores: list[float]) -> None:
+    told = Slab.learnt(np.array(scores)).medians(np.array(scores))
+    assert np.isfinite(told).all()
+    assert ((told >= 0) & (told <= np.maximum(scores, 0) + 1)).all()
+
+
 def test_the_prior_learns_what_candidates_are_like() -> None:
     """Half are 0 and half 4, so one seen at 2 may be either, one seen at 0 or 4 is what it seems."""
     quantiles = special.ndtri((np.arange(2000) + 0.5) / 2000)
@@ -120,6 +185,5 @@ def test_the_prior_learns_what_candidates_are_like() -> None:
     prior.shrink(np.concatenate([quantiles, quantiles + 4]), 400)
     at = prior.shrink(np.concatenate([quantiles, quantiles + 4, [0.0, 2.0, 4.0, 20.0]]), 1)
     assert at.mean[-4:] == pytest.approx([0, 2, 4, 20], abs=0.3)
-    assert at.median[-4] == pytest.approx(0, abs=0.2)
     assert at.variance[-3] > 2
     assert at.variance[-1] == 1

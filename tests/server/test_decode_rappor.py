@@ -9,7 +9,7 @@ from dither_server.decoders.rappor import decode, regress
 from dither_server.decoders.system import Table
 from dither_server.estimate import estimate
 from dither_server.tally import Tally
-from dither_shared import Rappor
+from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
 
 MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=64, hashes=2, cohorts=8)
 CANDIDATES = tuple(f"candidate {number}" for number in range(60))
@@ -116,6 +116,42 @@ def test_candidates_that_mark_the_same_bits_are_not_told_apart_and_say_so() -> N
     answer = estimate(narrow, candidates, tally)
     assert answer.verdicts == ("too-few", "too-few", "ok")
     assert (answer.low[0], answer.high[0]) == (0, 1)
+
+
+@pytest.mark.parametrize("simultaneous", [False, True])
+@pytest.mark.parametrize("decoys", [0, 90, 1500])
+@pytest.mark.parametrize("reports", [1, 300, 20_000, 300_000])
+def test_a_verdict_speaks_of_the_interval_and_found_of_the_list(reports: int, decoys: int, simultaneous: bool) -> None:
+    """From a list that is read whole to one of many more candidates than cells."""
+    candidates = CANDIDATES[:40] + tuple(f"decoy {number}" for number in range(decoys))
+    tally = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES[:40], zipf(40), reports)
+    told = estimate(MECHANISM, candidates, tally, simultaneous=simultaneous)
+    verdicts = np.array(told.verdicts)
+    assert told.found is not None
+    assert (told.low[verdicts == "ok"] > 0).all()
+    assert (told.low[verdicts == "noise"] == 0).all()
+    level = estimate(MECHANISM, candidates, tally, 0.5, simultaneous=simultaneous)
+    assert level.found is not None
+    assert (level.found == told.found).all()  # whatever the intervals' confidence
+    assert reports < 20_000 or told.found.sum() > 2
+
+
+def test_found_and_clear_of_noise_are_two_things() -> None:
+    """Many are found whose interval, which allows for the search, reaches 0, or are clear of 0 and not found."""
+    candidates = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
+    told = estimate(MECHANISM, candidates, sampled(np.random.default_rng(6), MECHANISM, CANDIDATES, zipf(60), 300_000))
+    assert told.found is not None
+    of = set(zip(told.found.tolist(), told.verdicts, strict=True))
+    assert of == {(True, "ok"), (True, "noise"), (False, "ok"), (False, "noise")}
+
+
+def test_without_reports_nothing_is_found_and_where_answers_are_listed_nothing_is_selected() -> None:
+    nothing = estimate(MECHANISM, CANDIDATES, Tally.zero(MECHANISM))
+    assert nothing.found is not None
+    assert not nothing.found.any()
+    sketch = CountMeanSketch.calibrate(None, 2.0)
+    for mechanism in (RandomizedResponse.calibrate(60, 1.0), sketch):
+        assert estimate(mechanism, CANDIDATES, Tally.zero(mechanism)).found is None
 
 
 def test_one_report_is_enough_not_to_fail() -> None:

@@ -20,7 +20,18 @@ from dither_server.app import collector_of
 from dither_server.cli import cli
 from dither_server.exports import COLUMNS, FORMATS, inert
 from dither_server.store import Store, StoreError
-from server.collecting import METRICS, METRICS_TOML, MOBILE, THEME, TODAY, environment, problem, rows_of, upload
+from server.collecting import (
+    METRICS,
+    METRICS_TOML,
+    MOBILE,
+    THEME,
+    TODAY,
+    VERSION,
+    environment,
+    problem,
+    rows_of,
+    upload,
+)
 
 URL = "/v1/metrics/theme/estimate"
 ARROW = FORMATS["arrow"].media_type
@@ -50,6 +61,20 @@ def test_every_format_holds_the_same_rows(client: FlaskClient) -> None:
     assert [row["value"] for row in text] == ["dark", "light", "'=1+1", "other"]
     assert [float(row["low"]) for row in text] == [row["low"] for row in rows]
     assert list(text[0]) == list(rows[0]) == list(COLUMNS)
+
+
+def test_what_is_found_is_true_or_false_in_every_format(app: Flask) -> None:
+    collector_of(app).store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"s" * 16)
+    url, client = "/v1/metrics/version/estimate", app.test_client()
+    found = [json.loads(line)["found"] for line in client.get(f"{url}?format=ndjson").text.splitlines()]
+    assert found == [True, False]
+    table = pa.ipc.open_stream(client.get(f"{url}?format=arrow").data).read_all()
+    assert table.schema.field("found").type == pa.bool_()
+    assert table["found"].to_pylist() == found
+    text = csv.DictReader(io.StringIO(client.get(f"{url}?format=csv").text))
+    assert [row["found"] for row in text] == ["true", "false"]
+    listed = pa.ipc.open_stream(client.get(f"{URL}?format=arrow").data).read_all()
+    assert set(listed["found"].to_pylist()) == {None}
 
 
 def test_days_are_answered_one_by_one(app: Flask, client: FlaskClient) -> None:

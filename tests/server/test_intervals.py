@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.collisions import collision_error, concentration
+from dither_server.collisions import collision_bias, concentration
 from dither_server.estimate import Estimate, estimate
 from dither_server.intervals import Law, exact_interval, score_interval
 from dither_server.tally import Tally
@@ -84,23 +84,23 @@ def test_intervals_near_zero_are_those_of_feldman_and_cousins() -> None:
     table = {-3.0: (0.00, 0.42), -2.0: (0.00, 0.62), -1.0: (0.00, 1.10), 0.0: (0.00, 1.96), 1.0: (0.00, 2.96),
              2.0: (0.35, 3.96), 3.0: (1.14, 4.96), 4.0: (2.04, 5.96)}  # fmt: skip
     estimates = 1e-3 * np.array(list(table))
-    low, high = score_interval(Law(1.0, 0.0, 0.0), estimates, np.full(8, 10**6), 0.95)
+    low, high = score_interval(Law(1.0, 0.0, 0.0), estimates, np.full(8, 10**6), 0.05)
     assert [*zip(low.round(5).tolist(), high.round(5).tolist(), strict=True)] == [
         (pytest.approx(one / 1000, abs=1e-5), pytest.approx(other / 1000, abs=1e-5)) for one, other in table.values()
     ]
 
 
 def test_many_intervals_near_zero_are_those_of_each_by_itself() -> None:
-    """3,000 values of which most are nobody's, some are rare and one is common; a part in 1,000 of an error."""
+    """3,000 values of which most are nobody's, some are rare and one is common; a millionth of an error."""
     mechanism, users = OptimizedUnary.calibrate(3000, 1.0), 10**6
     rng = np.random.default_rng(1)
     holders = np.concatenate([[500_000], rng.integers(0, 4000, 999), np.zeros(2000, dtype=np.int64)])
     counts = rng.binomial(holders, 0.5) + rng.binomial(users - holders, float(mechanism.q))
-    together = exact_interval(mechanism, counts, np.full(3000, users), 0.95)
+    together = exact_interval(mechanism, counts, np.full(3000, users), 0.05)
     error = (float(mechanism.variance()) / users) ** 0.5
     for place in range(0, 3000, 149):
-        alone = exact_interval(mechanism, counts[[place]], np.array([users]), 0.95)
-        assert [end[place] for end in together] == pytest.approx([end[0] for end in alone], abs=1e-3 * error)
+        alone = exact_interval(mechanism, counts[[place]], np.array([users]), 0.05)
+        assert [end[place] for end in together] == pytest.approx([end[0] for end in alone], abs=1e-6 * error)
 
 
 @pytest.mark.parametrize("confidence", [0.01, 0.3, 0.5, 0.8, 0.999, 1 - 1e-9])
@@ -108,7 +108,7 @@ def test_any_confidence_is_kept(confidence: float) -> None:
     """About the population, of nobody's value and of rare ones, by enumeration."""
     mechanism, users = OptimizedUnary.calibrate(4, 1.0), 60
     seen = np.arange(users + 1)
-    low, high = exact_interval(mechanism, seen, np.full(users + 1, users), confidence)
+    low, high = exact_interval(mechanism, seen, np.full(users + 1, users), 1 - confidence)
     assert (low <= high).all()
     assert (low >= 0).all()
     assert (high <= 1).all()
@@ -219,6 +219,6 @@ def test_a_string_does_not_collide_with_itself() -> None:
         share[cohort, list(mechanism.marked(b"all", cohort))] = 1
     law = float(mechanism.b) + float(mechanism.a - mechanism.b) * share
     tally = Tally(reports, np.rint(law * reports[:, np.newaxis]).astype(np.int64))
-    own, other = collision_error(mechanism, tally, np.array([1.0, 0.0]))
+    own, other = collision_bias(mechanism, tally, np.array([1.0, 0.0])).error
     assert own < 1e-3
     assert other == pytest.approx(mechanism.collision_variance**0.5, rel=1e-3)

@@ -68,6 +68,7 @@ def test_files_decode_as_the_metric_does(folder: Path) -> None:
     assert len(values) == told["candidates"] == 60
     assert [values[name]["frequency"] for name in CANDIDATES] == pytest.approx(fit.frequency.tolist(), abs=1e-9)
     assert [values[name]["found"] for name in CANDIDATES] == fit.found.tolist()
+    assert [values[name]["consistent"] for name in CANDIDATES] == pytest.approx(fit.consistent.tolist(), abs=1e-9)
     assert told["unlisted"]["frequency"] == pytest.approx(fit.unlisted, abs=1e-9)
     assert told["found"] == len(json.loads(decode(folder, "--json"))["values"]) == fit.found.sum()
 
@@ -77,8 +78,9 @@ def test_what_is_found_is_shown_as_a_table(folder: Path) -> None:
     assert shown.startswith("200,000 reports, 60 candidates, ")
     assert "hold none of the candidates" in shown
     assert "\ncandidate 0 " in shown
-    assert "not found" not in shown
-    assert "not found" in decode(folder, "--all")
+    assert "an expected 5% of them are not there" in shown
+    assert {line.split()[-1] for line in shown.splitlines()[4:]} == {"yes"}
+    assert {line.split()[-1] for line in decode(folder, "--all").splitlines()[4:]} == {"yes", "no"}
 
 
 def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:

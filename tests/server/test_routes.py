@@ -47,7 +47,28 @@ def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
     ):  # fmt: skip
         assert [row[name] for row in told["values"]] == pytest.approx(getattr(expected, name).tolist(), abs=0)
     assert [row["verdict"] for row in told["values"]] == list(expected.verdicts)
+    assert {row["found"] for row in told["values"]} == {None}
     assert told["values"][1]["frequency"] > 0.5
+
+
+@pytest.mark.parametrize("question", ["estimate", "trend", "combined", "compare"])
+@pytest.mark.parametrize("confidence", ["0.9999999999999999", "1", "0", "-0.5", "nan", "inf", "1e-300", "", "much"])
+def test_a_confidence_of_which_no_interval_can_be_made_is_refused(
+    client: FlaskClient, question: str, confidence: str
+) -> None:
+    client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
+    answer = client.get(f"/v1/metrics/theme/{question}?confidence={confidence}")
+    assert problem(answer) == (400, "parameter")
+    assert "between 0.000001 and 0.999999999" in answer.text
+
+
+@pytest.mark.parametrize("confidence", [0.000001, 0.999999999])
+def test_at_the_least_and_the_highest_confidence_there_are_answers(client: FlaskClient, confidence: float) -> None:
+    client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
+    for question in ("estimate?simultaneous=true&", "estimate?", "trend?", "combined?", "compare?other=mobile&"):
+        assert client.get(f"/v1/metrics/theme/{question}confidence={confidence!r}").status_code in {200, 400}
+    told = strictly(client.get(f"/v1/metrics/theme/estimate?confidence={confidence!r}").text)
+    assert all(0 <= row["low"] <= row["high"] <= 1 for row in told["values"])
 
 
 def test_intervals_may_hold_all_together(client: FlaskClient) -> None:
@@ -65,6 +86,7 @@ def test_candidates_of_an_open_domain_are_estimated(client: FlaskClient) -> None
     told = strictly(client.get("/v1/metrics/version/estimate").text)
     shares = {row["value"]: row["frequency"] for row in told["values"]}
     assert shares["1.0"] > 0.5 > shares["2.0"]
+    assert {row["value"]: row["found"] for row in told["values"]}["1.0"] is True
 
 
 def test_without_reports_numbers_are_null_not_nan(client: FlaskClient) -> None:

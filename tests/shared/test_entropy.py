@@ -110,6 +110,21 @@ def test_keyed_streams_differ_with_key_and_with_how_the_context_is_cut() -> None
     assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
 
 
+def test_a_keyed_stream_goes_on_where_it_was_whatever_was_taken() -> None:
+    whole = KeyedEntropy(b"key", b"a").take(2000)
+    for first in (0, 1, 16, 511, 512, 513, 1023, 1024, 1600):
+        for second in (0, 1, 300, 400):
+            stream = KeyedEntropy(b"key", b"a")
+            assert stream.take(first) + stream.take(second) == whole[: first + second]
+
+
+def test_a_context_can_be_put_together_in_steps() -> None:
+    whole = KeyedEntropy(b"key", b"a", b"", b"bc").take(1000)
+    start = KeyedEntropy(b"key", b"a").within(b"")
+    start.take(7)
+    assert start.within(b"bc").take(1000) == whole
+
+
 def test_keyed_entropy_shows_no_secret() -> None:
     assert "secret" not in repr(KeyedEntropy(b"secret", b"secret value"))
 

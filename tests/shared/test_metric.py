@@ -1,11 +1,13 @@
 """metrics.toml: what it says, what a version depends on, and mistakes named with file, metric and key."""
 
+import re
 from datetime import date
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from dither_shared import Metric, ParameterError, load_metrics, parse_metrics
+from dither_shared import Metric, ParameterError, Rappor, choice, load_metrics, metric, parse_metrics
 
 THEME = """
 [metrics.theme]
@@ -128,7 +130,20 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME.replace("1.0", "inf"), "m.toml: metrics.theme.epsilon: inf is not finite"),
         (THEME.replace("1.0", "true"), "m.toml: metrics.theme.epsilon: True is not a number"),
         (THEME.replace("epsilon = 1.0", ""), "m.toml: metrics.theme.epsilon: missing"),
-        (THEME + "epsillon = 2", "m.toml: metrics.theme.epsillon: unknown; known here: "),
+        (
+            THEME + "epsillon = 2",
+            "m.toml: metrics.theme.epsillon: unknown; did you mean 'epsilon'? Known here: cap, description, ",
+        ),
+        (THEME.replace("metrics.", "metric."), "m.toml: metric: unknown; did you mean 'metrics'? Known here: metrics"),
+        (
+            THEME + 'mechanism = "hadamard-response"\npermanent_epsilon = 2',
+            "m.toml: metrics.theme.permanent_epsilon: hadamard-response has none; mechanisms that have it: "
+            "local-hashing, optimized-unary, randomized-response",
+        ),
+        (
+            BROWSER + 'mechanism = "count-mean-sketch"',
+            "m.toml: metrics.browser.f: count-mean-sketch has none; mechanisms that have it: rappor",
+        ),
         (THEME + "truth = 0.9", "m.toml: metrics.theme.truth: stands beside epsilon"),
         (
             THEME + 'mechanism = "magic"',
@@ -138,6 +153,23 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME + "report_budget = 0", "m.toml: metrics.theme.report_budget: 0 is out of range"),
         (THEME + "permanent_epsilon = 1.0", "m.toml: metrics.theme.permanent_epsilon: 1 must exceed epsilon = 1"),
         (THEME + 'mechanism = "rappor"', "m.toml: metrics.theme.mechanism: rappor takes any string"),
+        (
+            THEME + 'period = "dayly"',
+            "m.toml: metrics.theme.period: 'dayly' is not one of day, week, once; did you mean 'day'?",
+        ),
+        (
+            THEME + 'mechanism = "randomised-response"',
+            "m.toml: metrics.theme.mechanism: 'randomised-response' is not one of auto, randomized-response, "
+            "subset-selection, projective-geometry, hadamard-response, local-hashing, optimized-unary, "
+            "symmetric-unary, bit-flip, rappor, count-mean-sketch, hadamard-count-mean-sketch; did you mean "
+            "'randomized-response'?",
+        ),
+        (THEME + "mechanism = 3", "m.toml: metrics.theme.mechanism: 3 is not one of auto"),
+        (
+            THEME + 'tier = "tecnical"',
+            "m.toml: metrics.theme.tier: 'tecnical' is not one of technical, interaction, content, sensitive; "
+            "did you mean 'technical'?",
+        ),
         (THEME + 'period = "hour"', "m.toml: metrics.theme.period: 'hour' is not one of day, week, once"),
         (THEME + 'expires = "2027-06-30"', "m.toml: metrics.theme.expires: '2027-06-30' is not a date"),
         (THEME + "expires = 2027-06-30T00:00:00", "m.toml: metrics.theme.expires: datetime"),
@@ -151,7 +183,10 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME.replace('"dark"', "3"), "m.toml: metrics.theme.values: 3 is not a string"),
         (THEME.replace('["light", "dark"]', "[]"), "m.toml: metrics.theme.values: missing"),
         (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
-        (THEME.replace('"choice"', '"chioce"'), "m.toml: metrics.theme.type: 'chioce' is not one of boolean"),
+        (
+            THEME.replace('"choice"', '"chioce"'),
+            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, string; did you mean 'choice'?",
+        ),
         (MOBILE.replace("0.75", "0.5"), "m.toml: metrics.mobile.truth: 0.5 tells nothing"),
         (MOBILE.replace("0.75", "1.5"), "m.toml: metrics.mobile.truth: 1.5 is not a probability"),
         (BROWSER.replace("q = 0.75", ""), "m.toml: metrics.browser.q: missing; f, p and q go together"),
@@ -176,3 +211,46 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_metrics(tmp_path / "latin.toml")
     (tmp_path / "good.toml").write_text(THEME, encoding="utf-8")
     assert load_metrics(tmp_path / "good.toml") == parse_metrics(THEME)
+
+
+def test_a_mark_of_its_encoding_at_the_start_of_a_file_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "marked.toml").write_text(THEME, encoding="utf-8-sig")
+    assert load_metrics(tmp_path / "marked.toml") == parse_metrics(THEME)
+    with pytest.raises(ParameterError, match="not TOML"):
+        parse_metrics(THEME + "\ufeff")
+
+
+@pytest.mark.parametrize("count", [4, 500, 5000])
+def test_metrics_of_one_shape_are_calibrated_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice._best.cache_clear()
+    metric._configured.cache_clear()
+    tried, configured = [], []
+    ranking, configure = choice.candidates, Rappor.configure.__func__  # type: ignore[attr-defined]
+
+    def counted_ranking(*shape: Any) -> list[choice.Candidate]:
+        tried.append(shape)
+        return ranking(*shape)
+
+    def counted_configure(family: type[Rappor], size: int | None, parameters: dict[str, float]) -> Rappor:
+        configured.append(parameters)
+        return cast("Rappor", configure(family, size, parameters))
+
+    monkeypatch.setattr(choice, "candidates", counted_ranking)
+    monkeypatch.setattr(Rappor, "configure", classmethod(counted_configure))
+    shapes = (
+        THEME,
+        THEME + "permanent_epsilon = 2.0\n",
+        MOBILE.replace("truth", "epsilon"),
+        '[metrics.s]\ntype = "string"\nepsilon = 1.0\n',
+    )
+    definitions = [re.sub(r"metrics\.\w+", f"metrics.m{one}", shapes[one % 4]) for one in range(count)]
+    metrics = parse_metrics("".join(definitions))
+    assert (len(metrics), len(tried), len(configured)) == (count, 3, 1)
+    assert len({one.version for one in metrics.values()}) == count
+
+
+def test_a_number_of_the_wrong_type_is_refused_though_an_equal_one_was_right() -> None:
+    text = '[metrics.s]\ntype = "string"\nepsilon = 1.0\nbits = 12\n'
+    assert only(text).mechanism.cells == 12
+    with pytest.raises(ParameterError, match=r"bits: 12\.0 is not a whole number"):
+        only(text.replace("12", "12.0"))

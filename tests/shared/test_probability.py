@@ -52,7 +52,7 @@ def test_thresholds_round_each_its_way_and_toward_the_centre() -> None:
     assert toward(Fraction(1, 2), Fraction(3, 4)) == Fraction(3, 4)
 
 
-@pytest.mark.parametrize("wrong", [0, -1.0, math.inf, math.nan, 25.1, True, "1"])
+@pytest.mark.parametrize("wrong", [0, -1.0, 1e-300, 1e-17, 9e-5, -math.inf, math.inf, math.nan, 25.1, True, "1"])
 def test_epsilon_that_cannot_be(wrong: object) -> None:
     with pytest.raises(ParameterError, match="epsilon: "):
         checked_epsilon(wrong)  # type: ignore[arg-type]

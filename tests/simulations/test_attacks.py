@@ -84,7 +84,18 @@ def test_permanent_draws_are_counted_as_enumeration_counts_them(symbol: bool) ->
     one, other = (_law(symbol, own) for own in (0, 1))
     assert draw.distinct(10) == pytest.approx(sum(2 * (1 - (1 - probability / 2) ** 10) for probability in one))
     assert draw.same(0) == pytest.approx(sum(first * second for first, second in zip(one, other, strict=True)))
-    assert draw.same(1) == pytest.approx(sum(probability**2 for probability in one))
+    assert draw.same(1) == 1, "values that mark the same cells share one draw"
+
+
+def test_draws_of_values_that_share_a_bit_are_alike_as_often_as_enumeration_says() -> None:
+    draw = Draw(cells=3, marked=2, high=0.6, low=0.2, symbol=False, cohorts=1)
+
+    def chance(row: tuple[bool, ...], marked: set[int]) -> float:
+        ones = [0.6 if cell in marked else 0.2 for cell in range(3)]
+        return prod(one if bit else 1 - one for bit, one in zip(row, ones, strict=True))
+
+    rows = product((False, True), repeat=3)
+    assert draw.same(1) == pytest.approx(sum(chance(row, {0, 1}) * chance(row, {1, 2}) for row in rows))
 
 
 def _law(symbol: bool, own: int) -> list[float]:

@@ -200,6 +200,11 @@ def test_days_are_told_with_what_was_spent(tmp_path: Path) -> None:
         (("--days", "0"), "--days"),
         (("--top", "0"), "--top"),
         (("--confidence", "1"), "--confidence"),
+        (("--confidence", "0.9999999999999999"), "between 0.000001 and 0.999999999"),
+        (("--confidence", "nan"), "--confidence"),
+        (("--epsilon", "1e-17"), "epsilon: 1e-17 is below 0.0001"),
+        (("--epsilon", "1e-300", "--mechanism", "local-hashing"), "epsilon: 1e-300 is below"),
+        (("--epsilon", "1", "--permanent-epsilon", "inf"), "--permanent-epsilon"),
         (("--permanent-epsilon", "0.1", "--mechanism", "rappor", "--epsilon", "1"), "permanent_epsilon"),
     ],
 )

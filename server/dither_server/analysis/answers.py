@@ -25,7 +25,8 @@ class Row(TypedDict):
     """One value's estimate (``Estimate`` says what each number is); a number that is not defined is None.
 
     ``repeat_error`` is the standard error if the same people reported in every period (``repeats``); ``gain_up`` and
-    ``gain_down`` are how far forged reports could have moved the frequency (``poisoning.gains``).
+    ``gain_down`` are how far forged reports could have moved the frequency (``poisoning.gains``). ``found`` is None
+    where nothing is selected.
     """
 
     value: str
@@ -42,9 +43,10 @@ class Row(TypedDict):
     gain_up: float | None
     gain_down: float | None
     verdict: Verdict
+    found: bool | None
 
 
-_NUMBERS = [name for name in Row.__annotations__ if name not in {"value", "verdict"}]
+_NUMBERS = [name for name in Row.__annotations__ if name not in {"value", "verdict", "found"}]
 
 
 class Privacy(TypedDict):
@@ -151,9 +153,10 @@ def _rows(result: Estimate, beside: Mapping[str, Floats]) -> list[Row]:
         column.tolist() if np.isfinite(column).all() else [finite(number) for number in column.tolist()]
         for column in columns
     ]
+    found = [None] * len(result.labels) if result.found is None else result.found.tolist()
     return [
-        cast("Row", {"value": label, **dict(zip(_NUMBERS, numbers, strict=True)), "verdict": verdict})
-        for label, verdict, *numbers in zip(result.labels, result.verdicts, *listed, strict=True)
+        cast("Row", {"value": label, **dict(zip(_NUMBERS, numbers, strict=True)), "verdict": verdict, "found": there})
+        for label, verdict, there, *numbers in zip(result.labels, result.verdicts, found, *listed, strict=True)
     ]
 
 

@@ -110,7 +110,7 @@ def _needed(variance: Floats, values: int, confidence: float, change: float) -> 
     V is the sum over the sides of n times the variance of the estimate; α/k is what Holm's method asks of the first.
     """
     normal = NormalDist()
-    reach = normal.inv_cdf(1 - (1 - confidence) / (2 * values)) + normal.inv_cdf(POWER)
+    reach = normal.inv_cdf(POWER) - normal.inv_cdf((1 - confidence) / (2 * values))
     return np.asarray(np.ceil(variance * (reach / change) ** 2))
 
 

@@ -30,7 +30,7 @@ def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: floa
     """Return what is told beside an estimate from ``reports`` reports."""
     noise = math.sqrt(mechanism.variance(0.0) * reports / _bits_of_its_own(mechanism))
     # Of a share of 0 all of 1 - confidence is above (``boundary``).
-    appear = math.ceil(NormalDist().inv_cdf(confidence) * noise / _extremes(mechanism)[1])
+    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / _extremes(mechanism)[1])
     return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 
 

@@ -87,6 +87,7 @@ def _told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) ->
                 "standard_error": None if np.isnan(error[place]) else float(error[place]),
                 "low": float(fit.low[place]),
                 "high": float(fit.high[place]),
+                "consistent": float(fit.consistent[place]),
             }
             for place in shown
         ],
@@ -96,17 +97,20 @@ def _told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) ->
 def _as_table(told: dict[str, object]) -> str:
     """Return what was found as text; shares are in percent."""
     rest, values = told["unlisted"], told["values"]
-    assert isinstance(rest, dict)  # noqa: S101 - as _told made them
+    confidence = told["confidence"]
+    assert isinstance(confidence, float)  # noqa: S101 - as _told made them
+    assert isinstance(rest, dict)  # noqa: S101
     assert isinstance(values, list)  # noqa: S101
     beyond = "none of the candidates" if rest["beyond"] == "candidates" else "none of those found"
     head = (
         f"{told['reports']:,} reports, {told['candidates']:,} candidates, {told['found']:,} found "
-        f"(of which {100 * FALSE_DISCOVERIES:g}% may be false)\n"
+        f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals\n"
         f"{100 * rest['frequency']:.1f}% ± {100 * rest['standard_error']:.1f} (standard error) hold {beyond}"
     )
-    rows = [("value", "share %", "count", "interval", "")]
+    rows = [("value", "share %", "count", "interval", "consistent", "found")]
     for row in values:
         interval = f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"
-        said = "" if row["found"] else "not found"
-        rows.append((printable(row["value"]), f"{100 * row['frequency']:.2f}", f"{row['count']:,.0f}", interval, said))
+        shares = (f"{100 * row[name]:.2f}" for name in ("frequency", "consistent"))
+        numbers = (next(shares), f"{row['count']:,.0f}", interval, next(shares))
+        rows.append((printable(row["value"]), *numbers, "yes" if row["found"] else "no"))
     return "\n".join([head, "", *aligned(rows)])

@@ -6,8 +6,14 @@ from statistics import NormalDist
 from ..analysis.answers import Answer, Row
 from ..analysis.compare import Compared, ComparedRow, Side
 from ..analysis.trend import Course, Trend
+from ..decoders.rappor import FALSE_DISCOVERIES
 
 __all__ = ["aligned", "as_table", "compared_as_table", "printable", "trend_as_table"]
+
+_RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
+_FOUND = (
+    f"found, of all candidates: those that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are not there"
+)
 
 
 def as_table(told: Answer) -> str:
@@ -22,13 +28,19 @@ def as_table(told: Answer) -> str:
         f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, "
         f"{100 * told['confidence']:g}% intervals{together}\n{told['privacy']}"
     )
-    header = ("value", "share %", "±", "interval", "consistent", "verdict")
-    return "\n".join([head, "", *aligned([header, *(_cells(row, errors) for row in told["values"])]), *_doubts(told)])
+    selected = any(row["found"] is not None for row in told["values"])
+    header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
+    rows = [header, *(_cells(row, errors) for row in told["values"])]
+    return "\n".join([head, "", *aligned(rows), "", _RULE, *[_FOUND] * selected, *_doubts(told)])
 
 
 def compared_as_table(told: Compared) -> str:
     """Return a line about each side and a table of the differences; shares are in percent, differences in points."""
-    confidence = f"{100 * told['confidence']:g}% intervals; p by {told['correction'].title()}'s method"
+    level = 1 - told["confidence"]
+    confidence = (
+        f"{100 * told['confidence']:g}% intervals; changed is what has p < {level:.3g}, by "
+        f"{told['correction'].title()}'s method"
+    )
     header = ("value", "first %", "second %", "change", "interval", "p", "")
     rows = [header, *(_difference(row, told["change"]) for row in told["values"])]
     return "\n".join([*map(_side, told["sides"]), confidence, "", *aligned(rows)])
@@ -60,7 +72,7 @@ def _doubts(told: Answer) -> list[str]:
         beyond = "looked for" if rest["beyond"] == "candidates" else "found"
         interval = f"{_percent(rest['low'])} to {_percent(rest['high'])}"
         lines.append(f"{_percent(rest['frequency'])}% ({interval}) hold none of those {beyond}.")
-    return ["", *lines] if lines else []
+    return lines
 
 
 def printable(label: str) -> str:
@@ -72,7 +84,8 @@ def _cells(row: Row, errors: float) -> tuple[str, ...]:
     half = None if row["standard_error"] is None else errors * row["standard_error"]
     interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
     numbers = (_percent(row["frequency"]), _percent(half), interval, _percent(row["consistent"]))
-    return printable(row["value"]), *numbers, row["verdict"]
+    found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
+    return printable(row["value"]), *numbers, *found, row["verdict"]
 
 
 def _side(side: Side) -> str:

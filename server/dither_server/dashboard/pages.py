@@ -18,7 +18,7 @@ from ..problems import Kind, Problem
 from .charts import bundle
 from .drawing import Bar, bars_of_days
 from .view import View, Window, window
-from .words import POINTS, courses, days_of, in_words, lacking, listed
+from .words import POINTS, courses, days_of, in_words, lacking, listed, rule_of
 
 __all__ = ["pages"]
 
@@ -50,6 +50,16 @@ class Card(NamedTuple):
     def words(self, row: Row) -> str:
         """Return the verdict of one of its rows in words."""
         return "" if self.told is None else in_words(row, self.asked, self.told["reports"], self.told["confidence"])
+
+    @property
+    def selected(self) -> bool:
+        """Whether some of many candidates are found, and the others are not."""
+        return self.told is not None and any(row["found"] is not None for row in self.told["values"])
+
+    @property
+    def rule(self) -> str:
+        """What its verdicts go by."""
+        return rule_of(self.selected)
 
     @property
     def needs(self) -> str:

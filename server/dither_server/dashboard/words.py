@@ -10,12 +10,13 @@ from dither_shared import Metric
 
 from ..analysis.answers import Answer, Row
 from ..analysis.trend import Stretch, trend
+from ..decoders.rappor import FALSE_DISCOVERIES
 from ..query import Query
 from ..store import Store
 from .daily import DailyEstimates
 from .drawing import Line, line_of
 
-__all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed"]
+__all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed", "rule_of"]
 
 POINTS = 2.0
 """The precision that "too few" is measured by: this many percentage points either way."""
@@ -41,12 +42,23 @@ def listed(told: Answer, few: int) -> list[Row]:
 
 
 def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
-    """Return a verdict as a sentence: what is known, or how many more reports it takes."""
+    """Return a verdict, of the interval alone, in words; where it says nothing, how many more reports it takes."""
     if row["verdict"] == "ok":
-        return "clear of noise"
+        return "clear of 0"
     if row["verdict"] == "noise":
-        return "may be noise only"
+        return "may be 0"
     return f"too few reports: {lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
+
+
+def rule_of(selected: bool) -> str:
+    """Return what the verdicts of a table go by, and where candidates are ``selected`` what it takes to be found."""
+    verdict = "Clear of 0: the interval lies above 0. May be 0: it contains 0."
+    if not selected:
+        return verdict
+    return (
+        f"{verdict} Found: it stands out among all candidates; an expected {100 * FALSE_DISCOVERIES:g}% of those found "
+        "are not there. The two are judged apart: either may hold without the other."
+    )
 
 
 def lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:

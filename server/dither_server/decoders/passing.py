@@ -31,7 +31,7 @@ _STILL, _ASTRAY = 1e-3, 0.05
 
 
 class Passed(NamedTuple):
-    """``frequency`` is unbiased for large tables, with ``standard_error``; ``mean`` and ``median`` are shrunken ones.
+    """``frequency`` is unbiased for large tables, with ``standard_error``; ``mean`` is a shrunken one.
 
     ``variance`` is that of each posterior, in squares of the standard error. Shapes (V,). ``noise`` is τ², in which the
     variance of a report's cell is 1.
@@ -40,7 +40,6 @@ class Passed(NamedTuple):
     frequency: Floats
     standard_error: Floats
     mean: Floats
-    median: Floats
     variance: Floats
     noise: float
 
@@ -73,7 +72,7 @@ def _seen(system: System, prior: Prior, fitted: Floats, residual: Floats, steps:
     error = np.sqrt(noise / system.information)
     frequency = fitted + system.gathered(residual) / system.information
     shrunk = prior.shrink(frequency / error, steps)
-    return Passed(frequency, error, shrunk.mean * error, shrunk.median * error, shrunk.variance, noise)
+    return Passed(frequency, error, shrunk.mean * error, shrunk.variance, noise)
 
 
 def _left(system: System, fit: Passed, residual: Floats) -> Floats:

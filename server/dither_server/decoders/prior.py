@@ -22,10 +22,9 @@ _BINS = 512
 
 
 class Shrunk(NamedTuple):
-    """Posterior means, medians and variances of θ."""
+    """Posterior means and variances of θ."""
 
     mean: Floats
-    median: Floats
     variance: Floats
 
 
@@ -52,9 +51,8 @@ class Prior:
         posterior = self._posterior(likelihood)
         mean = posterior @ _GRID
         variance = posterior @ _GRID**2 - mean**2
-        median = _GRID[(np.cumsum(posterior, axis=1) >= 0.5).argmax(axis=1)]
-        known = (np.interp(z, centres, at) for at in (mean, median, variance))
-        return Shrunk(*(np.where(sure, own, at) for own, at in zip((z, z, np.ones_like(z)), known, strict=True)))
+        known = (np.interp(z, centres, at) for at in (mean, variance))
+        return Shrunk(*(np.where(sure, own, at) for own, at in zip((z, np.ones_like(z)), known, strict=True)))
 
     def _posterior(self, likelihood: Floats) -> Floats:
         weighted = likelihood * self._share

@@ -5,8 +5,8 @@ unbiased and has a covariance (system.py has the model). Where they are many, up
 of them with what they have in common (passing.py); those whose presence shows are selected, a stated share of which may
 be false (selection.py), and fitted together by least squares beside the shrunken rest.
 
-Beside the unbiased fit stands a consistent one, which is what a reader would rather see: non-negative for those found,
-and the shrunken median for the others.
+Beside the unbiased fit stands a consistent one, which is what a reader would rather see: the medians of what each
+frequency may be, found or not (slab.py), for their total error is the least.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from .hashing import Marks, marks_of
 from .passing import Passed, passed
 from .refit import Refit, refit
 from .selection import absent_share, passing, truncated_means
+from .slab import Slab
 from .system import Floats, Indices, System, Table
 
 __all__ = ["FALSE_DISCOVERIES", "Fit", "decode", "regress"]
@@ -51,7 +52,7 @@ class Fit:
     - ``frequency``, ``standard_error``: unpenalised; the error of one that cannot be told from others is infinite;
     - ``low``, ``high``: the interval, in [0, 1]; in a long list the lower end of a found one allows for its selection;
     - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
-    - ``consistent``: non-negative, of sum at most 1;
+    - ``consistent``: non-negative, of sum at most 1, and of the least total error that is expected;
     - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; or, if not
       ``together``, none of those found.
     """
@@ -133,8 +134,19 @@ def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confiden
         low=low,
         high=high,
         found=present,
-        consistent=onto_subsimplex(np.where(present, frequency, shared.median)),
+        consistent=onto_subsimplex(_likely(shared, found, frequency[found], error[found])),
         unlisted=1 - float((fit.frequency if together else lucky).sum()),
         unlisted_error=fit.total_error,
         together=together,
     )
+
+
+def _likely(shared: Passed, found: Indices, frequency: Floats, error: Floats) -> Floats:
+    """Return the medians of what each frequency may be: of those found, by the fit of them together.
+
+    An error beyond 1 tells nothing of a share.
+    """
+    slab = Slab.learnt(shared.scores)
+    likely = np.where(shared.standard_error < 1, slab.medians(shared.scores) * shared.standard_error, 0.0)
+    likely[found] = slab.medians_of(frequency / error, error / shared.standard_error[found]) * error
+    return np.asarray(likely)

@@ -19,12 +19,13 @@ def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:
     """Return the places, ascending, of the z-scores that pass the procedure of Benjamini and Hochberg (1995).
 
     Of those that pass, an expected share of at most ``level`` is of candidates that are not there, if ``absent`` is at
-    least the share of these among all.
+    least the share of these among all. A score of at most 0 is of nobody, however few are absent, and never passes.
     """
     order = np.argsort(-score, kind="stable")
     passes = absent * special.ndtr(-score[order]) <= level * np.arange(1, len(score) + 1) / len(score)
     last = np.flatnonzero(passes)
-    return np.sort(order[: last[-1] + 1]) if len(last) else order[:0]
+    passed = order[: last[-1] + 1] if len(last) else order[:0]
+    return np.sort(passed[score[passed] > 0])
 
 
 def absent_share(score: Floats) -> float:

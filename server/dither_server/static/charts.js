@@ -11,6 +11,7 @@ const short = (text, length) => (text.length > length ? `${text.slice(0, length 
 const said = (cell) => plain(cell.textContent.trim().replace(/\s+/g, " "));
 const numbers = (cell) => [...cell.querySelectorAll("data")].map((data) => Number(data.value));
 const rowsOf = (figure) => [...figure.querySelectorAll("tbody tr")].map((row) => [...row.cells]);
+const verdict = (cells) => cells.slice(5).map(said).join(", ");
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function bars(rows, width) {
@@ -18,7 +19,7 @@ function bars(rows, width) {
   const shares = rows.map((cells) => numbers(cells[1])[0] ?? null);
   const texts = rows.map((cells) =>
     [plain(short(cells[0].textContent, 80)), said(cells[1]), `interval ${said(cells[2])}`,
-      `noise alone ${said(cells[4])}`, said(cells[5])].join("<br>"));
+      `noise alone ${said(cells[4])}`, verdict(cells)].join("<br>"));
   const spans = (column) => {
     const line = { x: [], y: [] };
     rows.forEach((cells, place) => {
@@ -45,7 +46,7 @@ function bars(rows, width) {
       xaxis: { tickformat: ",~%", nticks: wide ? 8 : 4, range, zeroline: true, zerolinecolor: colour("--muted"), gridcolor: colour("--rule") },
       yaxis: { ...axis, ticktext: rows.map((cells) => plain(short(cells[0].textContent, wide ? 40 : 16))), ticklabelstandoff: 8 },
       yaxis2: { ...axis, overlaying: "y", side: "right", showgrid: false,
-        ticktext: rows.map((cells) => said(cells[1]) + (wide ? `   ${said(cells[5])}` : "")), tickfont: { color: colour("--muted") } },
+        ticktext: rows.map((cells) => said(cells[1]) + (wide ? `   ${verdict(cells)}` : "")), tickfont: { color: colour("--muted") } },
     },
   };
 }

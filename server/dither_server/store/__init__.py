@@ -10,5 +10,17 @@ from .estimates import Basis
 from .refusals import Refusal
 from .store import Store
 from .tokens import StoredToken
+from .url import database_url, without_password
 
-__all__ = ["Basis", "Outcome", "Refusal", "Store", "StoreError", "StoredToken", "UnmadeError", "Upload"]
+__all__ = [
+    "Basis",
+    "Outcome",
+    "Refusal",
+    "Store",
+    "StoreError",
+    "StoredToken",
+    "UnmadeError",
+    "Upload",
+    "database_url",
+    "without_password",
+]

@@ -9,6 +9,7 @@ from sqlalchemy.exc import ArgumentError
 from dither_shared import ParameterError
 
 from .errors import UnmadeError
+from .url import database_url
 
 __all__ = ["WRITE", "open_engine", "sqlite_path"]
 
@@ -18,21 +19,21 @@ WRITE = "dither_write"
 
 def open_engine(url: str, create: bool, lock_wait: float) -> sa.Engine:
     """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet."""
+    parsed = database_url(url)
+    is_sqlite = parsed.get_backend_name() == "sqlite"
+    if is_sqlite:
+        _check_file(str(parsed.database), create)
+    options: dict[str, Any] = {"connect_args": {"timeout": lock_wait}} if is_sqlite else {"pool_pre_ping": True}
     try:
-        parsed = sa.make_url(url)
-        if parsed.drivername in {"postgresql", "postgres"}:
-            parsed = parsed.set(drivername="postgresql+psycopg")
-        if parsed.get_backend_name() != "sqlite":
-            engine = sa.create_engine(parsed, pool_pre_ping=True)
-            _speak_postgresql(engine)
-            return engine
-        _check_file(parsed.database, create)
-        engine = sa.create_engine(parsed, connect_args={"timeout": lock_wait})
-    except ArgumentError:
-        raise ParameterError("db", "not a database URL; for example sqlite:///dither.db") from None
+        engine = sa.create_engine(parsed, **options)
+    except (ArgumentError, TypeError, ValueError):  # what follows the question mark is the driver's
+        raise ParameterError("db", "has a parameter after the question mark that cannot be") from None
     except ImportError as error:
         raise ParameterError("db", f"the database's driver is not installed ({error})") from None
-    _speak_sqlite(engine)
+    if is_sqlite:
+        _speak_sqlite(engine)
+    else:
+        _speak_postgresql(engine)
     return engine
 
 
@@ -43,9 +44,7 @@ def sqlite_path(engine: sa.Engine) -> Path | None:
     return Path(engine.url.database)
 
 
-def _check_file(path: str | None, create: bool) -> None:
-    if not path or path == ":memory:":
-        raise ParameterError("db", "a database in memory forgets; name a file, for example sqlite:///dither.db")
+def _check_file(path: str, create: bool) -> None:
     if not create and not Path(path).is_file():
         raise UnmadeError("db", f"{path} does not exist; a collector has not run on it yet")
     if create and not Path(path).absolute().parent.is_dir():

@@ -1,15 +1,15 @@
 """Microsoft's dBitFlipPM: a few bits of the histogram's row, always the same ones, drawn once for each value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..channel import BitChain, BitChannel
-from ..entropy import Entropy
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import Item, Shape
 from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from .chained import ChainOfBits
 from .checks import checked_count, checked_size, index_of
 
 __all__ = ["BitFlip"]
@@ -18,7 +18,7 @@ _HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BitFlip(Mechanism):
+class BitFlip(ChainOfBits):
     """dBitFlipPM (Ding, Kulkarni and Yekhanin, NIPS 2017) with cyclic windows.
 
     A device answers for d (``bits``) of the k buckets, the same ones for life and chosen independently of its value:
@@ -40,7 +40,6 @@ class BitFlip(Mechanism):
     size: int
     bits: int
     keep: Fraction
-    _chain: BitChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = checked_size(self.size)
@@ -92,8 +91,3 @@ class BitFlip(Mechanism):
         """Return the bucket's place in the window, if the window covers it."""
         place = (index_of(item, self.size) - cohort) % self.size
         return (place,) if place < self.bits else ()
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the d bits of the window."""
-        places = self.marked(item, cohort)
-        return self._bits(self._chain.draw(self.bits, 1 << places[0] if places else 0, entropy, permanent))

@@ -11,6 +11,7 @@ from ..entropy import Entropy
 from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, Item, Mechanism, Shape
 from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from .chained import ChainOfBits
 from .checks import bytes_of, checked_count
 from .two_level import checked_inside, inside_at, level_ratio
 
@@ -71,7 +72,7 @@ class Sketch(Mechanism):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountMeanSketch(Sketch):
+class CountMeanSketch(Sketch, ChainOfBits):
     """Count mean sketch (CMS; Apple Differential Privacy Team 2017).
 
     The m bits of which the value's column is 1, each kept with s/(s+1), s = e^(ε/2):
@@ -84,7 +85,6 @@ class CountMeanSketch(Sketch):
     name: ClassVar[str] = "count-mean-sketch"
 
     keep: Fraction
-    _chain: BitChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_shape()
@@ -113,10 +113,6 @@ class CountMeanSketch(Sketch):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the value's column."""
         return (self.column(item, cohort),)
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the m bits, each flipped with probability 1 - ``keep``."""
-        return self._bits(self._chain.draw(self.bits, 1 << self.column(item, cohort), entropy, permanent))
 
 
 @dataclass(frozen=True, kw_only=True)

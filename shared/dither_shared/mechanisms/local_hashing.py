@@ -5,13 +5,12 @@ from fractions import Fraction
 from math import exp
 from typing import ClassVar, Self
 
-from ..channel import SymbolChain
-from ..entropy import Entropy
 from ..errors import ParameterError
 from ..galois import field as galois_field
 from ..galois import prime_power, prime_powers
-from ..mechanism import MAX_COUNTERS, Item, Mechanism, Shape
+from ..mechanism import MAX_COUNTERS, Item, Shape
 from ..probability import as_probability, toward
+from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 from .randomized_response import symbol_chain, truths
 
@@ -19,7 +18,7 @@ __all__ = ["LocalHashing"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalHashing(Mechanism):
+class LocalHashing(ChainOfSymbols):
     """Optimal local hashing (OLH; Wang, Blocki, Li and Jha 2017) over a complete family of linear hashes.
 
     The domain is written as vectors of GF(g)^t, g^t >= k (the base-g digits of an index). A cohort is a seed c in
@@ -43,7 +42,6 @@ class LocalHashing(Mechanism):
     truth: Fraction
     permanent_truth: Fraction | None = None
     _length: int = field(init=False, repr=False)
-    _chain: SymbolChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size, g = checked_size(self.size), self.symbols
@@ -92,10 +90,6 @@ class LocalHashing(Mechanism):
         plane = galois_field(self.symbols)
         value = plane.digits(index_of(item, self.size), self._length)
         return (plane.dot(plane.digits(cohort, self._length), value),)
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the value's symbol under the seed ``cohort``, through the chain."""
-        return self._symbol(self._chain.draw(self.marked(item, cohort)[0], entropy, permanent))
 
 
 def vector_length(order: int, size: int) -> int:

@@ -1,14 +1,14 @@
 """Optimised unary encoding: one bit an answer, the true one kept with 1/2, the others raised as rarely as ε allows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..channel import BitChain, BitChannel
-from ..entropy import Entropy
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import Item, Shape
 from ..probability import ONE, as_probability, exp_below, threshold_down, threshold_up
+from .chained import ChainOfBits
 from .checks import checked_epsilons, checked_size, index_of
 
 __all__ = ["OptimizedUnary"]
@@ -17,7 +17,7 @@ _HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimizedUnary(Mechanism):
+class OptimizedUnary(ChainOfBits):
     """Optimised unary encoding (OUE; Wang, Blocki, Li and Jha 2017, equations 7 and 8), and its chain L-OSUE.
 
     Write x as k bits of which the x-th is 1; report that one with p = 1/2 and each other with q = 1/(e^ε + 1):
@@ -39,7 +39,6 @@ class OptimizedUnary(Mechanism):
     size: int
     raised: Fraction
     permanent_raised: Fraction | None = None
-    _chain: BitChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = checked_size(self.size)
@@ -82,10 +81,6 @@ class OptimizedUnary(Mechanism):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
         return (index_of(item, self.size),)
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the k bits through the chain."""
-        return self._bits(self._chain.draw(self.cells, 1 << index_of(item, self.size), entropy, permanent))
 
 
 def _checked_raised(value: Fraction, place: str) -> Fraction:

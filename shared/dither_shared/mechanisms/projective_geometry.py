@@ -122,7 +122,8 @@ def point_length(order: int, size: int) -> int:
 
 def _risk(size: int, order: int, odds: float) -> float:
     """Return the total risk k·V(0) + V(1) - V(0) of one report; for choosing only."""
-    points, owned, shared = (point_count(order, point_length(order, size) - less) for less in range(3))
+    length = point_length(order, size)
+    points, owned, shared = (point_count(order, length - less) for less in range(3))
     total = (odds - 1) * owned + points
     p, q = odds * owned / total, ((odds - 1) * shared + owned) / total
     return size * q * (1 - q) / (p - q) ** 2 + (1 - p - q) / (p - q)

@@ -1,22 +1,22 @@
 """Randomized response: the truth with a known probability, otherwise one of the other answers."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..channel import SymbolChain, SymbolChannel
-from ..entropy import Entropy
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import Item, Shape
 from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 
 __all__ = ["RandomizedResponse", "symbol_chain", "truths"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(ChainOfSymbols):
     """k-ary randomized response (Warner 1965; Kairouz, Bonawitz and Ramage 2016), and its chain L-GRR.
 
     Report x with probability γ (``truth``), otherwise one of the k - 1 *other* answers, uniformly:
@@ -45,7 +45,6 @@ class RandomizedResponse(Mechanism):
     size: int
     truth: Fraction
     permanent_truth: Fraction | None = None
-    _chain: SymbolChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = checked_size(self.size)
@@ -94,10 +93,6 @@ class RandomizedResponse(Mechanism):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
         return (index_of(item, self.size),)
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the item with probability ``truth``, otherwise one of the others."""
-        return self._symbol(self._chain.draw(index_of(item, self.size), entropy, permanent))
 
 
 def truths(size: int, epsilon: Fraction, permanent_epsilon: Fraction | None) -> tuple[Fraction, Fraction | None]:

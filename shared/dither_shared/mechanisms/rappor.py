@@ -8,9 +8,8 @@ from typing import ClassVar, Self
 
 from ..bloom import bloom_positions
 from ..channel import BitChain, BitChannel
-from ..entropy import Entropy
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import Item, Shape
 from ..probability import (
     MAX_EPSILON,
     ONE,
@@ -21,6 +20,7 @@ from ..probability import (
     threshold_up,
     toward,
 )
+from .chained import ChainOfBits
 from .checks import bytes_of, checked_count
 
 __all__ = ["Rappor"]
@@ -30,7 +30,7 @@ MAX_COHORTS = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rappor(Mechanism):
+class Rappor(ChainOfBits):
     """RAPPOR (Erlingsson, Pihur and Korolova, CCS 2014), for values of an open domain.
 
     In cohort c a value marks h (``hashes``) of m (``bits``) Bloom bits B. Two channels follow, bit by bit:
@@ -70,7 +70,6 @@ class Rappor(Mechanism):
     instant_p: Fraction
     instant_q: Fraction
     _apart: int = field(init=False, repr=False)
-    _chain: BitChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         checked_count(self.cohorts, "cohorts", 1, MAX_COHORTS)
@@ -169,13 +168,6 @@ class Rappor(Mechanism):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the Bloom positions of a value (its UTF-8 bytes) in a cohort."""
         return bloom_positions(bytes_of(item), cohort, self.bits, self.hashes)
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the instantaneous bits over the permanent bits over the Bloom bits of ``item``."""
-        bloom = 0
-        for position in self.marked(item, cohort):
-            bloom |= 1 << position
-        return self._bits(self._chain.draw(self.bits, bloom, entropy, permanent))
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value; it tends to that of ε∞."""

@@ -1,21 +1,21 @@
 """Symmetric unary encoding: one bit an answer, each flipped with the same probability."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..channel import BitChain, BitChannel
-from ..entropy import Entropy
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import Item, Shape
 from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from .chained import ChainOfBits
 from .checks import checked_size, index_of
 
 __all__ = ["SymmetricUnary"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SymmetricUnary(Mechanism):
+class SymmetricUnary(ChainOfBits):
     """Symmetric unary encoding, which is basic one-time RAPPOR (Erlingsson, Pihur and Korolova 2014, section 2).
 
     Write x as k bits of which the x-th is 1; keep each with probability p (``keep``), flip it with q = 1 - p. Two
@@ -31,7 +31,6 @@ class SymmetricUnary(Mechanism):
 
     size: int
     keep: Fraction
-    _chain: BitChain = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = checked_size(self.size)
@@ -60,7 +59,3 @@ class SymmetricUnary(Mechanism):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
         return (index_of(item, self.size),)
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return the k bits, each flipped with probability 1 - ``keep``."""
-        return self._bits(self._chain.draw(self.cells, 1 << index_of(item, self.size), entropy, permanent))

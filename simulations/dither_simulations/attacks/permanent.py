@@ -53,13 +53,13 @@ class Draw:
     def same(self, both: int) -> float:
         """Return the probability that the draws of two values are alike, where so many cells are marked by both.
 
-        The two are drawn independently, even where the values mark the same cells.
+        Values that mark the same cells share one draw; others draw independently.
         """
+        if both == self.marked:
+            return 1.0
         mixed = self.high * self.low + (1 - self.high) * (1 - self.low)
         ones, zeros = self.high**2 + (1 - self.high) ** 2, self.low**2 + (1 - self.low) ** 2
         apart = 2 * (self.marked - both)
-        if self.symbol and both:
-            return self.high**2 + (self.cells - 1) * self.low**2
         if self.symbol:
             return 2 * self.high * self.low + (self.cells - 2) * self.low**2
         return float(mixed**apart * ones**both * zeros ** (self.cells - apart - both))

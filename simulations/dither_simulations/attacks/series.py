@@ -31,7 +31,9 @@ class Device:
 
     def _report(self, item: Item) -> Report:
         cohort = self.entropy.below(self.mechanism.cohorts) if self.cohort is None else self.cohort
-        permanent = None if self.secret is None else KeyedEntropy(self.secret, repr(item).encode())
+        permanent = None
+        if self.secret is not None:  # one draw for all values that mark the same cells, as a client's
+            permanent = KeyedEntropy(self.secret, repr(sorted(self.mechanism.marked(item, cohort))).encode())
         return Report(cohort, self.mechanism.randomize(item, self.entropy, cohort, permanent))
 
 

@@ -1,0 +1,148 @@
+"""Attempts: what delivery remembers from run to run, and tells of the uploads that it tried.
+
+It stands in a small file of its own, ``delivery``, which is replaced at each attempt. If it is lost or damaged, then
+some report is tried again too early, and a warning is told twice; nothing that was spent or queued depends on it.
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from .departures import Hold
+from .state import State, StateError
+from .trouble import Trouble
+
+__all__ = ["Attempt", "Attempts"]
+
+_DAY = 86400.0
+_PEACE = 3600.0
+"""Seconds after a failure in which no exit waits."""
+
+_MOST_HELD = 300
+_MOST_KINDS = 30
+_LONGEST_TEXT = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One try to upload a report."""
+
+    when: datetime
+    """By the clock and in the time zone of this computer."""
+    endpoint: str
+    accepted: bool
+    result: str
+    """What the collector answered, or why it did not, in words."""
+
+
+@dataclass(kw_only=True)
+class _Memory:
+    at: float = 0.0
+    endpoint: str = ""
+    accepted: bool = False
+    result: str = ""
+    failures: int = 0
+    failed_at: float = 0.0
+    exit_at: float = 0.0
+    told: dict[str, int] = field(default_factory=dict)
+    held: dict[str, Hold] = field(default_factory=dict)
+
+
+class Attempts:
+    """The last attempt and those that failed since the last success; and which reports are put off until when."""
+
+    def __init__(self, state: State, trouble: Trouble, endpoint: str, clock: Callable[[], float] = time.time) -> None:
+        self._state = state
+        self._trouble = trouble
+        self._endpoint = endpoint[:_LONGEST_TEXT]
+        self._clock = clock
+        self._unwritten: _Memory | None = None
+
+    @property
+    def host(self) -> str:
+        """The name of the computer at the endpoint."""
+        return urlsplit(self._endpoint).hostname or "the collector"
+
+    def last(self) -> Attempt | None:
+        """Return the last attempt, of any run."""
+        memory = self._recall()
+        if not memory.result:
+            return None
+        when = datetime.fromtimestamp(memory.at, UTC).astimezone()
+        return Attempt(when=when, endpoint=memory.endpoint, accepted=memory.accepted, result=memory.result)
+
+    def failures(self) -> int:
+        """Return how many attempts failed since the last that succeeded."""
+        return self._recall().failures
+
+    def held(self) -> Mapping[str, Hold]:
+        """Return which reports failed, by batch."""
+        return self._recall().held
+
+    def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
+        """Remember an attempt; log the first failure of its ``kind`` in a day."""
+        memory, now = self._recall(), self._clock()
+        memory.at, memory.endpoint = now, self._endpoint
+        memory.accepted, memory.result = accepted, result[:_LONGEST_TEXT]
+        memory.failures = 0 if accepted else memory.failures + 1
+        memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
+        if not accepted:
+            memory.failed_at = now
+            self._tell(memory, kind, int(now // _DAY))
+        self._remember(memory)
+
+    def may_wait(self, every: float) -> bool:
+        """Return whether an exit may wait now, and remember that it does: not so soon again, nor after a failure."""
+        memory, now = self._recall(), self._clock()
+        if 0 <= now - memory.exit_at < every or 0 <= now - memory.failed_at < _PEACE:
+            return False
+        memory.exit_at = now
+        self._remember(memory)
+        return True
+
+    def _tell(self, memory: _Memory, kind: str, today: int) -> None:
+        told = {kind: day for kind, day in memory.told.items() if day == today}
+        if kind not in told and len(told) < _MOST_KINDS and self._trouble.warn(self._message(memory)):
+            told[kind] = today
+        memory.told = told
+
+    def _message(self, memory: _Memory) -> str:
+        return f"an upload to {memory.endpoint or 'the collector'} failed: {memory.result}"
+
+    def _recall(self) -> _Memory:
+        if self._unwritten is not None:
+            return self._unwritten
+        try:
+            return _read(json.loads(self._state.recall() or b"{}"))
+        except Exception:  # whatever is wrong with the file, it is as if there were none
+            return _Memory()
+
+    def _remember(self, memory: _Memory) -> None:
+        self._unwritten = memory  # as long as it cannot be written, it holds in this process
+        with suppress(OSError, StateError):
+            self._state.remember(json.dumps(vars(memory)).encode("ascii"))
+            self._unwritten = None
+
+
+def _read(data: dict[str, Any]) -> _Memory:
+    """Return what was remembered; raise ValueError, TypeError or AttributeError for anything else."""
+    known = _Memory()
+    memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
+    memory.told = {str(kind): int(day) for kind, day in memory.told.items()}
+    memory.held = {
+        str(batch): Hold(float(moment), float(not_before), int(failures))
+        for batch, (moment, not_before, failures) in memory.held.items()
+    }
+    datetime.fromtimestamp(memory.at, UTC).astimezone()
+    return memory
+
+
+def _like(example: object, value: object) -> Any:
+    if type(value) is not type(example) and not (isinstance(example, float) and type(value) is int):
+        raise TypeError(f"{value!r} is no {type(example).__name__}")
+    return value

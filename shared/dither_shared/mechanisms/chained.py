@@ -1,0 +1,55 @@
+"""Mechanisms whose reports are two channels in a chain: the permanent draw of the marked cells, and noise over it.
+
+``randomize`` composes the two. A device that remembers calls them one by one: the permanent draw once for ever, from
+a keyed stream, and ``repeat`` for each report. Without a permanent part the first channel changes nothing.
+"""
+
+from dataclasses import dataclass, field
+
+from ..channel import BitChain, SymbolChain
+from ..entropy import Entropy
+from ..mechanism import Item, Mechanism
+
+__all__ = ["ChainOfBits", "ChainOfSymbols"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chained(Mechanism):
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return the cells that ``item`` marks in ``cohort``, through the chain."""
+        return self.repeat(self.permanent_draw(self.marked(item, cohort), permanent or entropy), entropy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainOfSymbols(_Chained):
+    """A value marks one cell, and a report shows one."""
+
+    _chain: SymbolChain = field(init=False, repr=False)
+
+    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the marked cell or, once for ever, another."""
+        first = self._chain.permanent
+        return cells[0] if first is None else first.draw(cells[0], entropy)
+
+    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
+        """Return the symbol or, in this report, another."""
+        return self._symbol(self._chain.instant.draw(drawn, entropy))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainOfBits(_Chained):
+    """A value marks some cells, and a report shows a bit for each cell."""
+
+    _chain: BitChain = field(init=False, repr=False)
+
+    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the row of marked cells, each bit of it kept or flipped once for ever."""
+        row = 0
+        for cell in cells:
+            row |= 1 << cell
+        first = self._chain.permanent
+        return row if first is None else entropy.bernoulli_bits(self.cells, row, *first.thresholds)
+
+    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
+        """Return the bits of the row, each kept or flipped in this report."""
+        return self._bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))

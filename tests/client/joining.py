@@ -1,0 +1,172 @@
+"""A collector that tries to join the reports of a device by their moments; a simulation, without sockets or sleep.
+
+Each of many devices has a report of one metric and a report of another, all made at the same moment. The collector
+chooses for each upload whether to accept it, what Retry-After to send, and how long to take over the answer. It sees
+moments, batches and metrics. Then it names for each report of the one metric that of the other which it takes to be the
+same device's. Right by chance is one of each fleet.
+"""
+
+import heapq
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+import dither
+from client.devices import METRICS, Calendar
+from dither.departures import Departures
+from dither.records import Queued
+from dither.retry import Patience
+from dither.sender import Sender
+from dither_shared import Batch
+
+DEVICES = 60
+HORIZON = 86400.0
+
+
+class Reply(NamedTuple):
+    """What the collector does with an upload."""
+
+    answer: dither.Answer
+    seconds: float = 0.0
+    """How long it takes over it."""
+
+
+class Seen(NamedTuple):
+    """An upload, as the collector saw it."""
+
+    moment: float
+    end: float
+    until: float
+    """Until when it asked not to hear of this report again."""
+
+
+Plan = Callable[[str, int, random.Random], Reply]
+"""Replies to the n-th upload of a report of a metric."""
+
+
+class Collector:
+    """Follows a plan, and keeps what it sees."""
+
+    def __init__(self, plan: Plan, seeded: random.Random) -> None:
+        self.seen: dict[str, dict[str, list[Seen]]] = {"mobile": defaultdict(list), "theme": defaultdict(list)}
+        self._plan = plan
+        self._seeded = seeded
+
+    def take(self, body: bytes, now: float) -> Reply:
+        """Reply to one upload."""
+        batch = Batch.decode(body)
+        visits = self.seen[batch.metric][batch.batch]
+        reply = self._plan(batch.metric, len(visits), self._seeded)
+        end = now + reply.seconds
+        visits.append(Seen(now, end, end + (reply.answer.retry_after or 0.0)))
+        return reply
+
+
+class Device:
+    """The client's own parts, with a clock that stands still but for the collector's answers."""
+
+    def __init__(self, kind: type[Departures], collector: Collector, seeded: random.Random) -> None:
+        self.now = 0.0
+        self._collector = collector
+        client = dither.Client(
+            METRICS,
+            "",
+            "tests",
+            dither.MemoryState("on"),
+            transport=self,
+            today=Calendar(),
+            background=False,
+            environ={},
+        )
+        names = ["mobile", "theme"]
+        seeded.shuffle(names)
+        for name in names:
+            client.record(name, True)
+        self.batches = {Batch.decode(body).metric: Batch.decode(body).batch for body in client.preview()}
+        departures = kind(uniform=seeded.random, clock=lambda: self.now)
+        self.sender = Sender(client._journal, self, lambda: True, client._attempts, departures=departures)
+
+    def send(self, body: bytes) -> dither.Answer:
+        reply = self._collector.take(body, self.now)
+        self.now += reply.seconds
+        return reply.answer
+
+
+class Together(Departures):
+    """What must not be: a hold of one report silences its device, and what was missed leaves at once."""
+
+    def hold(self, entry: Queued, wish: float | None, patience: Patience) -> bool:
+        again = super().hold(entry, wish, patience)
+        self.rest(self.held[entry.batch].moment - self._clock())
+        self._spread = 0.0
+        return again
+
+    def redraw_missed(self) -> None:
+        pass
+
+
+class Waiting(Departures):
+    """What must not be either: what became due while another was on its way leaves when that one's answer comes."""
+
+    def redraw_missed(self) -> None:
+        pass
+
+
+def observe(kind: type[Departures], plan: Plan, seed: int) -> tuple[Collector, dict[str, str]]:
+    """Let a fleet run; return what the collector saw, and which batch goes with which."""
+    seeded = random.Random(seed)
+    collector = Collector(plan, seeded)
+    devices = [Device(kind, collector, seeded) for _ in range(DEVICES)]
+    agenda = [(0.0, number) for number in range(DEVICES)]
+    while agenda:
+        moment, number = heapq.heappop(agenda)
+        device = devices[number]
+        device.now = moment
+        wait = device.sender.step()
+        if wait is not None and device.now + wait < HORIZON:
+            heapq.heappush(agenda, (device.now + wait, number))
+    return collector, {device.batches["mobile"]: device.batches["theme"] for device in devices}
+
+
+Score = Callable[[list[Seen], list[Seen]], float]
+"""How well two series of uploads go together; more is better."""
+
+
+def silence(one: list[Seen], other: list[Seen]) -> float:
+    """While the one is asked to wait, the other is not heard of."""
+    return -sum(first.end < second.moment < first.until for first in one for second in other)
+
+
+def resuming(one: list[Seen], other: list[Seen]) -> float:
+    """The other is heard of soon after the one was to come again."""
+    return max((-abs(second.moment - first.until) for first in one for second in other), default=-1e9)
+
+
+def following(one: list[Seen], other: list[Seen]) -> float:
+    """The other comes as soon as the one has its answer."""
+    return sum(0 <= second.moment - first.end < 2 for first in one for second in other)
+
+
+def excluding(one: list[Seen], other: list[Seen]) -> float:
+    """The other does not come while the one waits for its answer."""
+    return -sum(first.moment < second.moment < first.end for first in one for second in other)
+
+
+def side_by_side(one: list[Seen], other: list[Seen]) -> float:
+    """The two come close to each other, again and again."""
+    return -sum(min(abs(second.moment - first.moment) for second in other) for first in one)
+
+
+SCORES: tuple[Score, ...] = (silence, resuming, following, excluding, side_by_side)
+
+
+def matched(collector: Collector, pairs: dict[str, str], score: Score, seeded: random.Random) -> int:
+    """Return how many reports are given the right partner; among equals any is taken."""
+    right = 0
+    for one, partner in pairs.items():
+        series = collector.seen["mobile"][one]
+        scores = {other: score(series, visits) for other, visits in collector.seen["theme"].items()}
+        best = max(scores.values(), default=0.0)
+        right += seeded.choice([other for other, value in scores.items() if value == best]) == partner
+    return right

@@ -1,0 +1,57 @@
+"""Of values that nobody holds at most 5% are ok, and none of a negative share, at any number of values and reports.
+
+Of a right implementation each value of a listed domain is ok with a probability of at most 5%, independently of the
+others, for its support is drawn by itself; a test fails then with 1e-9, one of all with less than 1e-6.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.estimate import estimate
+from dither_shared import MECHANISMS
+from dither_simulations.populations import Population, numbered
+from dither_simulations.samplers import Marginal, sample_support, sample_tally
+
+LISTED = [name for name, family in MECHANISMS.items() if not family.open_domain]
+SIZES = (2, 16, 300, 1_000, 3_000, 16_384)
+USERS = (10**3, 10**6, 10**9)
+
+
+def absent_of(size: int, users: int) -> tuple[Population, np.ndarray]:
+    """Up to five values, one after the other half as common, and the rest nobody's."""
+    weights = np.append(0.5 ** np.arange(min(5, size - 1)), np.zeros(size - min(5, size - 1)))
+    population = Population.spread(numbered(size), weights, users)
+    return population, population.counts == 0
+
+
+@pytest.mark.parametrize("users", USERS)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", LISTED)
+def test_absent_values_are_hardly_ever_ok(name: str, size: int, users: int) -> None:
+    shape = {"bits": min(size // 2, 64)} if name == "bit-flip" else {}
+    rng = np.random.default_rng([size, users, *name.encode()])
+    mechanism = MECHANISMS[name].configure(size, {"epsilon": 1.0, **shape})
+    population, absent = absent_of(size, users)
+    oks = values = 0
+    for _ in range(max(1, 200 // size)):
+        found = estimate(Marginal(whole=mechanism), population.labels, sample_support(mechanism, population, rng))
+        ok = (np.array(found.verdicts) == "ok") & absent
+        assert (found.frequency[ok] > 0).all()
+        oks, values = oks + int(ok.sum()), values + int(absent.sum())
+    assert oks <= stats.binom.isf(1e-9, values, 0.05)
+
+
+@pytest.mark.parametrize("users", [10**3, 10**5, 10**7])
+@pytest.mark.parametrize("name", ["count-mean-sketch", "hadamard-count-mean-sketch"])
+def test_absent_strings_are_hardly_ever_ok(name: str, users: int) -> None:
+    """Collisions are those of one list of strings, and hang together: within 1 in 100, where chance moves it by 0.2."""
+    mechanism = MECHANISMS[name].configure(None, {"epsilon": 1.0, "bits": 128, "cohorts": 64})
+    population, absent = absent_of(3_000, users)
+    rng, shares = np.random.default_rng([users, *name.encode()]), []
+    for _ in range(10):
+        found = estimate(mechanism, population.labels, sample_tally(mechanism, population, rng))
+        ok = (np.array(found.verdicts) == "ok") & absent
+        assert (found.frequency[ok] > 0).all()
+        shares.append(ok.sum() / absent.sum())
+    assert np.mean(shares) < 0.06
