@@ -9,10 +9,11 @@ import base64
 import binascii
 from wsgiref.types import WSGIEnvironment
 
-from .known_tokens import KnownTokens, Role, digest_of, draw_token
+from .known_tokens import KnownTokens, digest_of, draw_token
 from .local_token import LocalToken
 from .locality import NOWHERE, Here
 from .problems import Kind, Problem
+from .roles import Role
 
 __all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from .auth import Role
 from .locality import Here
+from .roles import Role
 from .store import database_url
 
 __all__ = ["RETRY_DAYS", "Config", "utc_today"]

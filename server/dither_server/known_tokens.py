@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from datetime import date
-from enum import Enum
 from typing import Protocol
 
 from .problems import Kind, Problem
+from .roles import Role
 from .store import StoredToken, StoreError
 
-__all__ = ["KnownTokens", "Role", "digest_of", "draw_token"]
+__all__ = ["KnownTokens", "digest_of", "draw_token"]
 
 _log = logging.getLogger(__name__)
 
@@ -26,21 +26,6 @@ _FRESH = 5.0
 
 _RETRY = 0.5
 """Seconds after which an unknown token makes us look again, for it may be new."""
-
-
-class Role(Enum):
-    """What a token is for."""
-
-    REPORT = "report"
-    """Send reports: for gateways. A token inside an app that everyone has is no secret."""
-    READ = "read"
-    """Read metrics, estimates, the pages, and how the collector itself fares (``/metrics``)."""
-    ADMIN = "admin"
-    """Both."""
-
-    def covers(self, other: "Role") -> bool:
-        """Return whether this role may do what ``other`` may."""
-        return self in {other, Role.ADMIN}
 
 
 class _Tokens(Protocol):

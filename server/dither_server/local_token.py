@@ -11,7 +11,8 @@ import secrets
 from collections.abc import Iterator
 from wsgiref.types import WSGIEnvironment
 
-from .known_tokens import Role, digest_of, draw_token
+from .known_tokens import digest_of, draw_token
+from .roles import Role
 
 __all__ = ["LocalToken"]
 

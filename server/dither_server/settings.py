@@ -8,8 +8,8 @@ from typing import Any
 
 from dither_shared import ParameterError
 
-from .auth import Role
 from .config import Config
+from .roles import Role
 from .store import without_password
 
 __all__ = ["FILE_VARIABLE", "SETTINGS", "Setting", "configured", "describe", "flag_of", "resolve", "variable_of"]
