@@ -58,11 +58,12 @@ def run(found: Found) -> None:
     """
     config = configured(found)
     log_json(config.log_level)
+    metrics = config.load()
     try:
         listener = listen(config.host, config.port)
     except ParameterError as error:
         raise Denial(str(error)) from None
-    config = replace(config, local_address=url_of(listener).removeprefix("http://"))
+    config = replace(config, metrics=metrics, local_address=url_of(listener).removeprefix("http://"))
     with listener, closing(collector_of(app := create_app(config))) as collector:
         for metric in collector.metrics.values():
             click.echo(printable(_introduced(metric)), err=True)
