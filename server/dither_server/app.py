@@ -4,6 +4,7 @@ from flask import Flask, Response, current_app, request
 
 from .collector import Collector
 from .config import Config
+from .dashboard.entry import entered
 from .dashboard.pages import pages
 from .failures import answer_failures, problem_answer
 from .ingest import IngestLayer
@@ -52,8 +53,11 @@ def _admit() -> Response | None:
         if request.endpoint not in POLICIES:
             raise Problem(Kind.FORBIDDEN, "the route has no policy")
         role = POLICIES[request.endpoint]
+        gatekeeper = collector_of(current_app).gatekeeper
+        if (way := entered(request, gatekeeper)) is not None:
+            return way
         if role is not OPEN:
-            collector_of(current_app).gatekeeper.admit(request.environ, role)
+            gatekeeper.admit(request.environ, role)
     except Problem as problem:
         return problem_answer(problem)
     return None

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from dataclasses import replace
 
 import click
 
@@ -43,28 +44,34 @@ def cli() -> None:
 @settings_options(*SETTINGS)
 @refusing
 def run(found: Found) -> None:
-    """Run a collector. The first line on stdout is its URL."""
+    """Run a collector. The first line on stdout is its URL.
+
+    The second is the address of its pages, with a token that reads until the collector ends. The token is kept in
+    memory only. Where stdout is kept as a log, give --no-local-token. Others read with a token that you create.
+    """
     from .analysis.answers import introduced
     from .app import collector_of, create_app
-    from .auth import is_loopback
+    from .commands.starting import greeting, unable
     from .commands.table import printable
     from .logs import log_json
-    from .serve import listen, serve
+    from .serve import listen, serve, url_of
     from .settings import configured
 
     config = configured(found)
     log_json(config.log_level)
-    app = create_app(config)
-    with closing(collector_of(app)) as collector:
-        try:
-            listener = listen(config.host, config.port)
-        except ParameterError as error:
-            raise Denial(str(error)) from None
+    metrics = config.load()
+    try:
+        listener = listen(config.host, config.port)
+    except ParameterError as error:
+        raise Denial(str(error)) from None
+    config = replace(config, metrics=metrics, local_address=url_of(listener).removeprefix("http://"))
+    with listener, closing(collector_of(app := create_app(config))) as collector:
         for metric in collector.metrics.values():
             click.echo(printable(introduced(metric)), err=True)
-        if not is_loopback(config.host) and not config.open and not collector.store.tokens():
-            click.echo("nobody but loopback may report or read yet: dither-server token create", err=True)
-        serve(app, listener, click.echo)
+        for text in unable(config, collector.store.tokens()):
+            click.echo(text, err=True)
+        token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None
+        serve(app, listener, lambda url: click.echo(greeting(url, token)))
 
 
 @cli.command()

@@ -19,6 +19,7 @@ from .dashboard.daily import DailyEstimates
 from .estimate import estimate
 from .gauges import Gauges
 from .ingest import Ingest
+from .known_tokens import KnownTokens
 from .purging import Housekeeper
 from .query import Comparison, Query
 from .store import Store
@@ -45,7 +46,7 @@ class Collector:
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
-        self.gatekeeper = Gatekeeper(self.store.tokens, config.open, config.trust_loopback)
+        self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = Ingest(
             versions,
             self.committer,
@@ -69,6 +70,7 @@ class Collector:
     def close(self) -> None:
         """Commit what was accepted and let go of the database, whose file is whole then by itself."""
         self.committer.close()
+        self.gatekeeper.close()
         self.housekeeper.close()
         self.store.fold_in()
         self.store.close()

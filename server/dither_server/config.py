@@ -8,6 +8,7 @@ from typing import Any
 
 from dither_shared import Metric, ParameterError, load_metrics
 
+from .locality import Here
 from .retention import Retention
 from .roles import Role
 
@@ -38,7 +39,9 @@ class Config:
     threads: int = _setting(64, "Threads for all that is no small report; those wait for their commit without one.")
     connections: int = _setting(1000, "Connections at a time; a slow client costs one, and no thread.")
     open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
-    trust_loopback: bool = _setting(True, "Ask no token of this machine's own requests; false behind a local proxy.")
+    trust_loopback: bool = _setting(True, "Take this machine's reports without a token; set no behind a local proxy.")
+    local_address: str = _setting("", "Where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback.")
+    local_token: bool = _setting(True, "Let run draw a token that reads, and print the pages' address with it.")
     body_limit: int = _setting(1 << 20, "Bytes of a request's body.")
     rows_limit: int = _setting(100_000, "Report rows of a batch.")
     queue_limit: int = _setting(1024, "Batches that may wait for their commit.")
@@ -65,8 +68,14 @@ class Config:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
         if self.horizon <= RETRY_DAYS:
             raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
+        Here.at(self.local_address)
         if self.log_level not in {"debug", "info", "warning", "error"}:
             raise ParameterError("log_level", f"{self.log_level!r} is not one of debug, info, warning, error")
+
+    @property
+    def here(self) -> Here:
+        """What is local, and may report without a token."""
+        return Here.at(self.local_address if self.trust_loopback else "")
 
     def load(self) -> dict[str, Metric]:
         """Return the metrics by name; raise ParameterError if the file cannot be read or is wrong."""

@@ -22,7 +22,7 @@ POLICIES: dict[str, Role | None] = {
     "pages.show_plotly": OPEN,
     "dither.healthz": OPEN,
     "dither.readyz": OPEN,
-    "dither.show_gauges": Role.ADMIN,
+    "dither.show_gauges": Role.READ,
     "dither.show_openapi": OPEN,
     "static": OPEN,
 }

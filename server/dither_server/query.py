@@ -112,14 +112,14 @@ def _in_order(since: date | None, until: date | None, place: str) -> None:
         raise ParameterError(place, "later than until")
 
 
-def day_of(text: str, place: str) -> date:
+def day_of(text: str, place: str, example: str = "2026-11-20") -> date:
     """Return the date that ``text`` writes as 2026-11-20; raise ParameterError at ``place`` otherwise."""
     try:
         day = date.fromisoformat(text)
     except ValueError:
         day = None
     if day is None or day.isoformat() != text:
-        raise ParameterError(place, "not a date; write it as 2026-11-20")
+        raise ParameterError(place, f"not a date; write it as {example}")
     return day
 
 

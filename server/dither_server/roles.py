@@ -11,9 +11,9 @@ class Role(Enum):
     REPORT = "report"
     """Send reports: for gateways. A token inside an app that everyone has is no secret."""
     READ = "read"
-    """Read metrics, estimates and the dashboard."""
+    """Read metrics, estimates, the pages, and how the collector itself fares (``/metrics``)."""
     ADMIN = "admin"
-    """Everything, and how the collector itself fares (``/metrics``)."""
+    """Both."""
 
     def covers(self, other: "Role") -> bool:
         """Return whether this role may do what ``other`` may."""

@@ -14,7 +14,7 @@ from dither_shared import ParameterError
 from .app import collector_of
 from .deferring import Channel, Dispatcher, Sockets
 
-__all__ = ["listen", "serve"]
+__all__ = ["listen", "serve", "url_of"]
 
 _BACKLOG = 1000
 
@@ -54,7 +54,7 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
     server.channel_class = Channel
     try:
         collector.start()
-        ready(_url(listener))
+        ready(url_of(listener))
         server.run()
     except SystemExit:
         pass  # a signal between two steps of ours
@@ -68,6 +68,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> None:
     raise SystemExit
 
 
-def _url(listener: socket.socket) -> str:
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -5,15 +5,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.client import HTTPConnection
 from json import loads
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import Any, NamedTuple, Self
+from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 from dither_shared import DitherError
 
-__all__ = ["DATABASE", "CollectorError", "fetch", "fetch_estimate", "running_collector"]
+__all__ = ["DATABASE", "Access", "CollectorError", "fetch", "fetch_estimate", "running_collector"]
 
 DATABASE = "demo.db"
 """Not the name that a collector in earnest is likely to have given its own."""
@@ -26,9 +27,23 @@ class CollectorError(DitherError):
     """The collector did not start, or did not answer as it should."""
 
 
+class Access(NamedTuple):
+    """A collector's URL, and a token that reads from it; an empty one where none is needed."""
+
+    url: str
+    token: str = ""
+
+    @classmethod
+    def at(cls, address: str) -> Self:
+        """Return what an address says: a URL alone, or the one with ``?token=`` that a collector prints."""
+        parts = urlsplit(address)
+        (token,) = parse_qs(parts.query).get("token", [""])[:1]
+        return cls(urlunsplit(parts._replace(query="", fragment="")).rstrip("/"), token)
+
+
 @contextmanager
-def running_collector(metrics: Path, folder: Path) -> Iterator[str]:
-    """Run a collector while the context lasts and yield its URL; its database and its log are in ``folder``.
+def running_collector(metrics: Path, folder: Path) -> Iterator[Access]:
+    """Run a collector while the context lasts and yield how it is reached; its database and log are in ``folder``.
 
     It is ended as an operator would end it, by SIGTERM. Raises CollectorError if it does not start.
     """
@@ -44,32 +59,36 @@ def running_collector(metrics: Path, folder: Path) -> Iterator[str]:
         ) as process,
     ):
         try:
-            yield _first_line(process, log)
+            yield _reached(process, log)
         finally:
             _end(process)
 
 
-def fetch_estimate(url: str, metric: str, confidence: float = 0.95) -> dict[str, Any]:
+def fetch_estimate(collector: Access, metric: str, confidence: float = 0.95) -> dict[str, Any]:
     """Return the collector's estimate of a metric, as its API tells it. Raises CollectorError if it does not."""
-    return fetch(url, f"/v1/metrics/{quote(metric, safe='')}/estimate?confidence={confidence}")
+    return fetch(collector, f"/v1/metrics/{quote(metric, safe='')}/estimate?confidence={confidence}")
 
 
-def fetch(url: str, path: str) -> dict[str, Any]:
+def fetch(collector: Access, path: str) -> dict[str, Any]:
     """Return the JSON at a path of the collector's API. Raises CollectorError if there is none."""
+    url = collector.url
     address = urlsplit(url)
+    headers = {"Authorization": f"Bearer {collector.token}"} if collector.token else {}
     try:
         connection = HTTPConnection(address.hostname or "", address.port, timeout=_PATIENCE)
     except ValueError as error:
         raise CollectorError(f"{url!r} is not the URL of a collector: {error}") from None
     try:
-        connection.request("GET", address.path.rstrip("/") + path)
+        connection.request("GET", address.path.rstrip("/") + path, headers=headers)
         response = connection.getresponse()
         body = response.read()
     except OSError as error:
         raise CollectorError(f"the collector at {url} does not answer: {error}") from None
     finally:
         connection.close()
-    if response.status != 200:
+    if response.status == HTTPStatus.UNAUTHORIZED:
+        raise CollectorError(f"the collector at {url} wants a token to be read; give the address with ?token=… instead")
+    if response.status != HTTPStatus.OK:
         raise CollectorError(f"the collector at {url} answers {response.status}: {body.decode('utf-8', 'replace')}")
     try:
         answer: dict[str, Any] = loads(body)
@@ -78,14 +97,15 @@ def fetch(url: str, path: str) -> dict[str, Any]:
     return answer
 
 
-def _first_line(process: subprocess.Popen[str], log: Path) -> str:
+def _reached(process: subprocess.Popen[str], log: Path) -> Access:
     assert process.stdout is not None  # noqa: S101 — a pipe was asked for
     url = process.stdout.readline().strip()
     if not url.startswith("http://"):
         process.wait(_PATIENCE)
         reason = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:] or ["it says nothing"]
         raise CollectorError(f"the collector did not start: {reason[0]}")
-    return url
+    _, _, page = process.stdout.readline().strip().rpartition(" ")
+    return Access(url, Access.at(page).token)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

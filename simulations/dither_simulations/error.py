@@ -73,7 +73,11 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "[default: joint, or marginal where that takes long]",
 )
 @click.option("--device", is_flag=True, help="The same as --law device; slow for many users.")
-@click.option("--collector", metavar="URL", help="Let real clients report to this collector, and ask it.")
+@click.option(
+    "--collector",
+    metavar="URL",
+    help="Let real clients report to this collector, and ask it. Give the address with the token that it prints.",
+)
 @click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector must have.")
 @run_options
 @plot_option

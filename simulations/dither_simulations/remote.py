@@ -12,7 +12,7 @@ import numpy as np
 
 from dither_shared import Mechanism, Metric, parse_metrics
 
-from .collecting import CollectorError, fetch_estimate
+from .collecting import Access, CollectorError, fetch_estimate
 from .fleet import send_all
 from .populations import Floats, Population
 
@@ -50,13 +50,16 @@ def metric_of(mechanism: Mechanism, population: Population, epsilon: float) -> M
     return metric
 
 
-def collected(mechanism: Mechanism, population: Population, epsilon: float, url: str, confidence: float) -> Collected:
-    """Let one client a user report to the collector at ``url``, and return what that estimates.
+def collected(
+    mechanism: Mechanism, population: Population, epsilon: float, address: str, confidence: float
+) -> Collected:
+    """Let one client a user report to the collector at ``address``, and return what that estimates.
 
     Raises CollectorError if it does not collect the metric, has reports of it already, or does not count all.
     """
     metric = metric_of(mechanism, population, epsilon)
-    before = fetch_estimate(url, metric.name)
+    url = (collector := Access.at(address)).url
+    before = fetch_estimate(collector, metric.name)
     if before["version"] != metric.version:
         raise CollectorError(f"{metric.name} at {url} is of another version; start it with --definitions of this sweep")
     if before["reports"]:
@@ -67,7 +70,7 @@ def collected(mechanism: Mechanism, population: Population, epsilon: float, url:
         for _ in range(count)
     )
     delivered = send_all({metric.name: metric}, url, people)
-    told = fetch_estimate(url, metric.name, confidence)
+    told = fetch_estimate(collector, metric.name, confidence)
     if not delivered or told["reports"] != population.users:
         raise CollectorError(f"{told['reports']:,} reports of {population.users:,} were counted at {url}")
     columns = {name: np.array([row[name] for row in told["values"]], dtype=np.float64) for name in _COLUMNS}

@@ -39,20 +39,24 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def collector(tmp_path: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Run the README's collector on a free port, and return its URL."""
+def collector(tmp_path: Path, environment: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Run the README's collector on a free port, and return its URL and the token that it prints."""
     (tmp_path / "metrics.toml").write_text(blocks("toml")[0], encoding="utf-8")
     (command,) = [words for words in commands("dither-server") if words[1] == "run"]
     words = ["0" if word == PORT else word for word in command]
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield re.findall(r"http://[\d.:]+", process.stdout.readline())[0]
+        url, page = process.stdout.readline().strip(), process.stdout.readline().strip()
+        yield url, re.findall(rf"{url}/\?token=(\S+)", page)[0]
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=20) == 0
 
 
-def test_the_whole_path_as_the_readme_tells_it(tmp_path: Path, collector: str, environment: dict[str, str]) -> None:
-    code = blocks("python")[0].replace(f"http://127.0.0.1:{PORT}", collector)
+def test_the_whole_path_as_the_readme_tells_it(
+    tmp_path: Path, collector: tuple[str, str], environment: dict[str, str]
+) -> None:
+    url, token = collector
+    code = blocks("python")[0].replace(f"http://127.0.0.1:{PORT}", url)
     shown = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, env=environment, check=True, capture_output=True
     )
@@ -60,14 +64,16 @@ def test_the_whole_path_as_the_readme_tells_it(tmp_path: Path, collector: str, e
     version = load_metrics(tmp_path / "metrics.toml")["theme"].version
 
     (line,) = commands("curl")
-    url = line[1].replace(f"http://127.0.0.1:{PORT}", collector)
-    with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - loopback
+    headers = {"Authorization": f"Bearer {token}"}
+    asked = urllib.request.Request(line[-1].replace(f"http://127.0.0.1:{PORT}", url), headers=headers)  # noqa: S310 - loopback
+    with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310 - loopback
         told = json.load(answer)
     assert (told["metric"], told["version"], told["reports"]) == ("theme", version, 1)
     assert [row["value"] for row in told["values"]] == ["light", "dark", "system", "other"]
     assert {row["verdict"] for row in told["values"]} == {"too-few"}
 
-    recipe = next(code for code in blocks("python") if "urllib" in code).replace(f"http://127.0.0.1:{PORT}", collector)
+    recipe = next(code for code in blocks("python") if "urllib" in code).replace(f"http://127.0.0.1:{PORT}", url)
+    recipe = recipe.replace("Bearer TOKEN", f"Bearer {token}")
     printed = subprocess.check_output([sys.executable, "-W", "error", "-c", recipe], text=True)
     assert printed == f"{[(row['value'], row['frequency'], row['standard_error']) for row in told['values']]}\n"
 

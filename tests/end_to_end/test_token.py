@@ -29,7 +29,7 @@ def database(tmp_path: Path) -> str:
 @pytest.fixture
 def collector(metrics: Path, database: str) -> Iterator[str]:
     """Run a collector that does not even trust this machine, and return its URL."""
-    command = [PROGRAM, "run", "--metrics", str(metrics), "--db", database, "--port", "0", "--trust-loopback", "false"]
+    command = [PROGRAM, "run", "--metrics", str(metrics), "--db", database, "--port", "0", "--no-trust-loopback"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         yield re.findall(r"http://[\d.:]+", process.stdout.readline())[0]

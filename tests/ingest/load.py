@@ -86,7 +86,7 @@ def _command(server: str, app: str | None, port: int) -> list[str]:
 def _running(command: Sequence[str], folder: Path, port: int) -> Iterator[int]:
     """Run a server in a session of its own, and yield the session's number."""
     tests = str(Path(__file__).parents[1])
-    surroundings = {**environment(folder), "BASELINE": str(folder), "PYTHONPATH": tests}
+    surroundings = {**environment(folder), "DITHER_OPEN": "report", "BASELINE": str(folder), "PYTHONPATH": tests}
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=surroundings, start_new_session=True) as process:
         try:

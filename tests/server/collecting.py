@@ -14,6 +14,7 @@ from typing import Any
 import sqlalchemy
 from werkzeug.test import TestResponse
 
+from dither_server.auth import Role
 from dither_server.config import Config
 from dither_server.store import Outcome, Store, Upload
 from dither_server.tally import Tally
@@ -50,9 +51,13 @@ THEME, MOBILE, VERSION, OPEN = METRICS.values()
 
 
 def config(folder: Path, **changed: object) -> Config:
-    """A configuration with a database in ``folder`` and a clock that stands still."""
+    """A configuration with a database in ``folder`` and a clock that stands still.
+
+    Anyone may read, and Flask's test client is local: it may report.
+    """
     settings: dict[str, object] = {"metrics": METRICS, "db": f"sqlite:///{folder}/dither.db", "today": lambda: TODAY}
-    return Config(**settings | changed)  # type: ignore[arg-type]  # a test names only what it changes
+    access = {"open": frozenset({Role.READ}), "local_address": "127.0.0.1:80"}
+    return Config(**settings | access | changed)  # type: ignore[arg-type]  # a test names only what it changes
 
 
 def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: str = "light") -> bytes:
@@ -107,10 +112,13 @@ def full_disk(store: Store) -> Iterator[None]:
 
 @contextmanager
 def running(folder: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-    """A collector process on ``folder``: its URL, and itself. It is killed at the end unless it has ended."""
+    """A collector process on ``folder``, open to anyone: its URL, and itself.
+
+    It is killed at the end unless it has ended.
+    """
     metrics = folder / "metrics.toml"
     metrics.write_text(METRICS_TOML, encoding="utf-8")
-    command = [sys.executable, "-m", "dither_server", "run", "--port", "0", *options]
+    command = [sys.executable, "-m", "dither_server", "run", "--port", "0", "--open", "report,read", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(folder)
     ) as process:

@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator
-from datetime import date
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,9 @@ from werkzeug.routing import Rule
 from werkzeug.test import EnvironBuilder, TestResponse
 
 from dither_server.app import collector_of, create_app
-from dither_server.auth import Gatekeeper, Role, digest_of, draw_token, is_loopback
+from dither_server.auth import Gatekeeper, Role, digest_of, draw_token
 from dither_server.dashboard.pages import pages
+from dither_server.known_tokens import KnownTokens
 from dither_server.policies import OPEN, POLICIES
 from dither_server.problems import Problem
 from dither_server.routes import routes
@@ -26,7 +29,7 @@ TOKENS = {role: draw_token(role) for role in Role}
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Flask]:
-    app = create_app(config(tmp_path))
+    app = create_app(config(tmp_path, open=frozenset()))
     for role, token in TOKENS.items():
         collector_of(app).store.add_token(StoredToken(digest_of(token), role.value, "", TODAY))
     yield app
@@ -89,9 +92,30 @@ def test_roles() -> None:
     ]
 
 
-def gatekeeper(*tokens: str, **more: object) -> Gatekeeper:
-    stored = [StoredToken(digest_of(token), "read", "", date(2026, 1, 1)) for token in tokens]
-    return Gatekeeper(lambda: stored, **more)  # type: ignore[arg-type]  # a test names only what it changes
+class Tokens:
+    """A database of tokens that read, and the uses that were written into it."""
+
+    def __init__(self, *tokens: str, **more: date) -> None:
+        self.stored = [StoredToken(digest_of(token), "read", "", date(2026, 1, 1), **more) for token in tokens]
+        self.used: list[tuple[list[bytes], date]] = []
+        self.reads = 0
+        self.away = False
+
+    def tokens(self) -> list[StoredToken]:
+        if self.away:
+            raise StoreError("database: gone")
+        self.reads += 1
+        return list(self.stored)
+
+    def use_tokens(self, digests: Collection[bytes], day: date) -> None:
+        if self.away:
+            raise StoreError("database: gone")
+        self.used.append((list(digests), day))
+        self.stored = [replace(one, used=day) if one.digest in digests else one for one in self.stored]
+
+
+def gatekeeper(tokens: Tokens, clock: Callable[[], float] = time.monotonic) -> Gatekeeper:
+    return Gatekeeper(KnownTokens(tokens, lambda: TODAY, clock))
 
 
 def admitted(keeper: Gatekeeper, **environ: str) -> bool:
@@ -126,27 +150,7 @@ def admitted(keeper: Gatekeeper, **environ: str) -> bool:
     ],
 )
 def test_how_a_token_is_sent(header: str, right: bool) -> None:
-    assert admitted(gatekeeper("other", "good", "third"), HTTP_AUTHORIZATION=header) is right
-
-
-@pytest.mark.parametrize(
-    ("environ", "local"),
-    [
-        ({"REMOTE_ADDR": "127.0.0.1"}, True),
-        ({"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost:8000"}, True),
-        ({"REMOTE_ADDR": "::1", "HTTP_HOST": "[::1]:8000"}, True),
-        ({"REMOTE_ADDR": "::1", "HTTP_HOST": "[::1]"}, True),
-        ({"REMOTE_ADDR": "192.0.2.7", "HTTP_HOST": "localhost"}, False),
-        ({"REMOTE_ADDR": "", "HTTP_HOST": "localhost"}, False),
-        ({"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "evil.example"}, False),
-        ({"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "evil.example:8000"}, False),
-        ({"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "unknown"}, False),
-        ({"REMOTE_ADDR": "127.0.0.1", "HTTP_FORWARDED": "for=unknown"}, False),
-    ],
-)
-def test_loopback_is_open_but_not_through_a_proxy_or_a_rebound_name(environ: dict[str, str], local: bool) -> None:
-    assert admitted(gatekeeper(), **environ) is local
-    assert not admitted(gatekeeper(trust_loopback=False), **environ)
+    assert admitted(gatekeeper(Tokens("other", "good", "third")), HTTP_AUTHORIZATION=header) is right
 
 
 def test_a_public_read_only_collector(tmp_path: Path) -> None:
@@ -158,21 +162,24 @@ def test_a_public_read_only_collector(tmp_path: Path) -> None:
     collector_of(app).close()
 
 
+def test_nothing_is_local_to_a_server_that_does_not_say_where_it_listens(tmp_path: Path) -> None:
+    for changed, status in ((), 202), ((("local_address", ""),), 401), ((("trust_loopback", False),), 401):
+        app = create_app(config(tmp_path, open=frozenset(), **dict(changed)))
+        sent = app.test_client().post("/v1/reports", data=batch().encode(), content_type="application/json")
+        assert sent.status_code == status
+        collector_of(app).close()
+
+
 def test_a_new_token_is_found_soon_and_a_revoked_one_refused_soon() -> None:
-    now, stored, reads = [100.0], list[StoredToken](), []
-
-    def read() -> list[StoredToken]:
-        reads.append(now[0])
-        return list(stored)
-
-    keeper = Gatekeeper(read, clock=lambda: now[0])
+    now, tokens = [100.0], Tokens()
+    keeper = gatekeeper(tokens, lambda: now[0])
     assert not admitted(keeper, HTTP_AUTHORIZATION="Bearer new")
-    stored.append(StoredToken(digest_of("new"), "read", "", TODAY))
+    tokens.stored = Tokens("new").stored
     assert not admitted(keeper, HTTP_AUTHORIZATION="Bearer new")  # a guesser does not make us read each time
-    assert len(reads) == 1
+    assert tokens.reads == 1
     now[0] += 0.6
     assert admitted(keeper, HTTP_AUTHORIZATION="Bearer new")
-    stored.clear()
+    tokens.stored = []
     now[0] += 4.9
     assert admitted(keeper, HTTP_AUTHORIZATION="Bearer new")
     now[0] += 0.2
@@ -180,38 +187,62 @@ def test_a_new_token_is_found_soon_and_a_revoked_one_refused_soon() -> None:
 
 
 def test_while_the_database_is_away_known_tokens_go_on() -> None:
-    now, away = [0.0], [True]
-
-    def read() -> list[StoredToken]:
-        if away[0]:
-            raise StoreError("database: gone")
-        return [StoredToken(digest_of("good"), "read", "", TODAY)]
-
-    keeper = Gatekeeper(read, clock=lambda: now[0])
+    now, tokens = [0.0], Tokens("good")
+    tokens.away = True
+    keeper = gatekeeper(tokens, lambda: now[0])
     with pytest.raises(Problem) as refused:
         keeper.admit({**FAR, "HTTP_AUTHORIZATION": "Bearer good"}, Role.READ)
     assert refused.value.kind.status == 503
-    away[0] = False
+    tokens.away = False
     assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
-    away[0] = True
+    tokens.away = True
     now[0] += 100.0
     assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
-
-
-def test_what_is_loopback() -> None:
-    for host, local in (("127.8.8.8", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("h", False)):  # noqa: S104
-        assert is_loopback(host) is local
+    keeper.close()  # and nothing is raised at the end
+    tokens.away = False
+    keeper.close()
+    assert tokens.used == [([digest_of("good")], TODAY)]
 
 
 def test_a_token_is_settled_while_it_is_known_afresh_and_no_other_is() -> None:
     """What is not settled may need the database, for which the socket's thread does not wait."""
     now = [0.0]
-    known = [StoredToken(digest_of("right"), "report", "", TODAY)]
-    gatekeeper = Gatekeeper(lambda: known, trust_loopback=False, clock=lambda: now[0])
-    assert not gatekeeper.settled("Bearer right")  # nothing was read yet
-    gatekeeper.admit(FAR | {"HTTP_AUTHORIZATION": "Bearer right"}, Role.REPORT)
-    assert gatekeeper.settled("Bearer right")
-    assert not gatekeeper.settled("Bearer wrong")
-    assert not gatekeeper.settled("nonsense")
+    keeper = gatekeeper(Tokens("right"), lambda: now[0])
+    assert not keeper.settled("Bearer right")  # nothing was read yet
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer right")
+    assert keeper.settled("Bearer right")
+    assert not keeper.settled("Bearer wrong")
+    assert not keeper.settled("nonsense")
     now[0] = 60.0
-    assert not gatekeeper.settled("Bearer right")
+    assert not keeper.settled("Bearer right")
+
+
+@pytest.mark.parametrize(
+    ("expires", "right"), [(TODAY + timedelta(1), True), (TODAY, False), (TODAY - timedelta(1), False)]
+)
+def test_a_token_opens_nothing_from_the_day_on_which_it_expires(expires: date, right: bool) -> None:
+    keeper = gatekeeper(Tokens("good", expires=expires))
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good") is right
+    if not right:
+        with pytest.raises(Problem, match=f"expired on {expires}"):
+            keeper.admit({**FAR, "HTTP_AUTHORIZATION": "Bearer good"}, Role.READ)
+
+
+def test_the_last_use_is_written_once_a_day_whatever_the_number_of_requests() -> None:
+    now, day, tokens = [0.0], [TODAY], Tokens("good", "idle")
+    keeper = Gatekeeper(KnownTokens(tokens, lambda: day[0], lambda: now[0]))
+    for _ in range(1000):
+        now[0] += 0.1
+        assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
+        assert not admitted(keeper, HTTP_AUTHORIZATION="Bearer unknown")
+    assert tokens.used == [([digest_of("good")], TODAY)]
+    day[0] += timedelta(days=1)
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
+    keeper.close()
+    keeper.close()
+    assert tokens.used[1:] == [([digest_of("good")], day[0])]
+
+
+def test_an_open_role_opens_what_it_covers() -> None:
+    keeper = Gatekeeper(KnownTokens(Tokens(), lambda: TODAY), frozenset({Role.ADMIN}))
+    assert not any(keeper.asks_for_token(FAR, role) for role in Role)

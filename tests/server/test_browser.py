@@ -2,11 +2,14 @@
 
 import json
 import threading
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pytest
+from werkzeug import Response
 from werkzeug.serving import make_server
 
 from dither_server.app import collector_of
@@ -66,18 +69,24 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield page
 
 
+@contextmanager
+def served(app: WSGIApplication) -> Iterator[str]:
+    """Yield the URL of an app, which is served by this process meanwhile."""
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a collector in this process."""
     app = filled(tmp_path_factory.mktemp("site"))
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    with closing(collector_of(app)):
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with closing(collector_of(app)), served(app) as url:
+        yield url
 
 
 @pytest.fixture
@@ -181,3 +190,34 @@ def test_a_problem_is_a_page(tab: Page, site: str) -> None:
     assert tab.run("document.querySelector('h1').textContent") == "No such metric"
     assert tab.run(CONTRAST) >= 4.5
     assert [complaint for complaint in tab.complaints if "404" not in complaint] == []
+
+
+def test_the_printed_address_opens_the_pages_and_other_ports_nothing(tab: Page, tmp_path: Path) -> None:
+    app, asked = filled(tmp_path, open=frozenset()), []
+
+    def watched(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        def told(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            asked.append((environ["PATH_INFO"], int(status[:3]), "HTTP_COOKIE" in environ))
+            return start(status, headers, *error)
+
+        return app(environ, told)
+
+    tab.look()
+    with closing(collector_of(app)) as collector, served(watched) as url, served(Response("nothing")) as other:
+        token = collector.gatekeeper.draw_local_token(8000).token
+        tab.complaints.clear()
+        tab.open(f"{url}/m/theme?token={token}&confidence=0.9")
+        assert tab.run("[location.href, document.cookie, document.referrer]") == [
+            f"{url}/m/theme?confidence=0.9", "", ""
+        ]  # fmt: skip
+        tab.run(SCROLL)
+        assert count(tab, ".js-plotly-plot") == 2 + len(THEME.labels)
+        tab.open(url)
+        assert tab.complaints == []
+        asked.clear()
+        tab.open(other)
+        for mode in ("no-cors", "cors"):
+            ask = f"fetch('{url}/v1/metrics', {{credentials: 'include', mode: '{mode}'}}).then(() => 1, () => 0)"
+            tab.run(ask)
+        assert asked == [("/v1/metrics", 401, True)] * 2  # the cookie came along, and was not enough
+    tab.complaints.clear()

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from dither_server.auth import digest_of
 from dither_server.cli import cli
 from dither_server.commands.table import as_table
 from dither_server.store import Store
@@ -201,24 +200,9 @@ def test_the_wsgi_module_is_an_app_that_ends_cleanly(folder: Path) -> None:
         "from dither_server.wsgi import app; print(app.test_client().get('/v1/metrics/theme/estimate').json['reports'])"
     )
     command = [sys.executable, "-W", "error", "-c", ask]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment(folder))
+    surroundings = {**environment(folder), "DITHER_OPEN": "read"}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=surroundings)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("2000\n", "", 0)
-
-
-def test_tokens_are_shown_once_listed_by_id_and_revoked(folder: Path) -> None:
-    drawn = invoke(folder, "token", "create", "--role", "read", "--note", "for \x1b[1manalysts").stdout.strip()
-    other = invoke(folder, "token", "create", "--role", "admin").stdout.strip()
-    assert drawn.startswith("dither-read-")
-    listed = invoke(folder, "token", "list").stdout
-    assert listed.count("\n") == 2
-    assert "for \\x1b[1manalysts" in listed
-    assert drawn not in listed
-    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
-        assert {token.digest for token in store.tokens()} == {digest_of(drawn), digest_of(other)}
-    assert drawn.encode() not in b"".join(path.read_bytes() for path in folder.glob("dither.db*"))
-    identifier = next(line.split()[0] for line in listed.splitlines() if " read " in line)
-    assert invoke(folder, "token", "revoke", identifier).exit_code == 0
-    assert " read " not in invoke(folder, "token", "list").stdout
 
 
 def test_config_shows_each_value_and_its_source(folder: Path) -> None:
@@ -243,8 +227,14 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
     assert "ok: the database answers" in fine.stdout
     unwise = invoke(folder, "check", "--host", "::")
     assert unwise.exit_code == 0
-    assert "warning: no token has the role report" in unwise.stdout
-    assert "warning: trust_loopback" in unwise.stdout
+    assert "warning: no token has the role report: nobody may report" in unwise.stdout
+    assert "warning: no token has the role read: only who has the address that is printed" in unwise.stdout
+    assert "nobody may read" in invoke(folder, "check", "--no-local-token").stdout
+    assert "nobody may report" in invoke(folder, "check", "--no-trust-loopback").stdout
+    near = invoke(folder, "check")
+    assert "warning: no token has the role report: only this machine may report" in near.stdout
+    assert "ok: this machine reports without a token; behind a proxy" in near.stdout
+    assert "ok: a token that reads is printed" in near.stdout
     assert "warning: open: lists no candidates" in unwise.stdout
     assert "warning: open: whoever" in invoke(folder, "check", "--open", "admin").stdout
     new = invoke(folder, "check", "--db", f"sqlite:///{folder}/new.db")

@@ -12,7 +12,6 @@ from flask.testing import FlaskClient
 
 from dither_server.analysis.answers import Row
 from dither_server.app import collector_of, create_app
-from dither_server.auth import Role
 from dither_server.dashboard import pages
 from dither_server.dashboard.words import courses, in_words
 from dither_shared import parse_metrics
@@ -36,9 +35,9 @@ WIDE = parse_metrics(WIDE_TOML.format(", ".join(f'"plugin {number}"' for number 
 SHOWN = METRICS | {"hostile": HOSTILE, "wide": WIDE}
 
 
-def filled(folder: Path) -> Flask:
+def filled(folder: Path, **changed: object) -> Flask:
     """A collector with hostile names and a thousand values, and some days of reports."""
-    app = create_app(config(folder, metrics=SHOWN))
+    app = create_app(config(folder, metrics=SHOWN, **changed))
     store = collector_of(app).store
     for day in (0, 1, 4):
         sent = ((THEME, 300 * (day + 1), "light"), (HOSTILE, 300, "=cmd()"), (WIDE, 50, "plugin 7"))
@@ -177,10 +176,12 @@ def test_the_bundle_comes_compressed_and_stays(client: FlaskClient) -> None:
 
 
 def test_who_may_read_is_told(app: Flask, tmp_path: Path) -> None:
-    assert "pages are public" not in app.test_client().get("/").text
-    public = create_app(config(tmp_path, open=frozenset({Role.READ})))
-    assert "pages are public" in public.test_client().get("/", environ_overrides={"REMOTE_ADDR": "192.0.2.7"}).text
-    collector_of(public).close()
+    assert "pages are public" in app.test_client().get("/", environ_overrides={"REMOTE_ADDR": "192.0.2.7"}).text
+    closed = create_app(config(tmp_path, open=frozenset()))
+    token = collector_of(closed).gatekeeper.draw_local_token(80).token
+    page = closed.test_client().get("/", headers={"Authorization": f"Bearer {token}"})
+    assert (page.status_code, "pages are public" in page.text) == (200, False)
+    collector_of(closed).close()
 
 
 def test_forged_and_odd_and_refused_reports_are_told(app: Flask, client: FlaskClient) -> None:
@@ -268,10 +269,10 @@ def test_verdicts_are_words() -> None:
     assert int(said.split()[3].replace(",", "")) == pytest.approx(needed, rel=0.01)
 
 
-def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient) -> None:
+def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient, tmp_path: Path) -> None:
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-    far = {"REMOTE_ADDR": "192.0.2.7"}
-    shut = client.get("/", headers=browser, environ_overrides=far)
+    with closing(collector_of(closed := create_app(config(tmp_path, open=frozenset())))):
+        shut = closed.test_client().get("/", headers=browser)
     assert (shut.status_code, shut.mimetype) == (401, "text/html")
     assert "Basic" in shut.headers["WWW-Authenticate"]
     assert "give it as the password" in shut.text

@@ -24,6 +24,7 @@ def test_the_settings_file_is_one(tmp_path: Path) -> None:
     config = configured(resolve({}, {}, str(DEPLOY / "collector.toml")))
     assert config.open == {Role.REPORT}
     assert not config.trust_loopback
+    assert not config.local_token
 
 
 def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
@@ -99,6 +100,7 @@ print(sorted(set(statuses)), process.wait(20), *told)
 """
     settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
     (tmp_path / "counts").mkdir()
+    settings["DITHER_OPEN"] = "report,read"
     settings["PROMETHEUS_MULTIPROC_DIR"] = str(tmp_path / "counts")
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, env=settings
@@ -118,12 +120,13 @@ def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> 
     options = ["--interface", "wsgi", "--blocking-threads", "8", "--port", str(port)]
     command = [sys.executable, "-m", "granian", *options, "dither_server.wsgi:app"]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, env=environment(tmp_path), stdout=quiet, stderr=quiet) as process:
+    told = {"DITHER_LOCAL_ADDRESS": f"127.0.0.1:{port}"}  # without it no report would be local, either
+    with subprocess.Popen(command, env={**environment(tmp_path), **told}, stdout=quiet, stderr=quiet) as process:
         url, end = f"http://127.0.0.1:{port}", time.monotonic() + PATIENCE
         while (accepted := post(url, batch().encode())) is None and time.monotonic() < end:
             pass  # it does not listen yet
         with closing(connect(url)) as connection:
-            connection.request("GET", "/v1/metrics", headers={"X-Forwarded-For": "192.0.2.7"})
+            connection.request("GET", "/v1/metrics")
             status = connection.getresponse().status
         process.terminate()
         process.wait(PATIENCE)

@@ -14,7 +14,7 @@ from alembic.migration import MigrationContext
 
 from dither_server.app import collector_of, create_app
 from dither_server.refresh import refresh
-from dither_server.store import Outcome, Refusal, Store, StoreError
+from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
 from dither_server.store.schema import SCHEMA
 from dither_server.tally import Tally
 from dither_shared import LocalHashing, Metric
@@ -172,6 +172,18 @@ def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
         assert pg.commit([upload(metric, part)], TODAY, SHARD) == [COUNTED]
     assert same(pg.tally(metric), Tally.fold(metric.mechanism, rows))
+
+
+def test_tokens_end_and_show_their_last_use(pg: Store) -> None:
+    old, new = StoredToken(b"o" * 32, "read", "Ann", TODAY), StoredToken(b"n" * 32, "read", "Ann", TODAY, TODAY)
+    pg.add_token(old)
+    pg.rotate_token(old.digest, new, TODAY)
+    for day in (TODAY, TODAY - timedelta(days=1)):
+        pg.use_tokens([old.digest], day)
+    assert {one.identifier: (one.expires, one.used) for one in pg.tokens()} == {
+        old.identifier: (TODAY, TODAY),
+        new.identifier: (TODAY, None),
+    }
 
 
 def test_another_program_reads_daily_estimates(pg: Store, url: str) -> None:

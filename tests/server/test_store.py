@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 from dither_server.blocks import Blocks, to_blocks, to_bytes
 from dither_server.definitions import to_json
 from dither_server.fold import fold
-from dither_server.store import Store, StoreError
+from dither_server.store import Store, StoredToken, StoreError
 from dither_server.store import counting as module
 from dither_server.store.errors import RacedError
 from dither_server.store.schema import HEAD, SCHEMA
@@ -269,7 +269,7 @@ def test_a_schema_of_a_newer_program_is_told_to_everyone(store: Store, tmp_path:
     with store._transaction(write=True) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     for create in (True, False):
-        with pytest.raises(ParameterError, match="has schema 9999 of a newer dither, this program 0006; install"):
+        with pytest.raises(ParameterError, match="has schema 9999 of a newer dither, this program 0007; install"):
             Store(f"sqlite:///{tmp_path}/dither.db", create=create)
 
 
@@ -312,6 +312,7 @@ def test_an_old_database_is_upgraded_with_all_that_is_in_it(tmp_path: Path) -> N
     metric = (THEME.version, "theme", to_json(THEME))
     blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, one.rows))
     with closing(sqlite3.connect(tmp_path / "dither.db")) as old, old:
+        old.execute("INSERT INTO tokens VALUES (?, 'read', 'for Ann', ?)", (b"d" * 32, TODAY.isoformat()))
         old.execute("INSERT INTO metrics (version, name, definition) VALUES (?, ?, ?)", metric)
         old.execute("INSERT INTO batches VALUES (?, ?, ?)", (one.batch, one.digest, TODAY.isoformat()))
         for number, counts in zip(blocks.numbers, blocks.counts, strict=True):
@@ -323,3 +324,4 @@ def test_an_old_database_is_upgraded_with_all_that_is_in_it(tmp_path: Path) -> N
         assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
         assert upgraded.commit([one], TODAY, SHARD) == [COUNTED]
         assert upgraded.tally(THEME).total == 3
+        assert upgraded.tokens() == [StoredToken(b"d" * 32, "read", "for Ann", TODAY)]  # it does not expire

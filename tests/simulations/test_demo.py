@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from dither_shared import ParameterError
 from dither_simulations.cli import main
-from dither_simulations.collecting import CollectorError, fetch_estimate, running_collector
+from dither_simulations.collecting import Access, CollectorError, fetch_estimate, running_collector
 from dither_simulations.demo.surveys import Survey, browser_survey, column_survey
 from dither_simulations.fleet import send_all
 
@@ -67,7 +67,7 @@ def test_a_collector_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 def test_a_collector_that_is_gone_is_an_error_and_not_a_traceback() -> None:
     with pytest.raises(CollectorError, match="does not answer"):
-        fetch_estimate("http://127.0.0.1:9", "theme")
+        fetch_estimate(Access("http://127.0.0.1:9"), "theme")
 
 
 def test_without_http_the_count_repeats_with_its_seed(tmp_path: Path) -> None:

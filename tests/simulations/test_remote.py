@@ -45,11 +45,13 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
         sample_tally(mechanism, POPULATION, np.random.default_rng(1)).counts[0],
         device_tally(mechanism, POPULATION, device_entropy(np.random.SeedSequence(2))).counts[0],
     ]
-    with running_collector(lab, tmp_path) as url:
+    with running_collector(lab, tmp_path) as collector:
+        url = f"{collector.url}/?token={collector.token}"
         sent = collected(mechanism, POPULATION, 1.5, url, 0.9)
         rows.append(symbols(mechanism, sent.frequency))
         again = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url])
         other = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url, "-k", "6"])
+        closed = CliRunner().invoke(main, [*ARGUMENTS, "--collector", collector.url])
     assert stats.chi2_contingency(np.array(rows)).pvalue > 1e-7
     alone = estimate(mechanism, POPULATION.labels, sample_tally(mechanism, POPULATION, np.random.default_rng(1)))
     assert np.allclose(symbols(mechanism, alone.frequency), rows[0])
@@ -57,13 +59,18 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     assert "has 900 reports; a trial begins with none" in again.stderr
     assert other.exit_code == 1
     assert "answers 404" in other.stderr
+    assert closed.exit_code == 1
+    assert "wants a token to be read; give the address with ?token=" in closed.stderr
+    assert collector.token
+    assert not any(collector.token in text for one in (again, other, closed) for text in (one.stdout, one.stderr))
 
 
 def test_the_command_asks_a_collector(tmp_path: Path) -> None:
     lab = tmp_path / "lab.toml"
     few = (*ARGUMENTS, "-n", "50", "--mechanism", "rappor")
     CliRunner().invoke(main, [*few, "--definitions", str(lab)])
-    with running_collector(lab, tmp_path) as url:
+    with running_collector(lab, tmp_path) as collector:
+        url = f"{collector.url}/?token={collector.token}"
         result = CliRunner().invoke(main, [*few, "--collector", url])
     assert result.exit_code == 0, result.output
     assert [line.split()[:2] for line in result.stdout.splitlines()[2:]] == [

@@ -53,6 +53,8 @@ def _answer(app: Flask, body: bytes, chance: random.Random) -> int:
         "REQUEST_METHOD": "POST",
         "PATH_INFO": "/v1/reports",
         "REMOTE_ADDR": "127.0.0.1",
+        "HTTP_HOST": "localhost",
+        "SERVER_PROTOCOL": "HTTP/1.1",
         "CONTENT_TYPE": "application/json",
         "CONTENT_LENGTH": str(len(body)),
         "wsgi.input": io.BytesIO(body),

@@ -2,16 +2,22 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 from dither_shared import DitherError, Metric, ParameterError
 
-from ..auth import Role, is_loopback
+from ..auth import Role
 from ..config import Config
+from ..locality import is_loopback
 from ..retention import ALL
-from ..store import Store, UnmadeError
+from ..store import Store, StoredToken, UnmadeError
+from .starting import roles_of, shut_out
 
 __all__ = ["Remark", "remarks"]
+
+_SOON = timedelta(days=14)
+"""For how long it is told beforehand that a token ends: time enough to rotate it."""
 
 
 class Remark(NamedTuple):
@@ -33,10 +39,10 @@ def remarks(config: Config) -> Iterator[Remark]:
         for metric in metrics.values():
             if not metric.labels:
                 yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
-    tokens: frozenset[Role] | None = None
+    tokens: list[StoredToken] = []
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait)) as store:
-            tokens = frozenset(Role(token.role) for token in store.tokens())
+            tokens = store.tokens()
             yield Remark("ok", "the database answers")
             yield from (Remark("warning", text) for text in store.doubts())
             names = {version: name for name, version in store.registered()}
@@ -47,15 +53,26 @@ def remarks(config: Config) -> Iterator[Remark]:
                 yield Remark("warning", f"{names[version]}: version {version} is disabled since {day}")
     except DitherError as error:
         yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
-    yield from _access(config, tokens or frozenset())
+    yield from _access(config, tokens)
+    yield from _expiring(tokens, config.today())
 
 
-def _access(config: Config, tokens: frozenset[Role]) -> Iterator[Remark]:
-    may = config.open | tokens
-    for role in (Role.REPORT, Role.READ):
-        if role not in may and Role.ADMIN not in may:
-            yield Remark("warning", f"no token has the role {role.value}: only loopback may {role.value}")
+def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Remark]:
+    for role, near in shut_out(config, roles_of(tokens, config.today())):
+        yield Remark("warning", f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
     if Role.ADMIN in config.open:
         yield Remark("warning", "open: whoever reaches the port is admin")
-    if not is_loopback(config.host) and config.trust_loopback:
-        yield Remark("warning", "trust_loopback: is true, so a proxy on this machine would open everything to everyone")
+    if config.trust_loopback and Role.REPORT not in config.open and is_loopback(config.host):
+        yield Remark("ok", "this machine reports without a token; behind a proxy on it, set trust_loopback = false")
+    if config.local_token:
+        yield Remark(
+            "ok", "a token that reads is printed at the start; if that is kept in a log, set local_token = false"
+        )
+
+
+def _expiring(tokens: list[StoredToken], today: date) -> Iterator[Remark]:
+    """Yield the tokens that end soon, or have ended."""
+    for one in tokens:
+        if one.expires is not None and one.expires <= today + _SOON:
+            ended = "expired" if one.expires <= today else "expires"
+            yield Remark("warning", f"token {one.identifier} ({one.role}) {ended} on {one.expires}")

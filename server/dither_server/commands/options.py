@@ -69,13 +69,19 @@ def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], N
 
         decorated: Callable[..., None] = wrapped
         for name in reversed(names):
-            about = SETTINGS[name].metadata["about"]
-            told = f"{about} [{variable_of(name)}]"
-            decorated = click.option(flag_of(name), name, metavar="...", help=told)(decorated)
+            decorated = _option(name)(decorated)
         file_help = f"A TOML file of settings. [{FILE_VARIABLE}, else {FILE} here]"
         return click.option("--config", "config_file", metavar="FILE", help=file_help)(decorated)
 
     return decorate
+
+
+def _option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option of a setting; one that is true or false is a pair of flags."""
+    told = f"{SETTINGS[name].metadata['about']} [{variable_of(name)}]"
+    if isinstance(SETTINGS[name].default, bool):
+        return click.option(f"{flag_of(name)}/{flag_of(name).replace('--', '--no-', 1)}", name, default=None, help=told)
+    return click.option(flag_of(name), name, metavar="...", help=told)
 
 
 def required(found: Found, name: str) -> str:

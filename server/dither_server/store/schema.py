@@ -18,7 +18,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -135,4 +135,6 @@ TOKENS = sa.Table(
     sa.Column("role", sa.String(8), nullable=False),
     sa.Column("note", sa.String(64), nullable=False),
     sa.Column("day", sa.Date, nullable=False),
+    sa.Column("expires", sa.Date),
+    sa.Column("used", sa.Date),
 )

@@ -1,6 +1,6 @@
 """The store: what the rest of the collector asks of a database."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import date
 from typing import Any
@@ -24,7 +24,7 @@ from .migrate import migrate, require_current
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .refusals import Refusal, add_refusals, read_refusals
 from .schema import METRICS, TALLIES
-from .tokens import StoredToken, add_token, drop_tokens, read_tokens
+from .tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
 __all__ = ["Store"]
 
@@ -272,6 +272,17 @@ class Store:
         """Write a token down."""
         with self._transaction(write=True) as connection:
             add_token(connection, token)
+
+    def rotate_token(self, digest: bytes, fresh: StoredToken, day: date) -> None:
+        """Write a token down in the place of another, which opens nothing from a day on."""
+        with self._transaction(write=True) as connection:
+            end_token(connection, digest, day)
+            add_token(connection, fresh)
+
+    def use_tokens(self, digests: Collection[bytes], day: date) -> None:
+        """Write down that tokens were used on a day."""
+        with self._transaction(write=True) as connection:
+            use_tokens(connection, digests, day)
 
     def drop_token(self, digest: bytes) -> bool:
         """Drop the token of a digest; return whether there was one."""

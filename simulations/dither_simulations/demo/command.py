@@ -122,15 +122,15 @@ def _collect(survey: Survey, folder: Path, jobs: int, quiet: bool) -> list[Answe
     write_bytes(definition, survey.definition.encode("utf-8"))
     devices = len(survey.people)
     try:
-        with running_collector(definition, folder) as url:
+        with running_collector(definition, folder) as collector:
             if not quiet:
-                click.echo(f"A collector listens at {url}; {devices:,} devices report to it.\n")
+                click.echo(f"A collector listens at {collector.url}; {devices:,} devices report to it.\n")
             with tqdm(total=devices, unit="device", disable=None, leave=False) as bar:
-                delivered = send_all(survey.metrics, url, survey.people, jobs, bar.update)
+                delivered = send_all(survey.metrics, collector.url, survey.people, jobs, bar.update)
             if not delivered:
                 raise CollectorError("it took no reports from a device for as long as a device waits")
             return [
-                from_json(metric, survey.truth(name), fetch_estimate(url, name))
+                from_json(metric, survey.truth(name), fetch_estimate(collector, name))
                 for name, metric in survey.metrics.items()
             ]
     except CollectorError as error:
