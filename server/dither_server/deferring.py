@@ -10,17 +10,18 @@ channel's ``requests`` and ``service``, and ``trigger``. The tests of the proces
 """
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
-from waitress.parser import HTTPRequestParser  # type: ignore[import-untyped]
+from waitress.parser import HTTPRequestParser, ParsingError  # type: ignore[import-untyped]
 from waitress.task import ErrorTask, ThreadedTaskDispatcher, WSGITask  # type: ignore[import-untyped]
 from waitress.trigger import trigger  # type: ignore[import-untyped]
 
-from .ingest import PATH, Ingest
-from .problems import Answer, http_answer, reason
+from .ingest import PATH, Ingest, is_length
+from .problems import Answer, Kind, Problem, http_answer, reason
 
 __all__ = ["Channel", "Dispatcher", "Sockets"]
 
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 _SMALL = 1 << 16
 """Bytes of a body that are read at once; a larger one would hold up the other connections."""
 
+_QUIET = 60.0
+"""Seconds after a line about a refused request in which no other is written."""
 
 Sockets = dict[int, object]
 """What the socket's thread listens to, by file descriptor."""
@@ -59,11 +62,14 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
         self._answered: deque[HTTPChannel] = deque()
         self._wake = _Wake(sockets, self._write)
         self._woken = False
+        self._quiet_until = 0.0
         self.set_thread_count(threads)
 
     def add_task(self, task: HTTPChannel) -> None:
         """Take the first request of a channel."""
         request = task.requests[0]
+        if request.error:
+            self._refuse(request)
         if request.error or not (request.command == "POST" and request.path == PATH) or not self._is_quick(request):
             super().add_task(task)
             return
@@ -76,6 +82,17 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
                 self._wake.pull_trigger()
 
         self._ingest.begin(WSGITask(task, request).get_environment(), answer)
+
+    def _refuse(self, request: HTTPRequestParser) -> None:
+        """Count reports that waitress refuses before it has read them, and say so, but not at each of a flood."""
+        if (getattr(request, "command", ""), getattr(request, "path", "")) != ("POST", PATH):
+            return
+        error = request.error
+        kind = Kind.TOO_LARGE if error.code == Kind.TOO_LARGE.status else Kind.MALFORMED
+        self._ingest.refuse(Problem(kind, error.reason))
+        if (now := time.monotonic()) >= self._quiet_until:
+            self._quiet_until = now + _QUIET
+            _log.warning("reports were refused unread: %d %s; more are told after a minute", error.code, error.reason)
 
     def _is_quick(self, request: HTTPRequestParser) -> bool:
         if request.chunked or request.content_length > _SMALL:
@@ -99,6 +116,19 @@ class Dispatcher(ThreadedTaskDispatcher):  # type: ignore[misc]  # waitress is u
                 self._answered.popleft().service()
             except Exception:  # one connection's trouble is not that of the others
                 _log.exception("an answer could not be written")
+
+
+class _Parser(HTTPRequestParser):  # type: ignore[misc]  # waitress is untyped
+    """Reads a request's header; refuses a length that Python would not read."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the header, or raise ParsingError."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError:  # waitress has seen that they are digits, not how many
+            raise ParsingError("Content-Length is invalid") from None
+        if not is_length(self.headers.get("CONTENT_LENGTH", "0")):
+            raise ParsingError("Content-Length is invalid")
 
 
 class _Task(WSGITask):  # type: ignore[misc]  # waitress is untyped
@@ -125,6 +155,7 @@ class _ProblemTask(ErrorTask):  # type: ignore[misc]  # waitress is untyped
 class Channel(HTTPChannel):  # type: ignore[misc]  # waitress is untyped
     """A connection whose answers are ours."""
 
+    parser_class = _Parser
     task_class = _Task
     error_task_class = _ProblemTask
 

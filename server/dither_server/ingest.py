@@ -20,7 +20,7 @@ from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from .store import Outcome, StoreError, Upload
 from .tally import Tally
 
-__all__ = ["PATH", "Ingest", "IngestLayer", "read_body"]
+__all__ = ["PATH", "Ingest", "IngestLayer", "is_length", "read_body"]
 
 PATH = "/v1/reports"
 
@@ -29,6 +29,9 @@ _log = logging.getLogger(__name__)
 _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
+
+_LONGEST = 20
+"""Digits of the largest number of 64 bits."""
 
 _UNCOUNTED = {
     Outcome.CONFLICT: (Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id"),
@@ -75,6 +78,10 @@ class Ingest:
             then(self._refused(named, error))
         else:
             counted.add_done_callback(lambda future: then(self._committed(named, rows, future)))
+
+    def refuse(self, problem: Problem) -> None:
+        """Count a request that the server refuses before it is ours to read."""
+        self._refused("", problem)
 
     def _submit(self, upload: Upload) -> Future[Outcome]:
         try:
@@ -157,7 +164,7 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
     if media_type.strip().lower() != "application/json" or not plain:
         raise Problem(Kind.MEDIA_TYPE, "Content-Type: application/json is right")
-    length = _length(environ, limit)
+    length = _length(environ)
     if length > limit:
         raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
     body: bytes = environ["wsgi.input"].read(length if length >= 0 else limit + 1)
@@ -175,14 +182,21 @@ def _decoded(body: bytes) -> Batch:
         raise Problem(Kind.MALFORMED, str(error)) from None
 
 
-def _length(environ: WSGIEnvironment, limit: int) -> int:
+def is_length(text: str) -> bool:
+    """Return whether a Content-Length can be one: digits, and no more than a number of 64 bits has.
+
+    Python refuses to read numbers of thousands of digits, so nobody may try.
+    """
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST
+
+
+def _length(environ: WSGIEnvironment) -> int:
     """Return the body's length, or -1 if the server knows where it ends without being told."""
     text = environ.get("CONTENT_LENGTH", "")
     if not text:
         if environ.get("wsgi.input_terminated"):
             return -1
         raise Problem(Kind.LENGTH_REQUIRED, "Content-Length: missing")
-    if not (text.isascii() and text.isdigit()):
-        raise Problem(Kind.MALFORMED, "Content-Length: not a number")
-    # A number of thousands of digits is too large without being read.
-    return int(text) if len(text) <= len(str(limit)) + 20 else limit + 1
+    if not is_length(text):
+        raise Problem(Kind.MALFORMED, "Content-Length: not a number of bytes")
+    return int(text)

@@ -220,7 +220,7 @@ def call(door: FlaskClient, **changes: Any) -> TestResponse:
     return door.open(environ_overrides=environ(**changes), path="/v1/reports", method="POST")
 
 
-@pytest.mark.parametrize("length", ["20001", "10000000", "9" * 5000])
+@pytest.mark.parametrize("length", ["20001", "10000000", "9" * 20])
 def test_a_large_body_is_refused_unread(length: str, door: FlaskClient) -> None:
     assert problem(call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})) == (413, "too-large")
 
@@ -241,7 +241,7 @@ def test_a_length_is_needed_unless_the_server_knows_the_end(door: FlaskClient) -
     assert endless.tell() <= 20_001
 
 
-@pytest.mark.parametrize("length", ["-1", "1e3", "abc", "١"])
+@pytest.mark.parametrize("length", ["-1", "+5", "5,5", "5, 5", " 5", "1e3", "abc", "١", "²", "9" * 21, "9" * 4400])
 def test_a_length_that_is_no_number(length: str, door: FlaskClient) -> None:
     assert problem(call(door, CONTENT_LENGTH=length, **{"wsgi.input": Untouchable()})) == (400, "malformed")
 

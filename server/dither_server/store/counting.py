@@ -124,12 +124,17 @@ def _add(connection: sa.Connection, version: str, day: date, shard: bytes, block
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
         found = connection.execute(_BEFORE, {**key, "numbers": numbers})
         before: dict[int, bytes] = {block: counts for block, counts in found}  # noqa: C416  # it has keys, so dict() mistakes it
+        if len(before) == len(numbers):
+            counts = counts + from_bytes([before[number] for number in numbers])
+        elif before:
+            known = [place for place, number in enumerate(numbers) if number in before]
+            counts[known] += from_bytes([before[numbers[place]] for place in known])
         changed, added = [], []
-        for number, sums in zip(numbers, counts, strict=True):
+        for number, sums in zip(numbers, to_bytes(counts), strict=True):
             if number in before:
-                changed.append({**key, "number": number, "sums": to_bytes(sums + from_bytes(before[number]))})
+                changed.append({**key, "number": number, "sums": sums})
             else:
-                added.append(common | {"block": number, "counts": to_bytes(sums)})
+                added.append(common | {"block": number, "counts": sums})
         if changed:
             connection.execute(_CHANGE, changed)
         if added:

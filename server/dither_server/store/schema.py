@@ -15,7 +15,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
