@@ -9,6 +9,7 @@ from typing import Any
 from dither_shared import Metric, ParameterError, load_metrics
 
 from .auth import Role
+from .proxies import Proxies
 
 __all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
@@ -35,7 +36,10 @@ class Config:
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
     threads: int = _setting(64, "Threads for all that is no small report; those wait for their commit without one.")
-    connections: int = _setting(1000, "Connections at a time; a slow client costs one, and no thread.")
+    connections: int = _setting(1000, "Connections at a time; beyond, who has waited longest gives way to the next.")
+    connections_per_address: int = _setting(100, "Connections of one address at a time; loopback may have any number.")
+    request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
+    proxies: str = _setting("", "Addresses or networks of proxies in front, which are counted by what they forward.")
     open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
     trust_loopback: bool = _setting(True, "Ask no token of this machine's own requests; false behind a local proxy.")
     body_limit: int = _setting(1 << 20, "Bytes of a request's body.")
@@ -54,6 +58,7 @@ class Config:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             if is_number and value <= 0 and one.name != "port":
                 raise ParameterError(one.name, f"{value!r} is not positive")
+        Proxies(self.proxies)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
         if self.horizon <= RETRY_DAYS:
