@@ -13,11 +13,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from enum import Enum
 from functools import lru_cache
 from wsgiref.types import WSGIEnvironment
 
 from .problems import Kind, Problem
+from .roles import Role
 from .store import StoredToken, StoreError
 
 __all__ = ["Gatekeeper", "Role", "digest_of", "draw_token", "is_loopback"]
@@ -30,21 +30,6 @@ _RETRY = 0.5
 
 _LONGEST = 256
 _FORWARDED = ("HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_REAL_IP", "HTTP_VIA")
-
-
-class Role(Enum):
-    """What a token is for."""
-
-    REPORT = "report"
-    """Send reports: for gateways. A token inside an app that everyone has is no secret."""
-    READ = "read"
-    """Read metrics, estimates and the dashboard."""
-    ADMIN = "admin"
-    """Everything, and how the collector itself fares (``/metrics``)."""
-
-    def covers(self, other: "Role") -> bool:
-        """Return whether this role may do what ``other`` may."""
-        return self in {other, Role.ADMIN}
 
 
 class Gatekeeper:

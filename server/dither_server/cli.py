@@ -5,45 +5,38 @@ from contextlib import closing
 
 import click
 
-from dither_shared import Metric, ParameterError, load_metrics
-from dither_shared.privacy import losses
+from dither_shared import ParameterError
 
-from .analysis.answers import odds_of
-from .app import collector_of, create_app
-from .auth import is_loopback
-from .collector import told
-from .commands.admin import check, show_config, token
-from .commands.analysis import compare, show_trend
-from .commands.export import export, refresh_estimates
-from .commands.metric import metric as metric_commands
-from .commands.options import Denial, Found, refusing, required, settings_options, strings_of
-from .commands.rappor import rappor_decode, rappor_export
-from .commands.table import as_table, printable
-from .logs import log_json
-from .query import Query, confidence_of, day_of, share_of
-from .serve import listen, serve
-from .settings import SETTINGS, configured
-from .store import Store
+from .commands.lazy import Later, LazyGroup
+from .commands.options import Denial, Found, refusing, settings_options, stored, strings_of
+from .settings import SETTINGS
 
 __all__ = ["cli"]
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_HERE = "dither_server.commands"
+
+_LATER = {
+    "backup": Later(f"{_HERE}.backup:backup", "Copy the database to a file, while collectors run."),
+    "check": Later(f"{_HERE}.admin:check", "Say what is wrong with the configuration, or unwise."),
+    "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
+    "config": Later(f"{_HERE}.admin:show_config", "Show each setting, and where its value comes from."),
+    "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
+    "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
+    "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
+    "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
+    "rappor-export": Later(f"{_HERE}.rappor:rappor_export", "Write counts as the files of google/rappor."),
+    "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),
+    "restore": Later(f"{_HERE}.backup:restore", "Make the database what a backup holds."),
+    "token": Later(f"{_HERE}.admin:token", "Create, list and revoke tokens."),
+    "trend": Later(f"{_HERE}.analysis:show_trend", "Show the course of a metric over days or weeks."),
+}
+
+
+@click.group(cls=LazyGroup, later=_LATER, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dither")
 def cli() -> None:
     """Collect reports under local differential privacy, and estimate what they say."""
-
-
-cli.add_command(token)
-cli.add_command(metric_commands)
-cli.add_command(show_config)
-cli.add_command(check)
-cli.add_command(compare)
-cli.add_command(show_trend)
-cli.add_command(export)
-cli.add_command(refresh_estimates)
-cli.add_command(rappor_decode)
-cli.add_command(rappor_export)
 
 
 @cli.command()
@@ -51,6 +44,14 @@ cli.add_command(rappor_export)
 @refusing
 def run(found: Found) -> None:
     """Run a collector. The first line on stdout is its URL."""
+    from .analysis.answers import introduced
+    from .app import collector_of, create_app
+    from .auth import is_loopback
+    from .commands.table import printable
+    from .logs import log_json
+    from .serve import listen, serve
+    from .settings import configured
+
     config = configured(found)
     log_json(config.log_level)
     app = create_app(config)
@@ -60,7 +61,7 @@ def run(found: Found) -> None:
         except ParameterError as error:
             raise Denial(str(error)) from None
         for metric in collector.metrics.values():
-            click.echo(printable(_introduced(metric)), err=True)
+            click.echo(printable(introduced(metric)), err=True)
         if not is_loopback(config.host) and not config.open and not collector.store.tokens():
             click.echo("nobody but loopback may report or read yet: dither-server token create", err=True)
         serve(app, listener, click.echo)
@@ -71,6 +72,7 @@ def run(found: Found) -> None:
 @settings_options("metrics", "db")
 @click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
+@click.option("--version", metavar="DIGITS", help="Another version than the current one.")
 @click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Widen the intervals so that all hold together.")
 @click.option("--forged", default="0.01", show_default=True, help="The share of reports assumed forged.")
@@ -82,6 +84,7 @@ def estimate(
     metric: str,
     since: str | None,
     until: str | None,
+    version: str | None,
     confidence: str,
     simultaneous: bool,
     forged: str,
@@ -89,10 +92,11 @@ def estimate(
     as_json: bool,
 ) -> None:
     """Estimate how often each value of METRIC is the true one, from the database."""
-    metrics, db = required(found, "metrics"), required(found, "db")
-    known = load_metrics(metrics)
-    if metric not in known:
-        raise ParameterError(metric, f"no such metric; {metrics} has {', '.join(known)}")
+    from .collector import told
+    from .commands.asked import metric_asked
+    from .commands.table import as_table
+    from .query import Query, confidence_of, day_of, share_of
+
     query = Query(
         since=None if since is None else day_of(since, "--since"),
         until=None if until is None else day_of(until, "--until"),
@@ -101,10 +105,10 @@ def estimate(
         forged=share_of(forged, "--forged"),
     )
     strings = None if candidates is None else strings_of(candidates)
-    with closing(Store(db, create=False)) as store:
+    with stored(found) as store:
         answer = told(
             store,
-            known[metric],
+            metric_asked(found, store, metric, version),
             query.since,
             query.until,
             query.confidence,
@@ -113,8 +117,3 @@ def estimate(
             forged=query.forged,
         )
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))
-
-
-def _introduced(metric: Metric) -> str:
-    mechanism = metric.mechanism
-    return f"{metric.name}: {mechanism.name}, {losses(mechanism)}; {odds_of(metric)}"

@@ -19,6 +19,7 @@ from .dashboard.daily import DailyEstimates
 from .estimate import estimate
 from .gauges import Gauges
 from .ingest import Ingest
+from .purging import Housekeeper
 from .query import Comparison, Query
 from .store import Store
 
@@ -43,6 +44,7 @@ class Collector:
         self.gauges = Gauges()
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)
+        self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(self.store.tokens, config.open, config.trust_loopback)
         self.ingest = Ingest(
             versions,
@@ -53,9 +55,22 @@ class Collector:
             config.rows_limit,
         )
 
+    def start(self) -> None:
+        """Begin what a collector does unasked. A server that forks calls it after that."""
+        self.housekeeper.start()
+
+    def former(self) -> list[str]:
+        """Return the names of metrics that were collected here and are asked no more."""
+        return sorted({name for name, _ in self.store.registered()} - self.metrics.keys())
+
+    def _opened(self) -> Store:
+        return Store(self.config.db, create=False, lock_wait=self.config.lock_wait)
+
     def close(self) -> None:
-        """Commit what was accepted and let go of the database."""
+        """Commit what was accepted and let go of the database, whose file is whole then by itself."""
         self.committer.close()
+        self.housekeeper.close()
+        self.store.fold_in()
         self.store.close()
 
     def __enter__(self) -> Self:

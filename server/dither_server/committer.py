@@ -45,6 +45,7 @@ class ClosedError(DitherError):
 class _Commits(Protocol):
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]: ...
 
+    def tend(self) -> bool: ...
     def forget(self, before: date) -> bool: ...
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
 
@@ -122,6 +123,7 @@ class Committer:
         while not (self._closed and not self._waiting):
             if group := self._next_group():
                 self._commit(group, shard)
+                self._tend()
                 self._forget()
             if self._refusals.pause() == 0:
                 self._refusals.write(self._store, shard)
@@ -155,6 +157,15 @@ class Committer:
         else:
             for (_, answer), done in zip(group, counted, strict=True):
                 answer.set_result(done)
+
+    def _tend(self) -> None:
+        """Do a step of what the store has to do besides; what fails is done another time."""
+        try:
+            self._store.tend()
+        except StoreError as error:
+            _log.warning("batch ids were not put in order: %s", error)
+        except Exception:
+            _log.exception("batch ids could not be put in order")
 
     def _forget(self) -> None:
         """Once a day drop the ids that are beyond the horizon, some after each commit until none is left."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from .auth import Role
 from .proxies import Proxies
+from .retention import Retention
+from .roles import Role
 
 __all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
@@ -48,6 +49,9 @@ class Config:
     queue_bytes: int = _setting(1 << 26, "Bytes of rows that may wait for their commit.")
     group_limit: int = _setting(512, "Batches of one transaction.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
+    retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
+        Retention(), "How long sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
+    )
     lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
     log_level: str = _setting("info", "Least level of what is logged: debug, info, warning, error.")
     today: Callable[[], date] = utc_today

@@ -22,8 +22,12 @@ def collector_here() -> Collector:
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric of that name, as it is asked now; raise Problem if there is none."""
-    metric = collector_here().metrics.get(name)
+    """Return the metric of that name as it is asked now, or as it was reported last if it is asked no more.
+
+    Raises Problem if there is none.
+    """
+    here = collector_here()
+    metric = here.metrics.get(name) or here.store.former(name)
     if metric is None:
         raise Problem(Kind.UNKNOWN_METRIC, "no metric of this name; GET /v1/metrics lists them")
     return metric

@@ -1,9 +1,9 @@
 """The API's description, OpenAPI 3.1. The tests hold the app to it, request by request."""
 
-from .auth import Role
 from .exports import FORMATS
 from .policies import POLICIES
 from .problems import MEDIA_TYPE, Kind
+from .roles import Role
 from .schemas import Json, schemas
 
 __all__ = ["openapi"]

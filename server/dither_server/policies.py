@@ -1,6 +1,6 @@
 """The role that each route takes. A route that is not here is refused to everyone."""
 
-from .auth import Role
+from .roles import Role
 
 __all__ = ["OPEN", "POLICIES"]
 

@@ -9,11 +9,10 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
+from .choices import STEPS
 from .exports import FORMATS
 
-__all__ = ["STEPS", "Comparison", "Query", "TrendQuery", "confidence_of", "day_of", "share_of"]
-
-STEPS = ("day", "week")
+__all__ = ["Comparison", "Query", "TrendQuery", "confidence_of", "day_of", "share_of"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,10 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
         return
     labels = _digest(metric.labels)
     written = {} if everything else store.estimated(metric.version)
-    for day, reports in store.reports_by_day(metric).items():
+    reported = store.reports_by_day(metric)
+    for day in store.estimated(metric.version).keys() - reported.keys():
+        store.purge_day(metric.version, day)  # its reports were removed while its estimates were made
+    for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
             told = answer(metric, store.tally(metric, day, day), (day, day))
             store.write_estimates(metric.version, day, Basis(told["reports"], labels), told["values"])

@@ -38,8 +38,9 @@ def may_report() -> dict[str, str]:
 
 @routes.get("/v1/metrics")
 def list_metrics() -> dict[str, object]:
-    """List the metrics."""
-    return {"metrics": [described(metric) for metric in collector_here().metrics.values()]}
+    """List the metrics, and the names of those that are asked no more and can still be read."""
+    here = collector_here()
+    return {"metrics": [described(metric) for metric in here.metrics.values()], "former": here.former()}
 
 
 @routes.get("/v1/metrics/<name>")

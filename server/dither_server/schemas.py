@@ -168,7 +168,12 @@ def schemas() -> Json:
         "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
         "Batch": _object(batch, additionalProperties=False),
         "Metric": _object(metric),
-        "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
+        "Metrics": _object(
+            {
+                "metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}},
+                "former": {"type": "array", "items": {"type": "string"}},
+            }
+        ),
         "Problem": _object(problem, additionalProperties=False),
         "Reception": _object(reception, additionalProperties=False),
         "Status": _object({"status": text}),

@@ -73,6 +73,7 @@ async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], Non
 
     asked_to_end = asyncio.ensure_future(stop.wait())
     serving = [asyncio.create_task(crowd.watch()), asyncio.create_task(_accept(listener, crowd, proxies, connection))]
+    collector.start()
     ready(_url(listener))
     ended, _ = await asyncio.wait([asked_to_end, *serving], return_when=asyncio.FIRST_COMPLETED)
     for each in serving:

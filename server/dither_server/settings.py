@@ -1,7 +1,11 @@
-"""Where each setting comes from: flags > ``DITHER_*`` environment > TOML file > defaults."""
+"""Where each setting comes from: flags > ``DITHER_*`` environment > TOML file > defaults.
+
+The file is the one that ``--config`` or ``DITHER_CONFIG`` names, else ``collector.toml`` in the current folder.
+"""
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -9,12 +13,27 @@ from urllib.parse import urlsplit
 
 from dither_shared import ParameterError
 
-from .auth import Role
 from .config import Config
+from .retention import Retention
+from .roles import Role
 
-__all__ = ["FILE_VARIABLE", "SETTINGS", "Setting", "configured", "describe", "flag_of", "resolve", "variable_of"]
+__all__ = [
+    "FILE",
+    "FILE_VARIABLE",
+    "SETTINGS",
+    "Setting",
+    "configured",
+    "describe",
+    "flag_of",
+    "missing",
+    "resolve",
+    "variable_of",
+]
 
 FILE_VARIABLE = "DITHER_CONFIG"
+
+FILE = "collector.toml"
+"""The file of settings where none is named, if it is in the current folder."""
 
 SETTINGS: Mapping[str, Field[Any]] = {one.name: one for one in fields(Config) if "about" in one.metadata}
 """The fields of ``Config`` that can be set, by name."""
@@ -43,25 +62,38 @@ def resolve(
 ) -> dict[str, Setting | None]:
     """Return every setting with its source; None where one that must be given is not.
 
-    ``path`` is the TOML file, else the one that ``DITHER_CONFIG`` names. Raises ParameterError that names the source
-    of a value that cannot be read.
+    ``path`` is the TOML file, else the one that ``DITHER_CONFIG`` names, else ``collector.toml`` in the current folder.
+    Raises ParameterError that names the source of a value that cannot be read.
     """
-    path = path or environment.get(FILE_VARIABLE) or None
+    path = path or environment.get(FILE_VARIABLE) or _file_here()
     table = {} if path is None else _table(path)
     return {name: _found(name, flags, environment, table, path) for name in SETTINGS}
+
+
+def _file_here() -> str | None:
+    """Return the name of the file in the current folder, if there is one; a folder that is closed to us has none."""
+    with suppress(OSError):
+        return FILE if Path(FILE).is_file() else None
+    return None
 
 
 def configured(found: Mapping[str, Setting | None]) -> Config:
     """Return the configuration of resolved settings; raise ParameterError for one that is missing or cannot be."""
     for name, setting in found.items():
         if setting is None:
-            example = {"metrics": "metrics.toml", "db": "sqlite:///dither.db"}.get(name, "...")
-            raise ParameterError(variable_of(name), f"not set, nor {flag_of(name)}; for example {example}")
+            raise missing(name)
     try:
         return Config(**{name: setting.value for name, setting in found.items() if setting})  # type: ignore[arg-type]
     except ParameterError as error:
         wrong = found.get(error.place)
         raise ParameterError(wrong.source if wrong else error.place, error.problem) from None
+
+
+def missing(name: str) -> ParameterError:
+    """Return the error of a setting that must be given, and is not."""
+    example = {"metrics": "metrics.toml", "db": "sqlite:///dither.db"}.get(name, "...")
+    problem = f"not set, nor {flag_of(name)}, nor {name} in a {FILE} here; for example {example}"
+    return ParameterError(variable_of(name), problem)
 
 
 def describe(found: Mapping[str, Setting | None]) -> dict[str, dict[str, object]]:
@@ -95,6 +127,8 @@ def _read(like: object, given: object, source: str) -> object:
     """Return a given value as the type of the default ``like``, from text or from TOML's own types."""
     if isinstance(like, frozenset):
         return _roles(given, source)
+    if isinstance(like, Retention):
+        return Retention.read(given, source)
     if isinstance(like, bool):
         words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
         truth = given if isinstance(given, bool) else words.get(str(given).lower())
@@ -142,6 +176,8 @@ def _shown(setting: Setting | None) -> object:
     value = setting.value
     if isinstance(value, frozenset):
         return sorted(role.value for role in value)
+    if isinstance(value, Retention):
+        return str(value)
     if isinstance(value, str) and "://" in value and (password := urlsplit(value).password):
         return value.replace(f":{password}@", ":***@")
     return value

@@ -2,6 +2,10 @@
 
 import atexit
 import os
+from collections.abc import Iterable
+from multiprocessing import parent_process
+from multiprocessing.util import Finalize
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from .app import collector_of, create_app
 from .settings import configured, resolve
@@ -9,4 +13,19 @@ from .settings import configured, resolve
 __all__ = ["app"]
 
 app = create_app(configured(resolve({}, os.environ)))
-atexit.register(collector_of(app).close)
+_answer = app.wsgi_app
+
+
+def _start_and_answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    """Answer the first request: by now the server has forked, if it does."""
+    collector_of(app).start()
+    app.wsgi_app = _answer  # type: ignore[method-assign]
+    return _answer(environ, start_response)
+
+
+app.wsgi_app = _start_and_answer  # type: ignore[method-assign]
+
+if parent_process() is None:
+    atexit.register(collector_of(app).close)
+else:  # a worker that multiprocessing made, as granian's are: these end without atexit
+    Finalize(None, collector_of(app).close, exitpriority=10)

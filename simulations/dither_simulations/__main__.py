@@ -9,11 +9,12 @@ def main() -> None:
     """Run the command line, or say in one line which packages it needs."""
     try:
         from .cli import main as command  # noqa: PLC0415 — what it imports may not be installed
+
+        command(prog_name="dither-sim")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0].startswith("dither"):
             raise
         sys.exit("dither-sim needs: pip install 'dither[simulations]'")
-    command(prog_name="dither-sim")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """A real collector: its own process, on loopback, with a SQLite file."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ def running_collector(metrics: Path, folder: Path) -> Iterator[str]:
     log = folder / "demo-collector.log"
     command = [sys.executable, "-m", "dither_server", "run", "--metrics", str(metrics)]
     command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0"]
+    command += ["--config", os.devnull]  # and not what a collector.toml here says of another one
     # In a session of its own Ctrl-C does not reach it: it outlives the devices, which would wait for it, and ends then.
     with (
         log.open("wb") as errors,

@@ -6,8 +6,9 @@ from tqdm import tqdm
 from dither_shared import MECHANISMS
 
 from .auditing import Audit, perform, table
+from .limits import MAX_SIZE
 from .naming import NAMES, named
-from .options import MAX_SIZE, epsilons_of, positive, reports_of, share, users_of
+from .options import epsilons_of, positive, reports_of, share, users_of
 from .planning import Question, advise, explain
 from .runs import Run, run_options
 from .trading import weigh
@@ -19,7 +20,7 @@ _permanent = click.option(
 )
 
 
-@click.command(short_help="Which ε, which mechanism, how many users.")
+@click.command()
 @click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), required=True, help="How many values.")
 @click.option(
     "--epsilon",
@@ -68,7 +69,7 @@ def plan(
         run.tell([advice.chosen for advice in advices], lambda: weigh(advices))
 
 
-@click.command(short_help="Whether a randomizer tells too much.")
+@click.command()
 @click.option(
     "--mechanism", "names", type=click.Choice(NAMES), multiple=True, help="Repeatable.  [default: every mechanism]"
 )

@@ -26,7 +26,7 @@ __all__ = ["error"]
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(short_help="How far estimates are from the truth.")
+@click.command()
 @click.option(
     "--mechanism",
     "names",

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
+from dither_server.commands.lazy import LazyGroup
 from dither_shared import DitherError, ParameterError
 
-from .plots import FORMATS
-from .populations import MAX_USERS
+from .limits import FORMATS, MAX_SIZE, MAX_USERS
 
 __all__ = [
-    "MAX_SIZE",
     "Commands",
     "epsilons_of",
     "input_options",
@@ -33,11 +31,8 @@ __all__ = [
 
 _GRID = "0.25:4:10"
 
-MAX_SIZE = 1 << 20
-"""The most values of a question."""
 
-
-class Commands(click.Group):
+class Commands(LazyGroup):
     """A group whose commands end in one line, not a traceback: status 2 on a parameter that cannot be, else 1.
 
     With NO_COLOR in the environment nothing is coloured, wherever it is printed (https://no-color.org).
@@ -141,9 +136,10 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
     if text != "grid" and ":" not in text:
         return tuple(dict.fromkeys(float(part) for part in text.split(",")))
     low, high, count = _GRID.split(":") if text == "grid" else text.split(":")
-    if not 0 < float(low) < float(high) < math.inf or not 2 <= int(count) <= 1000:
+    first, last, steps = float(low), float(high), int(count) - 1
+    if not 0 < first < last < math.inf or not 1 <= steps < 1000:
         return ()
-    return tuple(float(f"{epsilon:.4g}") for epsilon in np.geomspace(float(low), float(high), int(count)))
+    return tuple(float(f"{first * (last / first) ** (place / steps):.4g}") for place in range(steps + 1))
 
 
 def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:

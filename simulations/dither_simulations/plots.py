@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from dither_shared import ParameterError
 
 from .files import write_bytes
+from .limits import FORMATS
 from .populations import Floats
 
-__all__ = ["COLOURS", "FONT", "FORMATS", "GREY", "Shares", "figure_of", "save", "shares_plot"]
-
-FORMATS = (".png", ".svg", ".pdf")
+__all__ = ["COLOURS", "FONT", "GREY", "Shares", "figure_of", "save", "shares_plot"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from dither_shared import Mechanism, ParameterError
 from dither_shared.mechanism import Item
 
+from .limits import MAX_USERS
+
 __all__ = [
-    "MAX_USERS",
     "Counts",
     "Floats",
     "Population",
@@ -26,9 +27,6 @@ __all__ = [
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-MAX_USERS = 10**15
-"""Counts below this are exact in a float, which numpy's binomial draws rely on."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from .tables import number, render
 __all__ = ["reproduce", "reproduction_table"]
 
 
-@click.command(short_help="Published numbers beside ours.")
+@click.command()
 @click.argument("papers", nargs=-1, type=click.Choice(tuple(PAPERS)), metavar=f"[{'|'.join(PAPERS)}]...")
 @click.option("--repeats", type=click.IntRange(2, 10**5), default=100, show_default=True, help="Trials of each number.")
 @run_options

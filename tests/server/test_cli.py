@@ -174,7 +174,8 @@ def test_labels_cannot_steer_the_terminal() -> None:
 
 def test_without_the_extra_the_command_says_what_to_install() -> None:
     block = "import sys; sys.modules['flask'] = None; from dither_server.__main__ import main; main()"
-    ended = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", block, "run", "--metrics", "metrics.toml", "--db", "sqlite:///dither.db"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "dither-server needs: pip install 'dither[server]'\n"
 

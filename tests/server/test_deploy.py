@@ -104,6 +104,7 @@ print(sorted(set(statuses)), process.wait(20), *told)
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, env=settings
     )
     assert ended.stdout == '[202] 0 dither_reports_acknowledged_total{metric="theme"} 180.0\n', ended.stderr
+    assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
     command = [sys.executable, "-m", "dither_server", "estimate", "theme"]
     told = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
     assert "60 reports" in told.stdout
@@ -128,6 +129,7 @@ def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> 
         process.wait(PATIENCE)
     assert accepted is not None
     assert (accepted.status, status, process.returncode) == (202, 401, 0)
+    assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
     assert tally(tmp_path, METRICS["theme"]).total == 3
 
 

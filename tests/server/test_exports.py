@@ -213,7 +213,7 @@ def test_what_is_no_file_is_written_to_and_not_replaced(folder: Path) -> None:
     ("arguments", "what"),
     [
         (["nothing"], "no such metric"),
-        (["open"], "lists none to look for"),
+        (["open"], "list candidates in its definition"),
         (["--since", "soon"], "--since: not a date"),
         (["--since", "2026-11-21", "--until", "2026-11-20"], "later than until"),
         (["--output", "/nowhere/table"], "cannot be written"),

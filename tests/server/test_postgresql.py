@@ -80,8 +80,7 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
         assert again.versions("theme") == [THEME.version]
     for day in (1, 2):
         assert pg.commit([upload(THEME, b"\x00")], TODAY + timedelta(days=day), SHARD) == [COUNTED]
-    assert pg.forget(TODAY + timedelta(days=1), limit=1)
-    assert pg.forget(TODAY + timedelta(days=1), limit=10) is False
+    assert pg.forget(TODAY + timedelta(days=1)) is False  # a partition is dropped whole
     assert pg.doubts() == []
     for _ in range(2):
         pg.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, SHARD)

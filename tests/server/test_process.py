@@ -45,6 +45,7 @@ def test_it_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (0, "")
+    assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
     assert [line.split(":")[0] for line in errors.splitlines()] == list(METRICS)
     assert "theme: randomized-response, ε = 1 for each report; if your answer is dark, we see it" in errors
     assert tally(tmp_path, THEME).total == 3

@@ -1,11 +1,13 @@
 """Flags before environment before file before defaults."""
 
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from dither_server.auth import Role
 from dither_server.config import Config
+from dither_server.retention import Retention
 from dither_server.settings import SETTINGS, configured, resolve
 from dither_shared import ParameterError
 from server.collecting import METRICS
@@ -31,7 +33,7 @@ def test_each_source_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
 def test_every_setting_is_read_from_the_environment(name: str) -> None:
     """And a wrong value is told with its source, so that none is ignored."""
     variable = f"DITHER_{name.upper()}"
-    if isinstance(SETTINGS[name].default, int | float | frozenset):
+    if isinstance(SETTINGS[name].default, int | float | frozenset | Retention):
         with pytest.raises(ParameterError, match=variable):
             resolve({}, NEEDED | {variable: "nonsense"})
     else:
@@ -52,6 +54,12 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         ("host = 1", "host: not a string"),
         ("open = 1", "open: not a list of roles"),
         ("trust_loopback = 'perhaps'", "trust_loopback: neither true nor false"),
+        ("retention = 400", "retention: no span of days; write 400 days"),
+        ("retention = 'for ever'", "retention: no span of 1 to 365000 days"),
+        ("retention = '0 days'", "retention: no span of 1 to 365000 days"),
+        ("retention = '400000 days'", "retention: no span of 1 to 365000 days"),
+        ("retention = '3 days, 4 days'", "retention: *: given twice"),
+        ("[retention]\ntheme = 90", "retention: theme: no span of 1 to 365000 days"),
         ("log_level = 'loud'", "log_level: 'loud' is not one of"),
     ],
 )
@@ -65,10 +73,31 @@ def test_mistakes_in_the_file_are_named(text: str, what: str, tmp_path: Path) ->
 
 
 def test_what_must_be_given() -> None:
-    with pytest.raises(ParameterError, match="DITHER_DB: not set, nor --db; for example sqlite:///"):
+    with pytest.raises(
+        ParameterError, match=r"DITHER_DB: not set, nor --db, nor db in a collector\.toml here; for example sqlite:///"
+    ):
         configured(resolve({"metrics": "m.toml"}, {}))
 
 
 def test_limits_that_cannot_be() -> None:
     with pytest.raises(ParameterError, match="queue_limit: 0 is not positive"):
         Config(metrics=METRICS, db="sqlite:///x.db", queue_limit=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'retention = "400 days, theme = 90 days, crash=1 day"',
+        '[retention]\n"*" = "400 days"\ntheme = "90 days"\ncrash = "1 day"',
+    ],
+)
+def test_retention_is_of_all_metrics_and_of_some(text: str, tmp_path: Path) -> None:
+    file, today = tmp_path / "c.toml", date(2026, 11, 20)
+    file.write_text(text, encoding="utf-8")
+    retention = configured(resolve({}, NEEDED, str(file))).retention
+    assert str(retention) == "400 days, theme = 90 days, crash = 1 days"
+    assert Retention.read(str(retention), "") == retention
+    kept = [retention.before(name, today) for name in ("crash", "theme", "other")]
+    assert kept == [today - timedelta(days=days) for days in (1, 90, 400)]
+    assert Retention.read("theme = 90 days", "").before("other", today) is None
+    assert configured(resolve({}, NEEDED)).retention.before("theme", today) is None

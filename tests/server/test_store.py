@@ -19,6 +19,7 @@ from dither_server.definitions import to_json
 from dither_server.fold import fold
 from dither_server.store import Store, StoreError
 from dither_server.store import counting as module
+from dither_server.store.errors import RacedError
 from dither_server.store.schema import HEAD, SCHEMA
 from dither_server.tally import Tally
 from dither_shared import Metric, ParameterError, parse_metrics
@@ -107,7 +108,7 @@ def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
     with pytest.raises(MemoryError):
         store.commit([upload(), upload(MOBILE)], TODAY, SHARD)
     assert raw(tmp_path, "SELECT count(*) FROM tallies") == [(0,)]
-    assert raw(tmp_path, "SELECT count(*) FROM batches") == [(0,)]
+    assert raw(tmp_path, "SELECT count(*) FROM batch_journal") == [(0,)]
 
 
 def test_shards_and_days_add_up(store: Store) -> None:
@@ -129,13 +130,15 @@ def test_when_another_process_takes_the_id_first_it_is_seen_and_not_counted_twic
     """On a database that lets two writers in, the second finds the id only when it inserts it."""
     one = upload()
     store.commit([one], TODAY, SHARD)
-    digests, looks = module._digests, []
+    known, looks = store._ids.known, []
 
-    def blind_once(*arguments: object) -> dict[bytes, bytes]:
-        looks.append(arguments)
-        return {} if len(looks) == 1 else digests(*arguments)  # type: ignore[arg-type]
+    def blind_once(connection: sqlalchemy.Connection, batches: set[bytes]) -> dict[bytes, bytes]:
+        looks.append(batches)
+        if len(looks) == 1:
+            raise RacedError("the id was inserted meanwhile")
+        return known(connection, batches)
 
-    monkeypatch.setattr(module, "_digests", blind_once)
+    monkeypatch.setattr(store._ids, "known", blind_once)
     other = upload()
     assert store.commit([one, other], TODAY, b"t" * 16) == [COUNTED, COUNTED]
     assert len(looks) == 2
@@ -167,17 +170,17 @@ def test_a_locked_database_refuses_and_then_recovers(store: Store, tmp_path: Pat
 
 def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else another could write between the look and the write, and what was looked at would be stale."""
-    digests = module._digests
+    known = store._ids.known
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", lock_wait=0.01)) as other:
 
-        def interrupted(*arguments: object) -> dict[bytes, bytes]:
-            known = digests(*arguments)  # type: ignore[arg-type]
-            monkeypatch.setattr(module, "_digests", digests)
+        def interrupted(connection: sqlalchemy.Connection, batches: set[bytes]) -> dict[bytes, bytes]:
+            found = known(connection, batches)
+            monkeypatch.setattr(store._ids, "known", known)
             with pytest.raises(StoreError, match="locked"):
                 other.commit([upload()], TODAY, b"t" * 16)
-            return known
+            return found
 
-        monkeypatch.setattr(module, "_digests", interrupted)
+        monkeypatch.setattr(store._ids, "known", interrupted)
         assert store.commit([upload()], TODAY, SHARD) == [COUNTED]
     assert store.tally(THEME).total == 3
 
@@ -190,7 +193,7 @@ def test_sqlite_is_durable(store: Store) -> None:
 
 def test_nothing_finer_than_a_day_is_kept(store: Store, tmp_path: Path) -> None:
     store.commit([upload()], TODAY, SHARD)
-    assert raw(tmp_path, "SELECT DISTINCT day FROM batches UNION SELECT day FROM tallies") == [("2026-11-20",)]
+    assert raw(tmp_path, "SELECT DISTINCT day FROM batch_journal UNION SELECT day FROM tallies") == [("2026-11-20",)]
 
 
 def test_equal_rows_of_two_batches_have_unequal_digests() -> None:
@@ -257,22 +260,6 @@ def test_many_ids_at_once(store: Store) -> None:
     assert store.tally(METRICS["theme"]).total == 3000
 
 
-def test_ids_are_forgotten_by_day_a_few_at_a_time_and_counts_stay(store: Store, tmp_path: Path) -> None:
-    old, new = [upload() for _ in range(5)], upload()
-    store.commit(old, TODAY - timedelta(days=41), SHARD)
-    store.commit([new], TODAY - timedelta(days=40), SHARD)
-    before = TODAY - timedelta(days=40)
-    assert not store.forget(before, limit=3)
-    assert raw(tmp_path, "SELECT count(*) FROM batches") == [(6,)]  # the clock may have jumped
-    store.commit([last := upload()], TODAY - timedelta(days=39), SHARD)
-    assert store.forget(before, limit=3)
-    assert raw(tmp_path, "SELECT count(*) FROM batches") == [(4,)]
-    assert not store.forget(before, limit=3)
-    assert not store.forget(before)
-    assert sorted(raw(tmp_path, "SELECT batch FROM batches")) == sorted([(new.batch,), (last.batch,)])
-    assert store.tally(THEME).total == 21
-
-
 def test_the_migrations_make_what_the_schema_says(store: Store) -> None:
     with store._transaction() as connection:
         assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
@@ -283,7 +270,7 @@ def test_a_schema_of_a_newer_program_is_told_to_everyone(store: Store, tmp_path:
     with store._transaction(write=True) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     for create in (True, False):
-        with pytest.raises(ParameterError, match="has schema 9999 of a newer dither, this program 0005; install"):
+        with pytest.raises(ParameterError, match="has schema 9999 of a newer dither, this program 0006; install"):
             Store(f"sqlite:///{tmp_path}/dither.db", create=create)
 
 

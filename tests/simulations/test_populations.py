@@ -6,8 +6,8 @@ import pytest
 
 from dither_shared import ParameterError, Rappor, SymmetricUnary
 from dither_simulations.columns import EMPTY, read_column, read_histogram
+from dither_simulations.limits import MAX_USERS
 from dither_simulations.populations import (
-    MAX_USERS,
     Population,
     apportion,
     geometric,

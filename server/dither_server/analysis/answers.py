@@ -18,7 +18,7 @@ from .health import Check, health
 from .poisoning import Floats, Poisoning, gains, poisoning
 from .repeats import periods_of, repeat_error
 
-__all__ = ["Answer", "Privacy", "Rest", "Row", "answer", "finite", "odds_of", "told_privacy"]
+__all__ = ["Answer", "Privacy", "Rest", "Row", "answer", "finite", "introduced", "odds_of", "told_privacy"]
 
 
 class Row(TypedDict):
@@ -174,6 +174,11 @@ def odds_of(metric: Metric) -> str:
     if metric.kind == "choice":
         return odds_sentence(metric.mechanism, (metric.labels[0], metric.labels[1]))
     return odds_sentence(metric.mechanism)
+
+
+def introduced(metric: Metric) -> str:
+    """Return a line about a metric: its mechanism, what a report costs, and what it tells."""
+    return f"{metric.name}: {metric.mechanism.name}, {losses(metric.mechanism)}; {odds_of(metric)}"
 
 
 def finite(number: float) -> float | None:

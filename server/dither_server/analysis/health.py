@@ -14,7 +14,7 @@ from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 from dither_shared import BitFlip, CountMeanSketch, Mechanism, OptimizedUnary, Rappor, SymmetricUnary
 
@@ -100,7 +100,7 @@ def _weights(sums: _Sums) -> float | None:
     if moments is None or len(sums.reports) == 1 or float(sums.reports.min()) * moments[1] < _LEAST_VARIANCE:
         return None
     away = sums.counts.sum(axis=1) - sums.reports * moments[0]
-    return float(stats.chi2.sf(float((away**2 / (sums.reports * moments[1])).sum()), len(away)))
+    return float(special.chdtrc(len(away), float((away**2 / (sums.reports * moments[1])).sum())))
 
 
 def _spare(sums: _Sums) -> float | None:
@@ -160,7 +160,7 @@ def _even(counts: Floats) -> float | None:
     expected = float(counts.mean())
     if expected < _LEAST_EXPECTED:
         return None
-    return float(stats.chi2.sf(float(((counts - expected) ** 2).sum()) / expected, len(counts) - 1))
+    return float(special.chdtrc(len(counts) - 1, float(((counts - expected) ** 2).sum()) / expected))
 
 
 def _at_most(counts: Floats, trials: Floats | float, probability: float) -> Floats:

@@ -1,18 +1,15 @@
 """The commands of an operator: tokens, where each setting comes from, and whether it all fits."""
 
 import json
-from contextlib import closing
 
 import click
 
 from dither_shared import ParameterError
 
-from ..auth import Role, digest_of, draw_token
 from ..config import utc_today
+from ..roles import Role
 from ..settings import configured, describe
-from ..store import Store, StoredToken
-from .linting import remarks
-from .options import Found, refusing, required, settings_options
+from .options import Found, refusing, settings_options, stored
 from .table import printable
 
 __all__ = ["check", "show_config", "token"]
@@ -33,10 +30,13 @@ def token() -> None:
 @refusing
 def create_token(found: Found, role: str, note: str) -> None:
     """Draw a token and print it. It cannot be shown again: the database keeps its digest."""
+    from ..auth import digest_of, draw_token
+    from ..store import StoredToken
+
     if len(note) > 64:
         raise ParameterError("--note", "longer than 64 characters")
     drawn = draw_token(Role(role))
-    with closing(Store(required(found, "db"))) as store:
+    with stored(found, create=True) as store:
         store.add_token(StoredToken(digest_of(drawn), role, note, utc_today()))
     click.echo(drawn)
 
@@ -46,7 +46,7 @@ def create_token(found: Found, role: str, note: str) -> None:
 @refusing
 def list_tokens(found: Found) -> None:
     """List tokens: id, role, day of creation, note."""
-    with closing(Store(required(found, "db"), create=False)) as store:
+    with stored(found) as store:
         for one in store.tokens():
             click.echo(f"{one.digest.hex()[:_SHOWN]}  {one.role:6}  {one.day}  {printable(one.note)}".rstrip())
 
@@ -57,7 +57,7 @@ def list_tokens(found: Found) -> None:
 @refusing
 def revoke_token(found: Found, identifier: str) -> None:
     """Revoke the token that ``list`` shows under ID. Collectors that run refuse it within seconds."""
-    with closing(Store(required(found, "db"), create=False)) as store:
+    with stored(found) as store:
         named = [one for one in store.tokens() if one.digest.hex()[:_SHOWN] == identifier]
         if len(named) != 1 or not store.drop_token(named[0].digest):
             raise ParameterError("ID", "names no token; dither-server token list shows them")
@@ -83,6 +83,8 @@ def show_config(found: Found, as_json: bool) -> None:
 @refusing
 def check(found: Found) -> None:
     """Say what is wrong with the configuration, or unwise. Exits with 1 if a collector could not run on it."""
+    from .linting import remarks
+
     worst = 0
     for remark in remarks(configured(found)):
         click.echo(printable(f"{remark.level}: {remark.text}"))

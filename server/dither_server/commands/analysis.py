@@ -2,18 +2,12 @@
 
 import json
 from collections.abc import Callable
-from contextlib import closing
 from typing import TypeVar
 
 import click
 
-from dither_shared import Metric, ParameterError, load_metrics
-
-from ..analysis.trend import trend
-from ..collector import stretches, told_apart
-from ..query import STEPS, Comparison, TrendQuery, confidence_of, day_of, share_of
-from ..store import Store
-from .options import Found, refusing, required, settings_options
+from ..choices import STEPS
+from .options import Found, refusing, settings_options, stored
 from .table import compared_as_table, trend_as_table
 
 __all__ = ["compare", "show_trend"]
@@ -40,6 +34,10 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
 
     Without any days, and of one version, the last week is compared with the one before.
     """
+    from ..collector import told_apart
+    from ..query import Comparison, confidence_of, day_of, share_of
+    from .asked import listing, metric_asked
+
     query = Comparison(
         since=_given(asked["since"], day_of, "--since"),
         until=_given(asked["until"], day_of, "--until"),
@@ -48,9 +46,9 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
         change=share_of(asked["change"] or "", "--change"),
         confidence=confidence_of(asked["confidence"] or "", "--confidence"),
     )
-    with closing(Store(required(found, "db"), create=False)) as store:
-        first = _metric(found, store, metric, asked["version"])
-        second = _metric(found, store, asked["other"] or metric, asked["other_version"])
+    with stored(found) as store:
+        first = listing(metric_asked(found, store, metric, asked["version"]))
+        second = listing(metric_asked(found, store, asked["other"] or metric, asked["other_version"]))
         told = told_apart(store, first, second, query)
     click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else compared_as_table(told))
 
@@ -76,14 +74,19 @@ def show_trend(
     as_json: bool,
 ) -> None:
     """Show the course of METRIC over days or weeks, and which values drift."""
+    from ..analysis.trend import trend
+    from ..collector import stretches
+    from ..query import TrendQuery, confidence_of, day_of
+    from .asked import listing, metric_asked
+
     query = TrendQuery(
         since=_given(since, day_of, "--since"),
         until=_given(until, day_of, "--until"),
         confidence=confidence_of(confidence, "--confidence"),
         step=step,
     )
-    with closing(Store(required(found, "db"), create=False)) as store:
-        chosen = _metric(found, store, metric, version)
+    with stored(found) as store:
+        chosen = listing(metric_asked(found, store, metric, version))
         steps = stretches(store, chosen, query.since, query.until, query.confidence, query.step)
     told = trend(chosen, steps, query.confidence)
     click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else trend_as_table(told))
@@ -91,17 +94,3 @@ def show_trend(
 
 def _given(text: str | None, read: Callable[[str, str], T], place: str) -> T | None:
     return None if text is None else read(text, place)
-
-
-def _metric(found: Found, store: Store, name: str, version: str | None) -> Metric:
-    """Return a metric that lists values, in a version; raise ParameterError if there is none."""
-    metrics = required(found, "metrics")
-    known = load_metrics(metrics)
-    if name not in known:
-        raise ParameterError(name, f"no such metric; {metrics} has {', '.join(known)}")
-    metric = known[name] if version in {None, known[name].version} else store.metric(name, str(version))
-    if metric is None:
-        raise ParameterError("--version", f"not collected here; there are {', '.join(store.versions(name)) or 'none'}")
-    if not metric.labels:
-        raise ParameterError(name, "takes any string; list candidates in its definition")
-    return metric

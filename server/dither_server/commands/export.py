@@ -2,20 +2,21 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from dither_shared import Metric, ParameterError, load_metrics
+from dither_shared import ParameterError
 
-from ..collector import told_each
-from ..exports import FORMATS
-from ..query import Query, confidence_of, day_of
-from ..refresh import refresh
-from ..store import Store
-from .options import Found, refusing, required, settings_options
+from ..choices import FORMAT_NAMES
+from .options import Found, refusing, settings_options, stored
 from .table import printable
+
+if TYPE_CHECKING:
+    from dither_shared import Metric
+
+    from ..store import Store
 
 __all__ = ["export", "refresh_estimates"]
 
@@ -23,7 +24,7 @@ __all__ = ["export", "refresh_estimates"]
 @click.command()
 @click.argument("asked", nargs=-1, metavar="[METRIC]...")
 @settings_options("metrics", "db")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), default="csv", show_default=True, help="To write.")
+@click.option("--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="To write.")
 @click.option("--by-day", is_flag=True, help="An estimate of each day with reports, not one of all days together.")
 @click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
@@ -41,6 +42,10 @@ def export(
     output: str | None,
 ) -> None:
     """Write the estimates of each METRIC, or of all, as a table of one row a value."""
+    from ..collector import told_each
+    from ..exports import FORMATS
+    from ..query import Query, confidence_of, day_of
+
     if missing := FORMATS[form].missing:
         raise ParameterError("--format", missing)
     if form == "arrow" and output is None and sys.stdout.isatty():
@@ -51,24 +56,23 @@ def export(
         until=None if until is None else day_of(until, "--until"),
         confidence=confidence_of(confidence),
     )
-    chosen = _chosen(required(found, "metrics"), asked)
-    with closing(Store(required(found, "db"), create=False)) as store:
-        answers = (one for metric in chosen for one in told_each(store, metric, query))
+    with stored(found) as store:
+        answers = (one for metric in _chosen(found, store, asked) for one in told_each(store, metric, query))
         _write(FORMATS[form].write(answers), output)
 
 
-def _chosen(path: str, asked: Sequence[str]) -> list[Metric]:
+def _chosen(found: Found, store: "Store", asked: Sequence[str]) -> "list[Metric]":
     """Return the metrics that are asked for; of all, those that list what to look for."""
-    known = load_metrics(path)
-    for name in asked:
-        if name not in known:
-            raise ParameterError(name, f"no such metric; {path} has {', '.join(known)}")
-        if not known[name].labels:
-            raise ParameterError(name, f"takes any string and lists none to look for; give it candidates in {path}")
-    for name in known if not asked else ():
-        if not known[name].labels:
-            click.echo(printable(f"{name} is left out: it takes any string and lists no candidates"), err=True)
-    return [metric for name, metric in known.items() if (name in asked if asked else metric.labels)]
+    from .asked import known_metrics, listing, metric_asked
+
+    if asked:
+        return [listing(metric_asked(found, store, name)) for name in dict.fromkeys(asked)]
+    names = known_metrics(found) or dict.fromkeys(name for name, _ in store.registered())
+    metrics = [metric_asked(found, store, name) for name in names]
+    for metric in metrics:
+        if not metric.labels:
+            click.echo(printable(f"{metric.name} is left out: it takes any string and lists no candidates"), err=True)
+    return [metric for metric in metrics if metric.labels]
 
 
 def _write(pieces: Iterable[bytes], output: str | None) -> None:
@@ -98,7 +102,9 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
 @refusing
 def refresh_estimates(found: Found, everything: bool) -> None:
     """Bring the database's view daily_estimates up to date, for whoever reads it by SQL."""
-    with closing(Store(required(found, "db"), create=False)) as store:
+    from ..refresh import refresh
+
+    with stored(found) as store:
         for name, version in store.registered():
             try:
                 metric = store.metric(name, version)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Literal, NamedTuple
 
-from dither_shared import DitherError, ParameterError
+from dither_shared import DitherError, Metric, ParameterError
 
 from ..auth import Role, is_loopback
 from ..config import Config
+from ..retention import ALL
 from ..store import Store, UnmadeError
 
 __all__ = ["Remark", "remarks"]
@@ -22,6 +23,7 @@ class Remark(NamedTuple):
 
 def remarks(config: Config) -> Iterator[Remark]:
     """Yield remarks about metrics, database and access. Nothing is written."""
+    metrics: dict[str, Metric] = {}
     try:
         metrics = config.load()
     except ParameterError as error:
@@ -38,6 +40,9 @@ def remarks(config: Config) -> Iterator[Remark]:
             yield Remark("ok", "the database answers")
             yield from (Remark("warning", text) for text in store.doubts())
             names = {version: name for name, version in store.registered()}
+            known = {*metrics, *names.values(), ALL}
+            for name in dict(config.retention.days).keys() - known:
+                yield Remark("warning", f"retention: {name} is no metric here; known are {', '.join(sorted(known))}")
             for version, day in store.disabled().items():
                 yield Remark("warning", f"{names[version]}: version {version} is disabled since {day}")
     except DitherError as error:

@@ -1,15 +1,18 @@
-"""The commands that stop and resume the collection of a metric, while collectors run."""
+"""The commands that show metrics, and stop and resume their collection while collectors run."""
 
-from contextlib import closing
+import json
+from typing import TYPE_CHECKING
 
 import click
 
 from dither_shared import ParameterError
 
 from ..config import utc_today
-from ..store import Store
-from .options import Found, refusing, required, settings_options
+from .options import Found, refusing, settings_options, stored
 from .table import printable
+
+if TYPE_CHECKING:
+    from ..store import Store
 
 __all__ = ["metric"]
 
@@ -18,19 +21,47 @@ _VERSION = click.option("--version", metavar="V", help="Only this version; witho
 
 @click.group()
 def metric() -> None:
-    """List metrics, and disable or enable their collection."""
+    """List and show metrics, and disable or enable their collection."""
 
 
 @metric.command("list")
-@settings_options("db")
+@settings_options("metrics", "db")
 @refusing
 def list_metrics(found: Found) -> None:
-    """List every registered version of every metric, and whether it is collected."""
-    with closing(Store(required(found, "db"), create=False)) as store:
-        disabled = store.disabled()
+    """List every version that was ever registered: its state, its days with reports, its metric."""
+    from .asked import known_metrics
+
+    known = known_metrics(found)
+    with stored(found) as store:
+        disabled, days = store.disabled(), store.days_by_version()
         for name, version in store.registered():
-            state = f"disabled since {disabled[version]}" if version in disabled else "enabled"
-            click.echo(printable(f"{version}  {state:25}  {name}"))
+            state = "enabled" if name in known or not known else "no longer asked"
+            if version in disabled:
+                state = f"disabled since {disabled[version]}"
+            reported = "{} to {}".format(*days[version]) if version in days else "no reports"
+            click.echo(printable(f"{version}  {state:25}  {reported:24}  {name}"))
+
+
+@metric.command("show")
+@click.argument("name")
+@click.option("--version", metavar="DIGITS", help="Another version than the current one.")
+@settings_options("metrics", "db")
+@click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
+@refusing
+def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> None:
+    """Show what metric NAME asks and promises, also when metrics.toml no longer holds it."""
+    from ..lookup import described
+    from .asked import metric_asked
+
+    with stored(found) as store:
+        told = described(metric_asked(found, store, name, version)) | {"versions": store.versions(name)}
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    width = max(map(len, told))
+    for key, value in told.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        click.echo(printable(f"{key:{width}}  {text}").rstrip())
 
 
 @metric.command("disable")
@@ -44,7 +75,7 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
     They are answered 410, and a device that reads this is silent about that version for a month. What is counted
     stays. A version that is registered later is a new question, and enabled.
     """
-    with closing(Store(required(found, "db"), create=False)) as store:
+    with stored(found) as store:
         asked = _known(store, name, version)
         store.disable(name, version, utc_today())
         for one in asked:
@@ -58,14 +89,14 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
 @refusing
 def enable_metric(found: Found, name: str, version: str | None) -> None:
     """Count reports of metric NAME again. Devices that were told otherwise come back within a month."""
-    with closing(Store(required(found, "db"), create=False)) as store:
+    with stored(found) as store:
         asked = _known(store, name, version)
         store.enable(name, version)
         for one in asked:
             click.echo(printable(f"{one}  enabled  {name}"))
 
 
-def _known(store: Store, name: str, version: str | None) -> list[str]:
+def _known(store: "Store", name: str, version: str | None) -> list[str]:
     """Return the versions that are meant; raise ParameterError if there are none."""
     versions = store.versions(name)
     asked = [one for one in versions if version in {None, one}]

@@ -1,19 +1,23 @@
 """What the commands share: settings as options, and mistakes as one line."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 import click
 
 from dither_shared import DitherError, ParameterError
 
-from ..settings import FILE_VARIABLE, SETTINGS, Setting, flag_of, resolve, variable_of
+from ..settings import FILE, FILE_VARIABLE, SETTINGS, Setting, flag_of, missing, resolve, variable_of
 from .table import printable
 
-__all__ = ["Denial", "Found", "Refusal", "refusing", "required", "settings_options", "strings_of"]
+if TYPE_CHECKING:
+    from ..store import Store
+
+__all__ = ["Denial", "Found", "Refusal", "refusing", "required", "settings_options", "stored", "strings_of"]
 
 P = ParamSpec("P")
 
@@ -68,7 +72,7 @@ def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], N
             about = SETTINGS[name].metadata["about"]
             told = f"{about} [{variable_of(name)}]"
             decorated = click.option(flag_of(name), name, metavar="...", help=told)(decorated)
-        file_help = f"A TOML file of settings. [{FILE_VARIABLE}]"
+        file_help = f"A TOML file of settings. [{FILE_VARIABLE}, else {FILE} here]"
         return click.option("--config", "config_file", metavar="FILE", help=file_help)(decorated)
 
     return decorate
@@ -78,8 +82,17 @@ def required(found: Found, name: str) -> str:
     """Return a setting that must be given; raise ParameterError that says how."""
     setting = found[name]
     if setting is None:
-        raise ParameterError(variable_of(name), f"not set, nor {flag_of(name)}")
+        raise missing(name)
     return str(setting.value)
+
+
+@contextmanager
+def stored(found: Found, *, create: bool = False) -> "Iterator[Store]":
+    """Open the database, which is there already unless it may be created, and close it at the end."""
+    from ..store import Store
+
+    with closing(Store(required(found, "db"), create=create)) as store:
+        yield store
 
 
 def strings_of(path: str) -> tuple[str, ...]:

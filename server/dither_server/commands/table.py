@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
-from ..analysis.answers import Answer, Row
-from ..analysis.compare import Compared, ComparedRow, Side
-from ..analysis.trend import Course, Trend
+if TYPE_CHECKING:
+    from ..analysis.answers import Answer, Row
+    from ..analysis.compare import Compared, ComparedRow, Side
+    from ..analysis.trend import Course, Trend
 
 __all__ = ["aligned", "as_table", "compared_as_table", "printable", "trend_as_table"]
 
 
-def as_table(told: Answer) -> str:
+def as_table(told: "Answer") -> str:
     """Return a line about the answer and an aligned table of its values; shares are in percent.
 
     ± is the standard error, scaled to the confidence; the interval is the estimate's own and may be cut at 0 or 1.
@@ -26,7 +28,7 @@ def as_table(told: Answer) -> str:
     return "\n".join([head, "", *aligned([header, *(_cells(row, errors) for row in told["values"])]), *_doubts(told)])
 
 
-def compared_as_table(told: Compared) -> str:
+def compared_as_table(told: "Compared") -> str:
     """Return a line about each side and a table of the differences; shares are in percent, differences in points."""
     confidence = f"{100 * told['confidence']:g}% intervals; p by {told['correction'].title()}'s method"
     header = ("value", "first %", "second %", "change", "interval", "p", "")
@@ -34,7 +36,7 @@ def compared_as_table(told: Compared) -> str:
     return "\n".join([*map(_side, told["sides"]), confidence, "", *aligned(rows)])
 
 
-def trend_as_table(told: Trend) -> str:
+def trend_as_table(told: "Trend") -> str:
     """Return a line about the course and a table of the values; slopes are in points a day, ± as in ``as_table``."""
     steps = told["steps"]
     days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
@@ -45,7 +47,7 @@ def trend_as_table(told: Trend) -> str:
     return "\n".join([head, notes, "", *aligned([header, *(_course(one, errors) for one in told["values"])])])
 
 
-def _doubts(told: Answer) -> list[str]:
+def _doubts(told: "Answer") -> list[str]:
     """Return what is odd about the reports, what forged ones could have done, and who is not in the list."""
     known = [max(up, down) for row in told["values"] if (up := row["gain_up"]) and (down := row["gain_down"])]
     lines = [
@@ -68,19 +70,19 @@ def printable(label: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
 
 
-def _cells(row: Row, errors: float) -> tuple[str, ...]:
+def _cells(row: "Row", errors: float) -> tuple[str, ...]:
     half = None if row["standard_error"] is None else errors * row["standard_error"]
     interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
     numbers = (_percent(row["frequency"]), _percent(half), interval, _percent(row["consistent"]))
     return printable(row["value"]), *numbers, row["verdict"]
 
 
-def _side(side: Side) -> str:
+def _side(side: "Side") -> str:
     days = f"{side['since']} to {side['until']}" if side["since"] else "no days"
     return f"{side['metric']} {side['version']}: {days}, {side['reports']:,} reports"
 
 
-def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
+def _difference(row: "ComparedRow", change: float) -> tuple[str, ...]:
     interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
     said = "changed" if row["changed"] else "no change seen"
     if row["reports_needed"] is not None:
@@ -90,7 +92,7 @@ def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
     return printable(row["value"]), *numbers, _chance(row["adjusted"]), said
 
 
-def _course(course: Course, errors: float) -> tuple[str, ...]:
+def _course(course: "Course", errors: float) -> tuple[str, ...]:
     ends = [course["points"][place]["frequency"] for place in (0, -1)] if course["points"] else [None, None]
     half = None if course["slope_error"] is None else errors * course["slope_error"]
     numbers = (*ends, course["slope"], half)

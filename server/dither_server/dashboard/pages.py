@@ -79,7 +79,8 @@ def show_dashboard() -> str:
     metrics = list(collector_here().metrics.values())
     found = window(metrics, lambda metric: f"{metric.name} {metric.description}", view, _METRICS)
     cards = [_card(metric, View(view.query), _FEW_VALUES) for metric in found.shown]
-    return render_template("dashboard.html", view=view, found=found, total=len(metrics), cards=cards)
+    former = collector_here().former()
+    return render_template("dashboard.html", view=view, found=found, total=len(metrics), cards=cards, former=former)
 
 
 @pages.get("/m/<name>")

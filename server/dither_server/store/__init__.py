@@ -4,6 +4,7 @@ Nothing here tells one person from another: no address, no user, no time finer t
 its random id, a digest that recognises a retry, and the day; of its reports there remain sums.
 """
 
+from .backup import back_up, restore
 from .counting import Outcome, Upload
 from .errors import StoreError, UnmadeError
 from .estimates import Basis
@@ -11,4 +12,15 @@ from .refusals import Refusal
 from .store import Store
 from .tokens import StoredToken
 
-__all__ = ["Basis", "Outcome", "Refusal", "Store", "StoreError", "StoredToken", "UnmadeError", "Upload"]
+__all__ = [
+    "Basis",
+    "Outcome",
+    "Refusal",
+    "Store",
+    "StoreError",
+    "StoredToken",
+    "UnmadeError",
+    "Upload",
+    "back_up",
+    "restore",
+]

@@ -1,4 +1,4 @@
-"""Counting uploads exactly once: the statements of one commit, and of forgetting old batch ids."""
+"""Counting uploads exactly once: the statements of one commit."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,16 +14,15 @@ from dither_shared import Metric
 from ..blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ..fold import fold
 from .disabled import disabled_among
-from .schema import BATCHES, TALLIES
+from .ids import BatchIds
+from .schema import TALLIES
 
-__all__ = ["Outcome", "Upload", "count", "forget"]
+__all__ = ["Outcome", "Upload", "count"]
 
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
 # Statements are made once: to make one costs as much as to run it.
-_KNOWN = sa.select(BATCHES.c.batch, BATCHES.c.digest).where(BATCHES.c.batch.in_(sa.bindparam("asked", expanding=True)))
-_REMEMBER = sa.insert(BATCHES)
 _OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "shard")]
 _BEFORE = sa.select(TALLIES.c.block, TALLIES.c.counts).where(
     *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
@@ -32,7 +31,6 @@ _CHANGE = (
     sa.update(TALLIES).where(*_OURS, TALLIES.c.block == sa.bindparam("number")).values(counts=sa.bindparam("sums"))
 )
 _ADD = sa.insert(TALLIES)
-_EDGES = (sa.func.min, sa.func.max)
 
 
 class Outcome(Enum):
@@ -61,9 +59,11 @@ class Upload:
         return hashlib.blake2b(content, digest_size=16, key=self.batch).digest()
 
 
-def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+def count(
+    connection: sa.Connection, ids: BatchIds, uploads: Sequence[Upload], day: date, shard: bytes
+) -> list[Outcome]:
     """Count each upload that is not counted yet; return what became of each. See ``Store.commit``."""
-    seen = _digests(connection, {upload.batch for upload in uploads})
+    seen = ids.known(connection, {upload.batch for upload in uploads})
     disabled = disabled_among(connection, {upload.metric.version for upload in uploads})
     fresh: list[Upload] = []
     for upload in uploads:
@@ -72,8 +72,7 @@ def count(connection: sa.Connection, uploads: Sequence[Upload], day: date, shard
             fresh.append(upload)
     if fresh:
         fresh.sort(key=lambda upload: upload.batch)  # in one order, or two writers could wait for each other
-        rows = [{"batch": upload.batch, "digest": upload.digest, "day": day} for upload in fresh]
-        connection.execute(_REMEMBER, rows)
+        ids.remember(connection, fresh, day)
         for metric, blocks in _sums(fresh):
             _add(connection, metric.version, day, shard, blocks)
     return [_outcome(upload, seen.get(upload.batch)) for upload in uploads]
@@ -83,28 +82,6 @@ def _outcome(upload: Upload, seen: bytes | None) -> Outcome:
     if seen is None:
         return Outcome.DISABLED
     return Outcome.COUNTED if seen == upload.digest else Outcome.CONFLICT
-
-
-def forget(connection: sa.Connection, before: date, limit: int) -> int:
-    """Drop at most ``limit`` ids of batches received before a day; return how many were dropped.
-
-    None is dropped while all that would remain are of one day: a clock that jumped by years would make all ids look
-    old, and batches that are sent again would count again. So it has a day to be set right.
-    """
-    first, last = (connection.scalar(sa.select(edge(BATCHES.c.day)).where(BATCHES.c.day >= before)) for edge in _EDGES)
-    if first == last:
-        return 0
-    old = sa.select(BATCHES.c.batch).where(BATCHES.c.day < before).limit(limit)
-    return connection.execute(sa.delete(BATCHES).where(BATCHES.c.batch.in_(old.scalar_subquery()))).rowcount
-
-
-def _digests(connection: sa.Connection, batches: set[bytes]) -> dict[bytes, bytes]:
-    """Return the digests of those batches that are known."""
-    asked, known = list(batches), dict[bytes, bytes]()
-    for start in range(0, len(asked), _AT_ONCE):
-        some = asked[start : start + _AT_ONCE]
-        known.update((batch, digest) for batch, digest in connection.execute(_KNOWN, {"asked": some}))
-    return known
 
 
 def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Blocks]]:

@@ -7,7 +7,7 @@ from dither_shared import ParameterError
 from .errors import UnmadeError
 from .schema import HEAD, TALLIES
 
-__all__ = ["migrate", "require_current"]
+__all__ = ["migrate", "require_current", "require_known"]
 
 _ONE_AT_A_TIME = 0x646974686572
 """The number of PostgreSQL's advisory lock under which its schema is made: "dither"."""
@@ -23,7 +23,7 @@ def migrate(connection: sa.Connection) -> None:
     found = _revision(connection)
     if found == HEAD:
         return
-    _require_known(found)
+    require_known(found)
     from alembic import command  # noqa: PLC0415  # it costs 0.2 s, once in the life of a schema
     from alembic.config import Config  # noqa: PLC0415
 
@@ -38,14 +38,15 @@ def require_current(connection: sa.Connection) -> None:
     if not sa.inspect(connection).has_table(TALLIES.name):
         raise UnmadeError("db", "holds no dither tables; a collector has not run on it yet")
     found = _revision(connection)
-    _require_known(found)
+    require_known(found)
     if found != HEAD:
         raise UnmadeError("db", f"has schema {found}, this program {HEAD}; a collector upgrades it when it starts")
 
 
-def _require_known(found: str | None) -> None:
+def require_known(found: str | None, place: str = "db") -> None:
+    """Raise ParameterError if a schema is newer than this program."""
     if found is not None and found > HEAD:  # they are numbered
-        raise ParameterError("db", f"has schema {found} of a newer dither, this program {HEAD}; install the newer one")
+        raise ParameterError(place, f"has schema {found} of a newer dither, this program {HEAD}; install the newer one")
 
 
 def _revision(connection: sa.Connection) -> str | None:

@@ -4,10 +4,13 @@ import sqlalchemy as sa
 
 __all__ = [
     "BATCHES",
+    "BATCH_DAYS",
+    "BATCH_FILTERS",
     "DISABLED",
     "ESTIMATED_DAYS",
     "ESTIMATES",
     "HEAD",
+    "JOURNAL",
     "METRICS",
     "REFUSALS",
     "SCHEMA",
@@ -15,7 +18,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -35,13 +38,44 @@ DISABLED = sa.Table(
     sa.Column("day", sa.Date, nullable=False),
 )
 
-# Ids are random, so each one dirties a page of their index; the rows and the index of days grow at their ends only.
+# Ids are random, so each one that is added dirties a page of its own; but only among those of its day. SQLite gets them
+# in bulk, from the journal. PostgreSQL has a partition for each day, which is dropped whole.
 BATCHES = sa.Table(
     "batches",
     SCHEMA,
+    sa.Column("day", sa.Date, primary_key=True),
     sa.Column("batch", sa.LargeBinary(16), primary_key=True),
     sa.Column("digest", sa.LargeBinary(16), nullable=False),
-    sa.Column("day", sa.Date, nullable=False, index=True),
+    sqlite_with_rowid=False,
+    postgresql_partition_by="RANGE (day)",
+)
+
+# The days of these. ``opened`` and ``closed`` are turns, counted together; the current day was opened last.
+BATCH_DAYS = sa.Table(
+    "batch_days",
+    SCHEMA,
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("opened", sa.Integer, nullable=False),
+    sa.Column("closed", sa.Integer),
+)
+
+# The Bloom filter of each closed day.
+BATCH_FILTERS = sa.Table(
+    "batch_filters",
+    SCHEMA,
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("bits", sa.LargeBinary, nullable=False),
+)
+
+# SQLite: the ids that were received last, a row a commit. Numbers never come again, so each process reads what is new.
+JOURNAL = sa.Table(
+    "batch_journal",
+    SCHEMA,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("day", sa.Date, nullable=False),
+    sa.Column("ordered", sa.Boolean, nullable=False),
+    sa.Column("ids", sa.LargeBinary, nullable=False),
+    sqlite_autoincrement=True,
 )
 
 # Each process has a shard of its own, so that writers never meet on a row; a reader sums the shards.

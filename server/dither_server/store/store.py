@@ -14,13 +14,15 @@ from dither_shared import DitherError, Metric
 from ..blocks import add_blocks, blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..definitions import from_json, to_json
 from ..tally import Tally
-from .counting import Outcome, Upload, count, forget
+from .counting import Outcome, Upload, count
 from .disabled import disable, enable, read_disabled
 from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
 from .estimates import Basis, read_bases, write_estimates
+from .ids import NewDayError, alone, ids_in
 from .lock import FileLock
 from .migrate import migrate, require_current
+from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .refusals import Refusal, add_refusals, read_refusals
 from .schema import METRICS, TALLIES
 from .tokens import StoredToken, add_token, drop_tokens, read_tokens
@@ -43,6 +45,7 @@ class Store:
         Raises ParameterError for a URL that cannot be used, StoreError for a database that cannot.
         """
         self._engine = open_engine(url, create, lock_wait)
+        self._ids = ids_in(self._engine)
         path = sqlite_path(self._engine)
         self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"))
         self._lock_wait = lock_wait
@@ -59,6 +62,15 @@ class Store:
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+
+    def fold_in(self) -> None:
+        """Bring all that is committed into a SQLite database's own file, as far as no reader stands in the way."""
+        path = sqlite_path(self._engine)
+        if path is not None and path.is_file():
+            with suppress(SQLAlchemyError), self._engine.connect() as connection:
+                connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(
+                    "PRAGMA wal_checkpoint(TRUNCATE)"
+                )
 
     def ping(self) -> None:
         """Raise StoreError if the database cannot be read."""
@@ -87,6 +99,18 @@ class Store:
         query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
         with self._transaction() as connection:
             return [(row.name, row.version) for row in connection.execute(query)]
+
+    def former(self, name: str) -> Metric | None:
+        """Return a metric in the version that was reported last, or None if none was ever registered.
+
+        Raises ParameterError if this program cannot read its definition.
+        """
+        last = sa.select(sa.func.max(TALLIES.c.day)).where(TALLIES.c.version == METRICS.c.version).scalar_subquery()
+        newest_first = sa.func.coalesce(last, date.min).desc(), METRICS.c.version
+        query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit(1)
+        with self._transaction() as connection:
+            version: str | None = connection.scalar(query)
+        return None if version is None else self.metric(name, version)
 
     def disabled(self) -> dict[str, date]:
         """Return the disabled versions of all metrics, with the day since when."""
@@ -121,11 +145,16 @@ class Store:
         """
         for left in reversed(range(_TRIES)):
             try:
-                with self._transaction(write=True) as connection:
-                    return count(connection, uploads, day, shard)
+                with self._counting() as connection:
+                    return count(connection, self._ids, uploads, day, shard)
             except RacedError:  # another process was first; its batch ids are visible now
                 if not left:
                     raise
+            except NewDayError:
+                if not left:
+                    raise
+                with self._counting() as connection:
+                    self._ids.open(connection, day)
         raise AssertionError
 
     def forget(self, before: date, limit: int = 2_000) -> bool:
@@ -133,8 +162,16 @@ class Store:
 
         A batch whose id is forgotten would be counted again: ``before`` must be farther back than any device retries.
         """
-        with self._transaction(write=True) as connection:
-            return forget(connection, before, limit) == limit
+        with self._counting() as connection:
+            return self._ids.forget(connection, before, limit)
+
+    def tend(self) -> bool:
+        """Do a step of what makes commits cheap and need not be done at once; return whether there is more."""
+        try:
+            return self._ids.tend(self._transaction)
+        except BaseException:
+            self._ids.doubt()
+            raise
 
     def tally(self, metric: Metric, since: date | None = None, until: date | None = None) -> Tally:
         """Return the tally of a metric version over the days from ``since`` to ``until``, both included."""
@@ -153,6 +190,14 @@ class Store:
             first, last = connection.execute(query).one()
         return None if first is None else (first, last)
 
+    def days_by_version(self) -> dict[str, tuple[date, date]]:
+        """Return the first and the last day with reports of every version that has any."""
+        ours = TALLIES.c.version == METRICS.c.version
+        ends = [sa.select(end(TALLIES.c.day)).where(ours).scalar_subquery() for end in (sa.func.min, sa.func.max)]
+        with self._transaction() as connection:
+            rows = connection.execute(sa.select(METRICS.c.version, *ends))
+            return {version: (first, last) for version, first, last in rows if first is not None}
+
     def active_days(self, metric: Metric) -> list[date]:
         """Return every day with reports of a metric version, ascending."""
         query = sa.select(TALLIES.c.day).where(*_of(metric)).distinct().order_by(TALLIES.c.day)
@@ -169,6 +214,32 @@ class Store:
             for day, counts in connection.execute(query.order_by(TALLIES.c.day)):
                 days[day] = days.get(day, 0) + int(from_bytes([counts]).sum())
         return days
+
+    def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
+        """Return the days of a version that have anything, before a day or ever, with the number of their rows."""
+        with self._transaction() as connection:
+            return rows_by_day(connection, version, before)
+
+    def purge_day(self, version: str, day: date) -> int:
+        """Remove a day of a version, with the estimates that were made of it; return the number of rows."""
+        with self._transaction(write=True) as connection:
+            alone(connection)  # or a commit under way would add to what it has just seen
+            return purge_day(connection, version, day)
+
+    def refusal_rows(self, metric: str, before: date | None = None) -> int:
+        """Return the number of rows that count refused batches of a metric."""
+        with self._transaction() as connection:
+            return refusal_rows(connection, metric, before)
+
+    def purge_refusals(self, metric: str, before: date | None = None) -> int:
+        """Remove them; return their number."""
+        with self._transaction(write=True) as connection:
+            return purge_refusals(connection, metric, before)
+
+    def reported_before(self, today: date) -> date | None:
+        """Return the last day before today with reports of anything."""
+        with self._transaction() as connection:
+            return reported_before(connection, today)
 
     def estimated(self, version: str) -> dict[date, Basis]:
         """Return what the written estimates of each day of a version were made from."""
@@ -233,6 +304,16 @@ class Store:
             raise RacedError(told(error)) from error
         except SQLAlchemyError as error:
             raise StoreError(told(error)) from error
+
+    @contextmanager
+    def _counting(self) -> Iterator[sa.Connection]:
+        """Open a transaction of the one thread that counts; what it learnt is doubted if that fails."""
+        try:
+            with self._transaction(write=True) as connection:
+                yield connection
+        except BaseException:
+            self._ids.doubt()
+            raise
 
 
 def _of(metric: Metric, since: date | None = None, until: date | None = None) -> list[sa.ColumnElement[bool]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from dither_shared import Mechanism, RandomizedResponse
 
@@ -52,9 +52,8 @@ def majority(mechanism: Mechanism, reports: int) -> float | None:
 
 
 def _most(truth: float, reports: int) -> float:
-    count = stats.binom(reports, truth)
-    tie = float(count.pmf(reports / 2)) if reports % 2 == 0 else 0.0
-    return float(count.sf(reports // 2)) + tie / 2
+    most, least = (float(special.bdtrc(half, reports, truth)) for half in (reports // 2, (reports - 1) // 2))
+    return (most + least) / 2
 
 
 def _guessed(mechanism: Mechanism, cell: Series, count: int, seed: np.random.SeedSequence) -> Hits:

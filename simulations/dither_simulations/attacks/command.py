@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
+from ..limits import MAX_SIZE
 from ..naming import CLOSED
-from ..options import MAX_SIZE, Commands, plot_option, positive, reports_of, shares_of, users_of
+from ..options import Commands, plot_option, positive, reports_of, shares_of, users_of
 from ..plots import save
 from ..runs import Run, run_options
 from .averaging import Averaging
@@ -26,7 +27,7 @@ _epsilon = click.option(
 )
 
 
-@click.group(cls=Commands, short_help="How well attacks do, beside theory.")
+@click.group(cls=Commands)
 def attack() -> None:
     """Attack what is installed, and hold the success against what theory says it can be."""
 

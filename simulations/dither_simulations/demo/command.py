@@ -29,7 +29,7 @@ _DEVICES = 10_000
 _DEFINITION = "demo-metrics.toml"
 
 
-@click.command(short_help="Devices, a collector, estimates: all once.")
+@click.command()
 @click.option("--devices", type=click.IntRange(1, 10**6), help=f"How many.  [default: {_DEVICES}; all rows of --input]")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws the users.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=32, show_default=True, help="Devices at a time.")

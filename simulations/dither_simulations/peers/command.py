@@ -48,7 +48,7 @@ class BenchRow:
     loss_at_least: float | None = None
 
 
-@click.command(short_help="Other libraries, side by side.")
+@click.command()
 @click.option("--quick", is_flag=True, help="About two minutes: fewer cells, shorter runs.")
 @click.option(
     "--envs", type=click.Path(file_okay=False, path_type=Path), help="Where the peers' environments are kept."

@@ -15,7 +15,7 @@ from .sections import SECTIONS
 __all__ = ["report"]
 
 
-@click.command(short_help="Every figure, on one HTML page.")
+@click.command()
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),

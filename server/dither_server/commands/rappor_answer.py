@@ -1,0 +1,60 @@
+"""What a decoding of google/rappor's files is told as."""
+
+import numpy as np
+
+from ..decoders.rappor import FALSE_DISCOVERIES, Fit
+from ..rappor_files import Decodable
+from .table import aligned, printable
+
+__all__ = ["as_table", "told"]
+
+
+def told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> dict[str, object]:
+    """Return what was found, as JSON."""
+    shown = np.flatnonzero(fit.found | everything)
+    shown = shown[np.argsort(-fit.frequency[shown], kind="stable")]
+    reports = int(given.table.reports.sum())
+    error = np.where(np.isfinite(fit.standard_error), fit.standard_error, np.nan)
+    return {
+        "reports": reports,
+        "candidates": len(given.strings),
+        "found": int(fit.found.sum()),
+        "false_discoveries": FALSE_DISCOVERIES,
+        "confidence": confidence,
+        "unlisted": {
+            "frequency": fit.unlisted,
+            "standard_error": fit.unlisted_error,
+            "beyond": "candidates" if fit.together else "found",
+        },
+        "values": [
+            {
+                "value": given.strings[place],
+                "found": bool(fit.found[place]),
+                "frequency": float(fit.frequency[place]),
+                "count": float(fit.frequency[place] * reports),
+                "standard_error": None if np.isnan(error[place]) else float(error[place]),
+                "low": float(fit.low[place]),
+                "high": float(fit.high[place]),
+            }
+            for place in shown
+        ],
+    }
+
+
+def as_table(told: dict[str, object]) -> str:
+    """Return what was found as text; shares are in percent."""
+    rest, values = told["unlisted"], told["values"]
+    assert isinstance(rest, dict)  # noqa: S101 - as _told made them
+    assert isinstance(values, list)  # noqa: S101
+    beyond = "none of the candidates" if rest["beyond"] == "candidates" else "none of those found"
+    head = (
+        f"{told['reports']:,} reports, {told['candidates']:,} candidates, {told['found']:,} found "
+        f"(of which {100 * FALSE_DISCOVERIES:g}% may be false)\n"
+        f"{100 * rest['frequency']:.1f}% ± {100 * rest['standard_error']:.1f} (standard error) hold {beyond}"
+    )
+    rows = [("value", "share %", "count", "interval", "")]
+    for row in values:
+        interval = f"{100 * row['low']:.2f} to {100 * row['high']:.2f}"
+        said = "" if row["found"] else "not found"
+        rows.append((printable(row["value"]), f"{100 * row['frequency']:.2f}", f"{row['count']:,.0f}", interval, said))
+    return "\n".join([head, "", *aligned(rows)])

@@ -1,0 +1,172 @@
+"""A copy of a SQLite database, made while collectors write to it, and the way back.
+
+The file alone, copied by other means, is no copy: what was committed last stands in the file beside it (``-wal``).
+"""
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from dither_shared import ParameterError
+
+from .engine import open_engine, sqlite_path
+from .errors import StoreError
+from .migrate import require_known
+
+__all__ = ["back_up", "restore"]
+
+_STEP = 1024
+"""Pages that are copied before anyone may interrupt: 4 MiB."""
+
+_BESIDE = ("", "-journal", "-wal", "-shm")
+"""Endings of the files that a database may consist of."""
+
+
+def back_up(url: str, target: Path, *, overwrite: bool = False) -> int:
+    """Write a copy of the database as it is now to one file, and return its bytes. Writers go on meanwhile.
+
+    The file is there only when it is whole. Raises ParameterError for a target that cannot be, StoreError if the copy
+    fails.
+    """
+    source = _file_of(url, create=False, instead=f"pg_dump --format=custom --file={target}")
+    _check_target(target, source, overwrite)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        os.close(descriptor)
+    except OSError as error:
+        raise ParameterError(str(target), f"cannot be written: {error.strerror}") from None
+    part = Path(name)
+    try:
+        with _told(source), closing(_connect(source)) as ours:
+            _require_dither(ours, source)
+            with _told(target), closing(_connect(part)) as copy:
+                _copy(ours, copy)
+                copy.execute("PRAGMA journal_mode=DELETE")  # one file, whole by itself
+        _put_in_place(part, target)
+    finally:
+        _remove(part)
+    return target.stat().st_size
+
+
+def restore(url: str, source: Path, *, overwrite: bool = False) -> str:
+    """Make the database a copy of the file that ``back_up`` wrote, and return the file's schema.
+
+    The file is checked first; the database is what it was if anything fails. Raises ParameterError for a file that is
+    no such copy, and for a database that is there already unless it may be overwritten; StoreError if the copy fails
+    or another process has the database open.
+    """
+    target = _file_of(url, create=True, instead=f"pg_restore --clean --if-exists {source}")
+    there = target.exists() and target.stat().st_size > 0
+    if not source.is_file():
+        raise ParameterError(str(source), "is no file")
+    if target.exists() and target.samefile(source):
+        raise ParameterError(str(source), "is the database itself")
+    if there and not overwrite:
+        raise ParameterError(str(target), "is there already; --overwrite replaces all that is in it")
+    with _told(source), closing(_connect(source, "ro")) as backup:
+        schema = _checked(backup, source)
+        try:
+            with _told(target), closing(_connect(target, "rwc")) as database:
+                _take_alone(database, target)
+                _copy(backup, database)
+        except BaseException:
+            if not there:
+                _remove(target)
+            raise
+    return schema
+
+
+def _file_of(url: str, *, create: bool, instead: str) -> Path:
+    """Return the file behind a URL; raise ParameterError that says what to do ``instead`` if there is none."""
+    engine = open_engine(url, create, 5.0)
+    path = sqlite_path(engine)
+    engine.dispose()
+    if path is None:
+        plain = engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
+        raise ParameterError("db", f"PostgreSQL's own tools copy it: {instead} --dbname={plain}")
+    return path.resolve()
+
+
+def _check_target(target: Path, source: Path, overwrite: bool) -> None:
+    if target.is_dir():
+        raise ParameterError(str(target), "is a folder; name a file")
+    if target.resolve() in {source.with_name(source.name + ending) for ending in (*_BESIDE, ".lock")}:
+        raise ParameterError(str(target), "is the database itself; name another file")
+    if target.exists() and not target.is_file():
+        raise ParameterError(str(target), "is no plain file")
+    if target.exists() and not overwrite:
+        raise ParameterError(str(target), "is there already; --overwrite replaces it")
+
+
+def _connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=1.0)
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
+    """Copy all pages as they are now. The transaction holds them still: without it each commit starts the copy anew."""
+    source.execute("BEGIN")
+    source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    source.backup(target, pages=_STEP, progress=lambda *_: None)  # where Python runs, signals are heard
+    source.execute("ROLLBACK")
+
+
+def _checked(backup: sqlite3.Connection, path: Path) -> str:
+    """Return the schema of a backup; raise ParameterError unless it is whole and this program knows it."""
+    schema = _require_dither(backup, path)
+    require_known(schema, str(path))
+    (found,) = backup.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise ParameterError(str(path), f"is damaged: {found}")
+    return schema
+
+
+def _require_dither(connection: sqlite3.Connection, path: Path) -> str:
+    """Return the schema of a database of ours; raise ParameterError for another's."""
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not {"alembic_version", "tallies", "batches"} <= names:
+        raise ParameterError(str(path), "holds no dither tables")
+    (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    return str(schema)
+
+
+def _take_alone(database: sqlite3.Connection, path: Path) -> None:
+    """Lock a database; a collector that has it open remembers what it has counted, which would be true no more."""
+    try:
+        (mode,) = database.execute("PRAGMA journal_mode=DELETE").fetchone()  # not while another has it open
+        database.execute("PRAGMA synchronous=FULL")
+    except sqlite3.OperationalError:
+        mode = "wal"
+    if mode != "delete":
+        raise StoreError(f"{path}: in use; stop every collector and command that has it open first")
+
+
+def _put_in_place(part: Path, target: Path) -> None:
+    """Give a finished file its name, durably."""
+    try:
+        for path, after in ((part, lambda: part.replace(target)), (target.parent, lambda: None)):
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            after()
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written ({error.strerror})") from None
+
+
+def _remove(path: Path) -> None:
+    for ending in _BESIDE:
+        with suppress(OSError):
+            path.with_name(path.name + ending).unlink()
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Turn what SQLite says into one line of ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from None

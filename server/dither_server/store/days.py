@@ -1,0 +1,159 @@
+"""The days under which batch ids are kept: in one B-tree, day first (SQLite), or a partition for each (PostgreSQL).
+
+Ids are added under one day at a time, the current one. When another has taken its place the day is closed: its ids
+change no more, and a filter of them is written down, so that a look-up seldom asks the database about it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from .filters import Filter, Probes
+from .schema import BATCH_DAYS, BATCH_FILTERS, BATCHES
+
+__all__ = ["Day", "Days", "ids_of"]
+
+_ALL = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened, BATCH_DAYS.c.closed)
+_TURNS = sa.select(sa.func.max(BATCH_DAYS.c.opened), sa.func.max(BATCH_DAYS.c.closed))
+_BITS = sa.select(BATCH_FILTERS.c.bits).where(BATCH_FILTERS.c.day == sa.bindparam("day"))
+_FOUND = sa.select(BATCHES.c.batch, BATCHES.c.digest)
+_OF_DAYS = _FOUND.where(
+    BATCHES.c.day.in_(sa.bindparam("days", expanding=True)),
+    BATCHES.c.batch.in_(sa.bindparam("batches", expanding=True)),
+)
+_OF_PAIRS = _FOUND.where(sa.tuple_(BATCHES.c.day, BATCHES.c.batch).in_(sa.bindparam("pairs", expanding=True)))
+_PAGE = (
+    sa.select(BATCHES.c.batch)
+    .where(BATCHES.c.day == sa.bindparam("day"), BATCHES.c.batch > sa.bindparam("after"))
+    .order_by(BATCHES.c.batch)
+    .limit(sa.bindparam("limit"))
+)
+_AT_ONCE = 5_000
+"""Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
+
+_SKEW = timedelta(days=1)
+"""How far the current day may be ahead of a clock before it is set back: two machines pass midnight one by one."""
+
+
+class Day(NamedTuple):
+    """A day with ids, and in which turn it was made current, and closed if it is."""
+
+    day: date
+    opened: int
+    closed: int | None
+
+
+class Days:
+    """What this process knows of the days, which is what the database says after ``refresh``."""
+
+    def __init__(self) -> None:
+        self._known: dict[date, Day] = {}
+        self._filters: dict[date, Filter] = {}
+        self._read: dict[Day, Filter] = {}
+        self._turns: tuple[int | None, int | None] = (None, None)
+
+    @property
+    def current(self) -> Day | None:
+        """The day under which ids are added."""
+        return max(self._known.values(), key=lambda one: one.opened, default=None)
+
+    @property
+    def unclosed(self) -> list[Day]:
+        """The days that could be closed, oldest first."""
+        return sorted(one for one in self._known.values() if one.closed is None and one != self.current)
+
+    def __iter__(self) -> Iterator[date]:
+        return iter(self._known)
+
+    def refresh(self, connection: sa.Connection) -> None:
+        """Look whether a day was opened or closed since. One that was dropped meanwhile does no harm until then."""
+        row = connection.execute(_TURNS).one()
+        turns = (row[0], row[1])
+        if turns != self._turns:
+            self._known = {row.day: Day(row.day, row.opened, row.closed) for row in connection.execute(_ALL)}
+            closed = [one for one in self._known.values() if one.closed is not None]
+            self._read = {one: self._read.get(one) or _read(connection, one.day) for one in closed}
+            self._filters = {one.day: bits for one, bits in self._read.items()}
+            self._turns = turns
+
+    def doubt(self) -> None:
+        """Believe nothing of this any more: a transaction in which it was read has failed."""
+        self._turns = (None, None)
+
+    def look(self, connection: sa.Connection, batches: Collection[bytes]) -> dict[bytes, bytes]:
+        """Return the digests of those batches whose ids are kept."""
+        asked, found = list(batches), dict[bytes, bytes]()
+        for start in range(0, len(asked), _AT_ONCE):
+            some = asked[start : start + _AT_ONCE]
+            if some and (days := [day for day in self._known if day not in self._filters]):
+                found.update(_digests(connection, _OF_DAYS, {"days": days, "batches": some}))
+            pairs = list(self._suspected(some))
+            for first in range(0, len(pairs), _AT_ONCE):
+                found.update(_digests(connection, _OF_PAIRS, {"pairs": pairs[first : first + _AT_ONCE]}))
+        return found
+
+    def _suspected(self, batches: list[bytes]) -> Iterator[tuple[date, bytes]]:
+        if self._filters and batches:
+            probes = Probes(batches)
+            for day, one in self._filters.items():
+                hits = one.may_hold(probes)
+                if hits.any():
+                    yield from ((day, batches[place]) for place in hits.nonzero()[0])
+
+    def fitting(self, today: date) -> date | None:
+        """Return the current day if ids received today belong there; None if another is to be opened."""
+        now = self.current
+        return now.day if now is not None and now.day - _SKEW <= today <= now.day else None
+
+    def open(self, connection: sa.Connection, today: date) -> date:
+        """Make today current, or the next day that is not closed, and return it. Nobody else may write meanwhile."""
+        self.refresh(connection)
+        day = self.fitting(today)
+        if day is None:
+            day = today
+            while day in self._filters:
+                day += timedelta(days=1)
+            turn = {"opened": self._next_turn(), "closed": None}
+            if day in self._known:
+                connection.execute(sa.update(BATCH_DAYS).where(BATCH_DAYS.c.day == day).values(turn))
+            else:
+                connection.execute(sa.insert(BATCH_DAYS), {"day": day, **turn})
+            self.refresh(connection)
+        return day
+
+    def close(self, connection: sa.Connection, one: Day, bits: Filter) -> None:
+        """Write down the filter of a day, unless it was opened anew or closed meanwhile."""
+        self.refresh(connection)
+        if one in self.unclosed:
+            connection.execute(sa.insert(BATCH_FILTERS), {"day": one.day, "bits": bits.stored()})
+            turn = sa.update(BATCH_DAYS).where(BATCH_DAYS.c.day == one.day).values(closed=self._next_turn())
+            connection.execute(turn)
+
+    def drop(self, connection: sa.Connection, day: date) -> bool:
+        """Forget a day, unless it is the current one: so turns only ever grow. Return whether it was forgotten."""
+        if self.current is not None and day == self.current.day:
+            return False
+        for table in (BATCH_FILTERS, BATCH_DAYS):
+            connection.execute(sa.delete(table).where(table.c.day == day))
+        self.doubt()
+        return True
+
+    def _next_turn(self) -> int:
+        return 1 + max((turn for turn in self._turns if turn is not None), default=0)
+
+
+def ids_of(connection: sa.Connection, day: date, after: bytes, limit: int) -> list[bytes]:
+    """Return ids of a day in their order, the first of those that follow ``after``."""
+    return list(connection.scalars(_PAGE, {"day": day, "after": after, "limit": limit}))
+
+
+def _read(connection: sa.Connection, day: date) -> Filter:
+    return Filter.read(connection.execute(_BITS, {"day": day}).scalar_one())
+
+
+def _digests(
+    connection: sa.Connection, query: sa.Select[Any], asked: Mapping[str, object]
+) -> Iterator[tuple[bytes, bytes]]:
+    return ((row[0], row[1]) for row in connection.execute(query, asked))

@@ -1,0 +1,12 @@
+"""What may be asked for at most, and how pictures may be written."""
+
+__all__ = ["FORMATS", "MAX_SIZE", "MAX_USERS"]
+
+MAX_SIZE = 1 << 20
+"""The most values of a question."""
+
+MAX_USERS = 10**15
+"""Counts below this are exact in a float, which numpy's binomial draws rely on."""
+
+FORMATS = (".png", ".svg", ".pdf")
+"""Endings of pictures."""
