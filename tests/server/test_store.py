@@ -149,12 +149,12 @@ def test_a_full_disk_refuses_and_then_recovers(store: Store) -> None:
     store.commit([upload()], TODAY, SHARD)
     wide = parse_metrics('[metrics.wide]\ntype = "string"\nepsilon = 2.0\n')["wide"]
     store.register([wide])
-    big = upload(wide, rows_of(wide, 200))
+    big = upload(wide, rows_of(wide, 2000))
     with full_disk(store), pytest.raises(StoreError, match="full"):
         store.commit([big], TODAY, SHARD)
     assert store.tally(wide).total == 0
     assert store.commit([big], TODAY, SHARD) == [COUNTED]
-    assert store.tally(wide).total == 200
+    assert store.tally(wide).total == 2000
 
 
 def test_a_locked_database_refuses_and_then_recovers(store: Store, tmp_path: Path) -> None:

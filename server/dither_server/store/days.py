@@ -4,24 +4,27 @@ Ids are added under one day at a time, the current one. When another has taken i
 change no more, and a filter of them is written down, so that a look-up seldom asks the database about it.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from .filters import Filter, Probes
+from .hot import Hot
 from .schema import BATCH_DAYS, BATCH_FILTERS, BATCHES
 
 __all__ = ["Day", "Days", "ids_of"]
 
 _ALL = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened, BATCH_DAYS.c.closed)
-_TURNS = sa.select(sa.func.max(BATCH_DAYS.c.opened), sa.func.max(BATCH_DAYS.c.closed))
+_TURNS = Hot(sa.select(sa.func.max(BATCH_DAYS.c.opened), sa.func.max(BATCH_DAYS.c.closed)))
 _BITS = sa.select(BATCH_FILTERS.c.bits).where(BATCH_FILTERS.c.day == sa.bindparam("day"))
 _FOUND = sa.select(BATCHES.c.batch, BATCHES.c.digest)
-_OF_DAYS = _FOUND.where(
-    BATCHES.c.day.in_(sa.bindparam("days", expanding=True)),
-    BATCHES.c.batch.in_(sa.bindparam("batches", expanding=True)),
+_OF_DAYS = Hot(
+    _FOUND.where(
+        BATCHES.c.day.in_(sa.bindparam("days", expanding=True)),
+        BATCHES.c.batch.in_(sa.bindparam("batches", expanding=True)),
+    )
 )
 _OF_PAIRS = _FOUND.where(sa.tuple_(BATCHES.c.day, BATCHES.c.batch).in_(sa.bindparam("pairs", expanding=True)))
 _PAGE = (
@@ -69,8 +72,8 @@ class Days:
 
     def refresh(self, connection: sa.Connection) -> None:
         """Look whether a day was opened or closed since. One that was dropped meanwhile does no harm until then."""
-        row = connection.execute(_TURNS).one()
-        turns = (row[0], row[1])
+        ((opened, closed),) = _TURNS.rows(connection)
+        turns = (opened, closed)
         if turns != self._turns:
             self._known = {row.day: Day(row.day, row.opened, row.closed) for row in connection.execute(_ALL)}
             closed = [one for one in self._known.values() if one.closed is not None]
@@ -88,10 +91,11 @@ class Days:
         for start in range(0, len(asked), _AT_ONCE):
             some = asked[start : start + _AT_ONCE]
             if some and (days := [day for day in self._known if day not in self._filters]):
-                found.update(_digests(connection, _OF_DAYS, {"days": days, "batches": some}))
+                found.update(_OF_DAYS.rows(connection, {"days": days, "batches": some}))
             pairs = list(self._suspected(some))
             for first in range(0, len(pairs), _AT_ONCE):
-                found.update(_digests(connection, _OF_PAIRS, {"pairs": pairs[first : first + _AT_ONCE]}))
+                rows = connection.execute(_OF_PAIRS, {"pairs": pairs[first : first + _AT_ONCE]})
+                found.update((row[0], row[1]) for row in rows)
         return found
 
     def _suspected(self, batches: list[bytes]) -> Iterator[tuple[date, bytes]]:
@@ -151,9 +155,3 @@ def ids_of(connection: sa.Connection, day: date, after: bytes, limit: int) -> li
 
 def _read(connection: sa.Connection, day: date) -> Filter:
     return Filter.read(connection.execute(_BITS, {"day": day}).scalar_one())
-
-
-def _digests(
-    connection: sa.Connection, query: sa.Select[Any], asked: Mapping[str, object]
-) -> Iterator[tuple[bytes, bytes]]:
-    return ((row[0], row[1]) for row in connection.execute(query, asked))
