@@ -6,7 +6,6 @@ Flask, for this is the one path that every device walks and the framework would 
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -14,7 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from dither_shared import Batch, Metric, WireError
 
 from .auth import Gatekeeper, Role
-from .committer import ClosedError, Committer, QueueFullError
+from .committer import ClosedError, Committer, QueueFullError, Then
 from .gauges import Gauges
 from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from .store import Outcome, StoreError, Upload
@@ -73,29 +72,25 @@ class Ingest:
             named = batch.metric if batch.metric in self.metrics else ""
             upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
             rows = self._rows(upload)
-            counted = self._submit(upload)
+            self._submit(upload, lambda told: then(self._committed(named, rows, told)))
         except Exception as error:
             then(self._refused(named, error))
-        else:
-            counted.add_done_callback(lambda future: then(self._committed(named, rows, future)))
 
     def refuse(self, problem: Problem) -> None:
         """Count a request that the server refuses before it is ours to read."""
         self._refused("", problem)
 
-    def _submit(self, upload: Upload) -> Future[Outcome]:
+    def _submit(self, upload: Upload, then: Then) -> None:
         try:
-            return self.committer.submit(upload)
+            self.committer.submit(upload, then)
         except QueueFullError:
             raise Problem(Kind.OVERLOADED, "the queue is full; the batch was not taken", _SOON) from None
         except ClosedError as error:
             raise StoreError(str(error)) from None
 
-    def _committed(self, metric: str, rows: int, counted: Future[Outcome]) -> Answer:
-        try:
-            outcome = counted.result()
-        except Exception as error:
-            return self._refused(metric, error)
+    def _committed(self, metric: str, rows: int, outcome: Outcome | StoreError) -> Answer:
+        if isinstance(outcome, StoreError):
+            return self._refused(metric, outcome)
         if outcome in _UNCOUNTED:
             return self._refused(metric, Problem(*_UNCOUNTED[outcome]))
         self.gauges.acknowledged(metric, rows)

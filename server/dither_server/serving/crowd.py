@@ -135,7 +135,10 @@ class Crowd:
         for connection in late:
             del self._waiting[connection]
             self._tell("late")
-            connection.expire()
+            try:
+                connection.expire()
+            except Exception:  # one connection's trouble is not that of the others
+                _log.exception("a connection could not be closed")
 
     async def end(self, seconds: float) -> None:
         """Close every connection when its peer has taken what was sent, or after so long."""

@@ -112,8 +112,8 @@ class Gateway:
 
     def _refuse(self, status: HTTPStatus) -> None:
         """Count reports that are refused before they are read, and say so, but not at each of a flood."""
-        kind = Kind.TOO_LARGE if status == Kind.TOO_LARGE.status else Kind.MALFORMED
-        self._ingest.refuse(Problem(kind, status.phrase))
+        kinds = {413: Kind.TOO_LARGE, 503: Kind.OVERLOADED}
+        self._ingest.refuse(Problem(kinds.get(status, Kind.MALFORMED), status.phrase))
         if (now := time.monotonic()) >= self._quiet_until:
             self._quiet_until = now + _QUIET
             _log.warning("reports were refused unread: %d %s; more are told after a minute", status, status.phrase)
