@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from http import HTTPStatus
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -336,8 +336,7 @@ def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:
             socket.create_connection(served.address, PATIENCE) as peer,
             pytest.raises((ConnectionResetError, BrokenPipeError)),
         ):
-            while True:  # asks on and on, and reads nothing
-                peer.sendall(b"GET /%s HTTP/1.1\r\n\r\n" % (b"x" * 8000) * 100)
+            list(map(peer.sendall, repeat(b"GET /%s HTTP/1.1\r\n\r\n" % (b"x" * 8000) * 100)))  # and reads nothing
 
 
 def test_a_request_that_does_not_end_gets_408_and_silence_an_end() -> None:

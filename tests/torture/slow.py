@@ -21,7 +21,7 @@ _STARTS = (
 )
 
 
-_PAUSE = 0.5
+_PAUSE = 2.0
 """Seconds between two drops of all."""
 
 
