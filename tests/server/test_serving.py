@@ -292,7 +292,10 @@ class Served:
 
 
 def test_answers_of_the_app() -> None:
-    with Served() as served, closing(http.client.HTTPConnection(*served.address, timeout=PATIENCE)) as device:
+    with (
+        Served() as served,
+        closing(http.client.HTTPConnection("127.0.0.1", served.address[1], timeout=PATIENCE)) as device,
+    ):
         for _ in range(2):
             device.request("GET", "/stream")
             response = device.getresponse()
