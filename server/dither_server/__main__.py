@@ -4,7 +4,7 @@ import sys
 
 __all__ = ["main"]
 
-_NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "waitress"})
+_NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
 
 
 def main() -> None:

@@ -1,11 +1,15 @@
 """A tally as blocks of 128 counts, so that a commit rewrites only what its reports touched.
 
 The reports per cohort come first, then the counts, cohort by cohort, each part padded with zeros to whole blocks. A
-RAPPOR tally of 64 cohorts by 128 bits is 65 blocks of 1 KiB, of which one report touches two. Blocks are little-endian
-int64 in the database, whatever the machine.
+RAPPOR tally of 64 cohorts by 128 bits is 65 blocks, of which one report touches two.
+
+In the database a block takes as few bits a count as its largest needs: 1, 2, 4, 8, 16, 32 or 64, so that many cohorts
+of few reports each take little room. Its length tells how many. Counts are little-endian, whatever the machine, and
+those of less than a byte fill bytes from the lowest bit up.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +19,19 @@ from dither_shared import Mechanism
 from .fold import Folded
 from .tally import Counts, Tally
 
-__all__ = ["Blocks", "blocks_of_reports", "from_blocks", "from_bytes", "no_blocks", "to_blocks", "to_bytes"]
+__all__ = [
+    "Blocks",
+    "add_blocks",
+    "blocks_of_reports",
+    "from_blocks",
+    "from_bytes",
+    "no_blocks",
+    "to_blocks",
+    "to_bytes",
+]
 
 _WIDTH = 128
-_STORED = np.dtype("<i8")
+_TYPES = {bits: np.dtype(f"<u{bits // 8}") for bits in (8, 16, 32, 64)}
 
 
 class Blocks(NamedTuple):
@@ -61,14 +74,66 @@ def no_blocks(mechanism: Mechanism) -> Counts:
     return np.zeros((blocks, _WIDTH), dtype=np.int64)
 
 
-def to_bytes(block: NDArray[np.int64]) -> bytes:
-    """Return one block as it is stored."""
-    return block.astype(_STORED, copy=False).tobytes()
+def add_blocks(blocks: Counts, numbers: Counts, counts: Counts) -> None:
+    """Add ``counts`` to those of all ``blocks`` that ``numbers`` name, of which some may be the same."""
+    order = np.argsort(numbers, kind="stable")
+    ascending = numbers[order]
+    starts = np.flatnonzero(np.diff(ascending, prepend=-1))
+    blocks[ascending[starts]] += np.add.reduceat(counts[order], starts, axis=0)
 
 
-def from_bytes(stored: bytes) -> Counts:
-    """Return the block that was stored."""
-    return np.frombuffer(stored, dtype=_STORED).astype(np.int64, copy=False)
+def to_bytes(counts: Counts) -> list[bytes]:
+    """Return blocks, shape (blocks, 128), as they are stored."""
+    widths = [_width(most) for most in counts.max(axis=1).tolist()]
+    if len(set(widths)) == 1:  # as it is for most commits, for which this is a good part of the work
+        return _packed(counts, widths[0])
+    stored = [b""] * len(counts)
+    for bits, places in _alike(widths):
+        for place, block in zip(places, _packed(counts[places], bits), strict=True):
+            stored[place] = block
+    return stored
+
+
+def from_bytes(stored: Sequence[bytes]) -> Counts:
+    """Return the blocks that were stored, shape (blocks, 128)."""
+    lengths = [len(block) for block in stored]
+    if len(set(lengths)) == 1:
+        return _unpacked(stored, lengths[0]).astype(np.int64)
+    counts = np.empty((len(stored), _WIDTH), dtype=np.int64)
+    for length, places in _alike(lengths):
+        counts[places] = _unpacked([stored[place] for place in places], length)
+    return counts
+
+
+def _width(most: int) -> int:
+    """Return the bits that a count takes."""
+    return 1 << (max(1, most.bit_length()) - 1).bit_length()
+
+
+def _alike(kinds: list[int]) -> list[tuple[int, list[int]]]:
+    """Return each kind with the places where it stands."""
+    found: dict[int, list[int]] = {}
+    for place, kind in enumerate(kinds):
+        found.setdefault(kind, []).append(place)
+    return list(found.items())
+
+
+def _packed(counts: Counts, bits: int) -> list[bytes]:
+    if bits >= 8:
+        whole = counts.astype(_TYPES[bits]).tobytes()
+    else:
+        lanes = counts.astype(np.uint8).reshape(-1, 8 // bits)
+        whole = (lanes << np.arange(0, 8, bits, dtype=np.uint8)).sum(axis=1, dtype=np.uint8).tobytes()
+    length = _WIDTH * bits // 8
+    return [whole[start : start + length] for start in range(0, len(whole), length)]
+
+
+def _unpacked(stored: Sequence[bytes], length: int) -> NDArray[Any]:
+    whole, bits = b"".join(stored), 8 * length // _WIDTH
+    if bits >= 8:
+        return np.frombuffer(whole, dtype=_TYPES[bits]).reshape(-1, _WIDTH)
+    lanes = np.frombuffer(whole, dtype=np.uint8)[:, np.newaxis] >> np.arange(0, 8, bits, dtype=np.uint8)
+    return np.asarray((lanes & ((1 << bits) - 1)).reshape(-1, _WIDTH))
 
 
 def _count(length: int) -> int:

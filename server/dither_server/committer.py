@@ -9,7 +9,6 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from datetime import date, timedelta
 from typing import NamedTuple, Protocol
 
@@ -19,11 +18,14 @@ from .gauges import Gauges
 from .refusals import Refusals
 from .store import Outcome, Refusal, StoreError, Upload
 
-__all__ = ["ClosedError", "Committer", "Limits", "QueueFullError"]
+__all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
 
 _log = logging.getLogger(__name__)
 
-_Waiting = tuple[Upload, Future[Outcome]]
+Then = Callable[[Outcome | StoreError], object]
+"""What is called once with what became of an upload."""
+
+_Waiting = tuple[Upload, Then]
 
 
 class Limits(NamedTuple):
@@ -80,21 +82,19 @@ class Committer:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def submit(self, upload: Upload) -> Future[Outcome]:
-        """Queue an upload. The future is what ``Store.commit`` tells of it, or its StoreError.
+    def submit(self, upload: Upload, then: Then) -> None:
+        """Queue an upload. ``then`` is called in the committer's thread with what ``Store.commit`` tells of it.
 
         Raises QueueFullError or ClosedError, and then nothing was queued.
         """
-        answer: Future[Outcome] = Future()
         with self._changed:
             if self._closed:
                 raise ClosedError("the collector is shutting down")
             if len(self._waiting) >= self._limits.queue or self._bytes >= self._limits.bytes:
                 raise QueueFullError(f"{len(self._waiting)} batches are waiting already")
-            self._waiting.append((upload, answer))
+            self._waiting.append((upload, then))
             self._bytes += len(upload.rows)
             self._wake()
-        return answer
 
     def refused(self, metric: str, kind: str) -> None:
         """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
@@ -155,8 +155,8 @@ class Committer:
                 _log.exception("a batch could not be counted")
                 _refuse(group, StoreError(f"the batch could not be counted ({type(error).__name__})"))
         else:
-            for (_, answer), done in zip(group, counted, strict=True):
-                answer.set_result(done)
+            for (_, then), done in zip(group, counted, strict=True):
+                _answer(then, done)
 
     def _tend(self) -> None:
         """Do a step of what the store has to do besides; what fails is done another time."""
@@ -183,5 +183,12 @@ class Committer:
 
 
 def _refuse(group: list[_Waiting], error: StoreError) -> None:
-    for _, answer in group:
-        answer.set_exception(error)
+    for _, then in group:
+        _answer(then, error)
+
+
+def _answer(then: Then, told: Outcome | StoreError) -> None:
+    try:
+        then(told)
+    except Exception:  # one answer's trouble is not that of the others
+        _log.exception("an answer could not be given")

@@ -9,6 +9,7 @@ from typing import Any
 from dither_shared import Metric, ParameterError, load_metrics
 
 from .locality import Here
+from .proxies import Proxies
 from .retention import Retention
 from .roles import Role
 
@@ -37,7 +38,10 @@ class Config:
     host: str = _setting("127.0.0.1", "Address to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
     threads: int = _setting(64, "Threads for all that is no small report; those wait for their commit without one.")
-    connections: int = _setting(1000, "Connections at a time; a slow client costs one, and no thread.")
+    connections: int = _setting(1000, "Connections at a time; beyond, who has waited longest gives way to the next.")
+    connections_per_address: int = _setting(100, "Connections of one address at a time; loopback may have any number.")
+    request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
+    proxies: str = _setting("", "Addresses or networks of proxies in front, which are counted by what they forward.")
     open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
     trust_loopback: bool = _setting(True, "Take this machine's reports without a token; set no behind a local proxy.")
     local_address: str = _setting("", "Where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback.")
@@ -64,6 +68,7 @@ class Config:
         from .store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
 
         database_url(self.db)
+        Proxies(self.proxies)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
         if self.horizon <= RETRY_DAYS:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,7 +14,7 @@ from werkzeug.datastructures import MIMEAccept
 from .analysis.answers import Answer, Row
 from .problems import Kind, Problem
 
-__all__ = ["FORMATS", "Format", "chosen", "inert", "records"]
+__all__ = ["FORMATS", "Format", "chosen", "inert", "real", "records"]
 
 _ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
 """What stands in each row of its answer, so that tables can be laid below one another."""
@@ -25,6 +26,11 @@ _DAYS = frozenset({"since", "until"})
 _TYPES = {name: hint for of in (Answer, Row) for name, hint in get_type_hints(of).items() if name != "values"}
 COLUMNS = (*_ABOUT, *get_type_hints(Row))
 """Every table's columns: those of the answer, then those of ``Row``, whatever these are."""
+
+_SIGNS = "=+\\-@＝＋－＠"
+_RISKY = re.compile(rf"^['\s\x00-\x1f]|(^|[;\t\r\n])[\s\x00-\x1f\"]*[{_SIGNS}]")
+"""Labels that a spreadsheet may run: their first sign begins a formula, or what follows a separator does. It takes
+full-width signs for plain ones, drops blanks and quotes in front, and in many countries parts cells at semicolons."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,19 @@ def records(told: Answer) -> Iterator[dict[str, Any]]:
 
 
 def inert(label: str) -> str:
-    """Return a label that no spreadsheet takes for a formula: one that looks like it gets an apostrophe in front."""
-    return f"'{label}" if label.startswith(("=", "+", "-", "@", "\t", "\r")) else label
+    """Return a label as it is written in CSV: one that a spreadsheet could take for a formula is escaped.
+
+    An escaped label begins with an apostrophe, and no other does; what follows is the inside of a JSON string, in which
+    no separator of cells is left. So ``real`` tells which label it was.
+    """
+    if not _RISKY.search(label):
+        return label
+    return "'" + json.dumps(label, ensure_ascii=False)[1:-1].replace(";", "\\u003b")
+
+
+def real(written: str) -> str:
+    """Return the label that ``inert`` wrote."""
+    return str(json.loads(f'"{written[1:]}"')) if written.startswith("'") else written
 
 
 def _json(told: Iterable[Answer]) -> Iterator[bytes]:

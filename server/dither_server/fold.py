@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Shape, WireError
 
-__all__ = ["Counts", "Folded", "fold", "parsed"]
+__all__ = ["Counts", "Folded", "fold", "is_row", "parsed"]
 
 Counts = NDArray[np.int64]
 _Words = NDArray[np.uint64]
@@ -45,6 +45,21 @@ class Folded(NamedTuple):
     reports: Counts
     cells: Counts
     counts: Counts
+
+
+def is_row(mechanism: Mechanism, rows: bytes) -> bool:
+    """Return whether these are one row that ``parsed`` takes; False may also mean that it is to be asked.
+
+    Devices send a row at a time, for which arrays cost ten times as much.
+    """
+    if len(rows) != mechanism.row_bytes or mechanism.shape is Shape.LIST:
+        return False
+    split = mechanism.cohort_bytes
+    if split and int.from_bytes(rows[:split], "big") >= mechanism.cohorts:
+        return False
+    if mechanism.shape is Shape.SYMBOL:
+        return int.from_bytes(rows[split:], "big") < mechanism.cells
+    return not int.from_bytes(rows[split:], "little") >> mechanism.cells
 
 
 def parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, _Payloads]:

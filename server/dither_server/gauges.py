@@ -45,6 +45,23 @@ class Gauges:
             registry=registry,
             multiprocess_mode="livesum",
         )
+        self._connections = Gauge(
+            "dither_connections", "Connections that are open.", registry=registry, multiprocess_mode="livesum"
+        )
+        self._closed = Counter(
+            "dither_connections_closed",
+            "Connections closed because they were late, gave way to others, or were too many of an address.",
+            ["reason"],
+            registry=registry,
+        )
+
+    def connected(self, connections: int) -> None:
+        """Tell how many connections are open."""
+        self._connections.set(connections)
+
+    def closed(self, why: str) -> None:
+        """Count a connection that was closed or refused: late, gave way, or too many of its address."""
+        self._closed.labels(why).inc()
 
     def waiting(self, batches: int) -> None:
         """Tell how many batches wait for the commit after the one that begins."""

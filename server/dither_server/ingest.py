@@ -6,7 +6,6 @@ Flask, for this is the one path that every device walks and the framework would 
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -14,13 +13,13 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from dither_shared import Batch, Metric, WireError
 
 from .auth import Gatekeeper, Role
-from .committer import ClosedError, Committer, QueueFullError
+from .committer import ClosedError, Committer, QueueFullError, Then
 from .gauges import Gauges
 from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from .store import Outcome, StoreError, Upload
 from .tally import Tally
 
-__all__ = ["PATH", "Ingest", "IngestLayer", "read_body"]
+__all__ = ["PATH", "Ingest", "IngestLayer", "is_length", "read_body"]
 
 PATH = "/v1/reports"
 
@@ -29,6 +28,9 @@ _log = logging.getLogger(__name__)
 _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
+
+_LONGEST = 20
+"""Digits of the largest number of 64 bits."""
 
 _UNCOUNTED = {
     Outcome.CONFLICT: (Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id"),
@@ -70,25 +72,25 @@ class Ingest:
             named = batch.metric if batch.metric in self.metrics else ""
             upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
             rows = self._rows(upload)
-            counted = self._submit(upload)
+            self._submit(upload, lambda told: then(self._committed(named, rows, told)))
         except Exception as error:
             then(self._refused(named, error))
-        else:
-            counted.add_done_callback(lambda future: then(self._committed(named, rows, future)))
 
-    def _submit(self, upload: Upload) -> Future[Outcome]:
+    def refuse(self, problem: Problem) -> None:
+        """Count a request that the server refuses before it is ours to read."""
+        self._refused("", problem)
+
+    def _submit(self, upload: Upload, then: Then) -> None:
         try:
-            return self.committer.submit(upload)
+            self.committer.submit(upload, then)
         except QueueFullError:
             raise Problem(Kind.OVERLOADED, "the queue is full; the batch was not taken", _SOON) from None
         except ClosedError as error:
             raise StoreError(str(error)) from None
 
-    def _committed(self, metric: str, rows: int, counted: Future[Outcome]) -> Answer:
-        try:
-            outcome = counted.result()
-        except Exception as error:
-            return self._refused(metric, error)
+    def _committed(self, metric: str, rows: int, outcome: Outcome | StoreError) -> Answer:
+        if isinstance(outcome, StoreError):
+            return self._refused(metric, outcome)
         if outcome in _UNCOUNTED:
             return self._refused(metric, Problem(*_UNCOUNTED[outcome]))
         self.gauges.acknowledged(metric, rows)
@@ -157,7 +159,7 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
     if media_type.strip().lower() != "application/json" or not plain:
         raise Problem(Kind.MEDIA_TYPE, "Content-Type: application/json is right")
-    length = _length(environ, limit)
+    length = _length(environ)
     if length > limit:
         raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
     body: bytes = environ["wsgi.input"].read(length if length >= 0 else limit + 1)
@@ -175,14 +177,21 @@ def _decoded(body: bytes) -> Batch:
         raise Problem(Kind.MALFORMED, str(error)) from None
 
 
-def _length(environ: WSGIEnvironment, limit: int) -> int:
+def is_length(text: str) -> bool:
+    """Return whether a Content-Length can be one: digits, and no more than a number of 64 bits has.
+
+    Python refuses to read numbers of thousands of digits, so nobody may try.
+    """
+    return text.isascii() and text.isdigit() and len(text) <= _LONGEST
+
+
+def _length(environ: WSGIEnvironment) -> int:
     """Return the body's length, or -1 if the server knows where it ends without being told."""
     text = environ.get("CONTENT_LENGTH", "")
     if not text:
         if environ.get("wsgi.input_terminated"):
             return -1
         raise Problem(Kind.LENGTH_REQUIRED, "Content-Length: missing")
-    if not (text.isascii() and text.isdigit()):
-        raise Problem(Kind.MALFORMED, "Content-Length: not a number")
-    # A number of thousands of digits is too large without being read.
-    return int(text) if len(text) <= len(str(limit)) + 20 else limit + 1
+    if not is_length(text):
+        raise Problem(Kind.MALFORMED, "Content-Length: not a number of bytes")
+    return int(text)

@@ -19,7 +19,7 @@ POLICIES: dict[str, Role | None] = {
     "dither.trend_of_estimates": Role.READ,
     "pages.show_dashboard": Role.READ,
     "pages.show_page": Role.READ,
-    "pages.show_plotly": OPEN,
+    "pages.show_plotly": Role.READ,
     "dither.healthz": OPEN,
     "dither.readyz": OPEN,
     "dither.show_gauges": Role.READ,

@@ -43,6 +43,7 @@ class Kind(Enum):
     LENGTH_REQUIRED = (411, "length-required", "The body's length is missing")
     TOO_LARGE = (413, "too-large", "The batch is too large")
     MEDIA_TYPE = (415, "media-type", "The body is not plain application/json")
+    CROWDED = (429, "crowded", "Too many requests of this address at a time")
     OVERLOADED = (503, "overloaded", "Too many batches are waiting")
     UNAVAILABLE = (503, "unavailable", "The database cannot take reports now")
     INTERNAL = (500, "internal", "The collector failed")

@@ -7,7 +7,7 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from .fold import Counts, fold, parsed
+from .fold import Counts, fold, is_row, parsed
 
 __all__ = ["Counts", "Tally"]
 
@@ -45,6 +45,8 @@ class Tally:
     @staticmethod
     def check(mechanism: Mechanism, rows: bytes) -> int:
         """Return the number of rows that ``fold`` would count; raise the WireError that it would raise."""
+        if is_row(mechanism, rows):
+            return 1
         cohorts, _ = parsed(mechanism, rows)
         return len(cohorts)
 

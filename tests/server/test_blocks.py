@@ -4,8 +4,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dither_server.blocks import Blocks, from_blocks, from_bytes, no_blocks, to_blocks, to_bytes
+from dither_server.blocks import Blocks, add_blocks, from_blocks, from_bytes, no_blocks, to_blocks, to_bytes
 from dither_server.fold import fold
 from dither_server.tally import Counts, Tally
 from dither_shared import LocalHashing, Mechanism, RandomizedResponse, Rappor, Report, Shape
@@ -21,7 +23,6 @@ MECHANISMS = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: f"{m.cohorts}x{m.cells}")
 def some_rows(mechanism: Mechanism, count: int) -> bytes:
     random = np.random.default_rng(count)
     rows = b""
@@ -70,6 +71,47 @@ def test_a_batch_of_a_huge_tally_takes_the_memory_of_what_it_touches() -> None:
     assert peak < 1_000_000  # the whole tally takes more than 40
 
 
-def test_blocks_are_stored_little_endian() -> None:
-    assert to_bytes(np.array([1, -2], dtype=np.int64)) == b"\x01" + bytes(7) + b"\xfe" + b"\xff" * 7
-    assert from_bytes(b"\x01" + bytes(7)).tolist() == [1]
+def block(*counts: int) -> Counts:
+    """A block that begins with these counts."""
+    whole = np.zeros((1, 128), dtype=np.int64)
+    whole[0, : len(counts)] = counts
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("counts", "stored"),
+    [
+        ((), bytes(16)),
+        ((1, 0, 1), b"\x05" + bytes(15)),
+        ((1, 3), b"\x0d" + bytes(31)),
+        ((1, 15), b"\xf1" + bytes(63)),
+        ((1, 255), b"\x01\xff" + bytes(126)),
+        ((1, 256), b"\x01\x00\x00\x01" + bytes(252)),
+        ((1, 65_536), b"\x01\x00\x00\x00\x00\x00\x01\x00" + bytes(504)),
+        ((1, 1 << 62), b"\x01" + bytes(14) + b"\x40" + bytes(1008)),
+    ],
+    ids=["1 of none", "1", "2", "4", "8", "16", "32", "64"],
+)
+def test_a_count_takes_the_bits_that_the_largest_of_its_block_needs(counts: tuple[int, ...], stored: bytes) -> None:
+    assert to_bytes(block(*counts)) == [stored]
+    assert from_bytes([stored]).tolist() == block(*counts).tolist()
+
+
+@given(st.lists(st.integers(0, 62), max_size=9), st.integers(0, 2**32))
+def test_blocks_of_any_widths_come_back_as_they_were(bits: list[int], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    counts = np.array([random.integers(0, 1 << most, 128, endpoint=True) for most in bits]).reshape(-1, 128)
+    assert from_bytes(to_bytes(counts)).tolist() == counts.tolist()
+
+
+def test_a_block_that_was_stored_wide_is_read_and_narrowed() -> None:
+    """As every block was stored before widths were chosen."""
+    counts = np.arange(128)
+    wide = counts.astype("<i8").tobytes()
+    assert from_bytes([wide, *to_bytes(counts[np.newaxis])]).tolist() == [counts.tolist()] * 2
+
+
+def test_blocks_of_several_shards_add_up() -> None:
+    blocks = np.zeros((4, 128), dtype=np.int64)
+    add_blocks(blocks, np.array([2, 0, 2, 3, 2]), np.repeat(np.arange(1, 6), 128).reshape(5, 128))
+    assert blocks[:, 0].tolist() == [2, 0, 9, 4]

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import date, timedelta
 
 import pytest
@@ -55,6 +56,15 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
+def submitted(committer: Committer, one: Upload) -> "Future[Outcome]":
+    """Submit an upload; return what is told of it."""
+    told: Future[Outcome] = Future()
+    committer.submit(
+        one, lambda what: told.set_exception(what) if isinstance(what, StoreError) else told.set_result(what)
+    )
+    return told
+
+
 @pytest.fixture
 def gate() -> Gate:
     return Gate()
@@ -70,9 +80,9 @@ def committer(gate: Gate) -> Iterator[Committer]:
 
 def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Committer) -> None:
     uploads = [upload() for _ in range(4)]
-    answers = [committer.submit(uploads[0])]
+    answers = [submitted(committer, uploads[0])]
     gate.wait()
-    answers += [committer.submit(one) for one in uploads[1:]]
+    answers += [submitted(committer, one) for one in uploads[1:]]
     assert not any(answer.done() for answer in answers)  # nothing is acknowledged before its commit
     gate.let(3)
     assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
@@ -80,36 +90,36 @@ def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Comm
 
 
 def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer) -> None:
-    first = committer.submit(upload())
+    first = submitted(committer, upload())
     gate.wait()
-    waiting = [committer.submit(upload()) for _ in range(3)]
+    waiting = [submitted(committer, upload()) for _ in range(3)]
     with pytest.raises(QueueFullError):
-        committer.submit(upload())
+        submitted(committer, upload())
     gate.let(100)
     assert all(answer.result(PATIENCE) is COUNTED for answer in (first, *waiting))
-    assert committer.submit(upload()).result(PATIENCE) is COUNTED
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
     assert sum(map(len, gate.groups)) == 5
 
 
 def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: Gate, committer: Committer) -> None:
     gate.failure = StoreError("database: full")
-    answers = [committer.submit(upload())]
+    answers = [submitted(committer, upload())]
     gate.wait()
-    answers += [committer.submit(upload()) for _ in range(2)]
+    answers += [submitted(committer, upload()) for _ in range(2)]
     gate.let(2)
     for answer in answers:
         assert isinstance(answer.exception(PATIENCE), StoreError)
     gate.failure = None
     gate.let(1)
-    assert committer.submit(upload()).result(PATIENCE) is COUNTED
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
 
 
 def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> None:
     first, bad, good = upload(), upload(), upload()
     gate.poison = bad.batch
-    before = committer.submit(first)
+    before = submitted(committer, first)
     gate.wait()
-    poisoned, healthy = committer.submit(bad), committer.submit(good)
+    poisoned, healthy = submitted(committer, bad), submitted(committer, good)
     gate.let(100)
     assert before.result(PATIENCE) is COUNTED
     assert isinstance(poisoned.exception(PATIENCE), StoreError)
@@ -117,16 +127,16 @@ def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> Non
 
 
 def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer) -> None:
-    answers = [committer.submit(upload())]
+    answers = [submitted(committer, upload())]
     gate.wait()
-    answers += [committer.submit(upload()) for _ in range(3)]
+    answers += [submitted(committer, upload()) for _ in range(3)]
     closing = threading.Thread(target=committer.close)
     closing.start()
     gate.let(100)
     closing.join(PATIENCE)
     assert all(answer.done() and answer.result() is COUNTED for answer in answers)
     with pytest.raises(ClosedError):
-        committer.submit(upload())
+        submitted(committer, upload())
     assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
 
 
@@ -137,8 +147,8 @@ def test_closing_what_never_started_is_immediate() -> None:
 def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
     committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7))
     uploads = [upload() for _ in range(5)]
-    answers = [[committer.submit(one) for one in uploads] for _ in range(20)]
-    conflict = committer.submit(upload(rows=b"\x00", name=uploads[0].batch))
+    answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
+    conflict = submitted(committer, upload(rows=b"\x00", name=uploads[0].batch))
     assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
     assert conflict.result(PATIENCE) is CONFLICT
     committer.close()
@@ -148,7 +158,7 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
 def test_two_committers_on_one_store_write_two_shards(store: Store) -> None:
     for _ in range(2):
         committer = Committer(store, lambda: TODAY, Limits(10, 10))
-        assert committer.submit(upload()).result(PATIENCE) is COUNTED
+        assert submitted(committer, upload()).result(PATIENCE) is COUNTED
         committer.close()
     with store._transaction() as connection:
         shards = connection.exec_driver_sql("SELECT DISTINCT shard FROM tallies").all()
@@ -158,15 +168,15 @@ def test_two_committers_on_one_store_write_two_shards(store: Store) -> None:
 
 def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
     committer = Committer(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10))
-    answers = [committer.submit(upload(rows=b"\x00" * 9))]
+    answers = [submitted(committer, upload(rows=b"\x00" * 9))]
     gate.wait()
-    answers += [committer.submit(upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
+    answers += [submitted(committer, upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
     with pytest.raises(QueueFullError):
-        committer.submit(upload(rows=b"\x00"))
+        submitted(committer, upload(rows=b"\x00"))
     gate.let(2)
     assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
     gate.let(1)
-    assert committer.submit(upload(rows=b"\x00" * 9)).result(PATIENCE) is COUNTED
+    assert submitted(committer, upload(rows=b"\x00" * 9)).result(PATIENCE) is COUNTED
     committer.close()
 
 
@@ -175,10 +185,10 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
     committer = Committer(gate, lambda: days[-1], Limits(), horizon=timedelta(days=40))
     gate.let(4)
     for _ in range(3):
-        assert committer.submit(upload()).result(PATIENCE) is COUNTED
+        assert submitted(committer, upload()).result(PATIENCE) is COUNTED
     days.append(TODAY + timedelta(days=1))
     gate.day = days[-1]
-    assert committer.submit(upload()).result(PATIENCE) is COUNTED
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
     committer.close()
     first = TODAY - timedelta(days=40)
     assert gate.forgotten == [first, first, first + timedelta(days=1)]

@@ -171,7 +171,7 @@ def test_the_pages_are_whole_without_plotly(client: FlaskClient, monkeypatch: py
 def test_the_bundle_comes_compressed_and_stays(client: FlaskClient) -> None:
     response = client.get("/plotly.js")
     assert response.headers["Content-Encoding"] == "gzip"
-    assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+    assert response.headers["Cache-Control"] == "private, max-age=31536000, immutable"
     assert response.mimetype == "text/javascript"
 
 

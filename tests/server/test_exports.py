@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -13,12 +14,14 @@ import pytest
 from click.testing import CliRunner, Result
 from flask import Flask
 from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dither_server import exports
 from dither_server.analysis.answers import Row
 from dither_server.app import collector_of
 from dither_server.cli import cli
-from dither_server.exports import COLUMNS, FORMATS, inert
+from dither_server.exports import COLUMNS, FORMATS, inert, real
 from dither_server.store import Store, StoreError
 from server.collecting import (
     METRICS,
@@ -130,13 +133,45 @@ def test_a_format_that_cannot_be_had_is_told(client: FlaskClient, monkeypatch: p
     assert both.mimetype == "text/csv"
 
 
-@pytest.mark.parametrize("label", ["=1", "+1", "-1", "@a", "\t=1", "\r=1"])
-def test_formulas_are_inert(label: str) -> None:
-    assert inert(label) == f"'{label}"
+@pytest.mark.parametrize(
+    ("label", "written"),
+    [
+        ("=1", "'=1"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@a", "'@a"),
+        ("\t=1", "'\\t=1"),
+        ("\r=1", "'\\r=1"),
+        ("\n=1", "'\\n=1"),
+        (" =1", "' =1"),
+        ("\u3000=1", "'\u3000=1"),
+        ("＝1", "'＝1"),
+        ("＋1", "'＋1"),
+        ("－1", "'－1"),
+        ("＠a", "'＠a"),
+        ("a;=1", "'a\\u003b=1"),
+        ("a; ＝1", "'a\\u003b ＝1"),
+        ("a\n@b", "'a\\n@b"),
+        ("'=1", "''=1"),
+        ("'", "''"),
+        (r'="\u003b"', r"""'=\"\\u003b\""""),
+        *((label, label) for label in ("a=1", "", "1-2", "é", "a;b", "a, -b", 'say "no"', "\\u003b", "it's")),
+    ],
+)
+def test_formulas_are_inert_and_can_be_told_from_what_was_meant(label: str, written: str) -> None:
+    assert inert(label) == written
+    assert real(written) == label
 
 
-def test_labels_stay_as_they_are() -> None:
-    assert [inert(label) for label in ("a=1", "'=1", "", "1-2", "é")] == ["a=1", "'=1", "", "1-2", "é"]
+@given(st.text(st.sampled_from("=+-@＝＋－＠;,'\"\\ \t\r\na\x00\u3000u0é"), max_size=8))
+def test_whatever_a_label_is_no_cell_of_it_is_a_formula(label: str) -> None:
+    """However a spreadsheet parts the cells; and reading gives back the label."""
+    text = io.StringIO()
+    csv.writer(text).writerow(["theme", inert(label)])
+    for cell in re.split("[;\t\r\n]", text.getvalue()):
+        assert not re.match('[\\s\\x00"]*[=+\\-@＝＋－＠]', cell.removeprefix("theme,"))
+    ((_, written),) = csv.reader(io.StringIO(text.getvalue(), newline=""))
+    assert real(written) == label
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """A real collector process: its socket, its signals, and what survives kill -9."""
 
 import http.client
+import json
 import signal
 import socket
 import sqlite3
@@ -191,3 +192,24 @@ def test_what_was_acknowledged_survives_kill_9_and_counts_once(cycles: int, tmp_
         process.communicate(timeout=PATIENCE)
     for metric, sent in rows.items():
         assert same(tally(tmp_path, metric), Tally.fold(metric.mechanism, b"".join(sent)))
+
+
+def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: Path) -> None:
+    lengths = ["9" * 4400, "+5", "-1", "5,5", "5\r\nContent-Length: 5", "5\r\nContent-Length: 6", "\xb2", "0x5"]
+    with running(tmp_path) as (url, process):
+        address = (urlsplit(url).hostname, urlsplit(url).port)
+        for length in lengths:
+            head = "POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            with socket.create_connection(address, PATIENCE) as stray:
+                stray.sendall(f"{head}Content-Length: {length}\r\n\r\n12345".encode("latin-1"))
+                assert b" 400 " in stray.makefile("rb").readline()
+        with closing(connect(url)) as connection:
+            connection.request("GET", "/metrics")
+            told = connection.getresponse().read().decode()
+        process.terminate()
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert f'dither_ingest_answers_total{{status="400"}} {len(lengths)}.0' in told
+    (line,) = [line for line in errors.splitlines() if line.startswith("{")]
+    assert "reports were refused unread: 400 Bad Request" in json.loads(line)["message"]
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
+        assert store.refusals("") == {"malformed": len(lengths)}

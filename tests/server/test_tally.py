@@ -1,5 +1,6 @@
 """Folding rows into counts."""
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_server import fold as module
+from dither_server.fold import is_row, parsed
 from dither_server.tally import Tally
 from dither_shared import (
     BitFlip,
@@ -67,6 +69,35 @@ def test_one_bad_row_among_good_ones_counts_nothing() -> None:
             with pytest.raises(WireError, match="reports: "):
                 look(mechanism, good + bad + good)
     assert Tally.check(mechanism, good * 3) == 3
+
+
+@pytest.mark.parametrize("size", [2, 3, 200, 255, 256, 257, 300])
+def test_a_row_alone_is_held_to_the_same_rules(size: int) -> None:
+    """One report a body is what devices send, so a single row has a reader of its own."""
+    mechanisms = (
+        RandomizedResponse.calibrate(size, 1.0),
+        SymmetricUnary.calibrate(size, 1.0),
+        Rappor.calibrate(None, 1.0, bits=20, cohorts=min(size, 5)),
+        SubsetSelection.calibrate(size, 1.0),
+    )
+    random = np.random.default_rng(size)
+    for mechanism in mechanisms:
+        taken = set()
+        rows = [random.integers(0, 256, size=mechanism.row_bytes, dtype=np.uint8).tobytes() for _ in range(200)]
+        ends = [row[:-1] + bytes([number]) for row in (bytes(mechanism.row_bytes), rows[0]) for number in range(256)]
+        for row in rows + ends:
+            try:
+                parsed(mechanism, row)
+            except WireError as error:
+                taken.add(False)
+                with pytest.raises(WireError, match=f"^{re.escape(str(error))}$"):
+                    Tally.check(mechanism, row)
+            else:
+                taken.add(True)
+                assert Tally.check(mechanism, row) == 1
+        assert True in taken or mechanism.name == "subset-selection", mechanism
+        for odd in (b"", row + b"\0", row[:-1]):
+            assert not is_row(mechanism, odd)
 
 
 def naive(mechanism: Mechanism, rows: bytes) -> Tally:

@@ -1,8 +1,12 @@
 """The wire format is read strictly: what an honest peer does not write is refused."""
 
 import json
+from collections.abc import Callable
 
 import pytest
+from hypothesis import given as given_
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from dither_shared import Batch, WireError
 
@@ -61,3 +65,63 @@ def test_bodies_that_no_honest_peer_sends(wrong: bytes, complaint: str) -> None:
     with pytest.raises(WireError) as caught:
         Batch.decode(wrong)
     assert str(caught.value).startswith(complaint)
+
+
+def told(read: Callable[[bytes], Batch | None], given: bytes) -> Batch | str | None:
+    try:
+        return read(given)
+    except WireError as error:
+        return str(error)
+
+
+NAMES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(["theme", "", "]}", "a b"])
+BATCHES = st.builds(
+    Batch,
+    st.text("0123456789abcdef", min_size=32, max_size=32),
+    NAMES,
+    st.text("0123456789abcdef", min_size=16, max_size=16),
+    st.binary(min_size=1, max_size=9),
+)
+BLANKS = st.sampled_from([b"", b" ", b"  ", b"\t", b"\n", b"\r\n", b"\x0b", b"\xc2\xa0"])
+PIECES = st.sampled_from([bytes([byte]) for byte in range(256)] + [b'"', b"\\", b"\\u0061", b"{", b"[", b"==", b"AR=="])
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> bytes:
+    """A body as some peer writes it: with blanks anywhere, and then perhaps changed, cut or lengthened somewhere."""
+    written = draw(BATCHES).encode()
+    for mark in (b"{", b":", b",", b"}"):
+        written = written.replace(mark, draw(BLANKS) + mark + draw(BLANKS)) if draw(st.booleans()) else written
+    for _ in range(draw(st.integers(0, 3))):
+        start = draw(st.integers(0, len(written)))
+        written = written[:start] + draw(PIECES) + written[start + draw(st.integers(0, 2)) :]
+    return written
+
+
+@settings(max_examples=1500, deadline=None)
+@given_(bodies())
+def test_the_quick_reader_takes_nothing_that_the_strict_one_does_not(given: bytes) -> None:
+    strict = told(Batch._strict, given)
+    quick = Batch._usual(given)
+    assert quick is None or quick == strict
+    assert told(Batch.decode, given) == strict
+
+
+@settings(max_examples=200, deadline=None)
+@given_(BATCHES)
+def test_the_quick_reader_takes_what_is_written_here_and_by_json(one: Batch) -> None:
+    plain = one.metric.isascii() and one.metric.isprintable() and not set(one.metric) & set('"\\[{')
+    for written in (one.encode(), json.dumps(json.loads(one.encode())).encode()):
+        assert Batch._usual(written) == (one if plain else None)
+
+
+def test_every_byte_in_place_of_every_other() -> None:
+    """The whole neighbourhood of one body: each byte replaced by each, dropped, or doubled."""
+    for place in range(len(BODY)):
+        head, tail = BODY[:place], BODY[place + 1 :]
+        for given in [head + bytes([byte]) + tail for byte in range(256)] + [
+            head + tail,
+            head + BODY[place : place + 1] * 2 + tail,
+        ]:
+            quick = Batch._usual(given)
+            assert quick is None or quick == told(Batch._strict, given)

@@ -20,7 +20,7 @@ from torture.deliveries import deliveries
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
-from torture.slow import slow_clients
+from torture.slow import raise_files, slow_clients
 from torture.trouble import can_fill, full_disk, locked
 
 
@@ -50,10 +50,12 @@ def deliver(folder: Path, share: float) -> str:
 
 
 def slow(folder: Path, share: float) -> str:
-    seconds = slow_clients(folder, 200, 64, max(2, int(100 * share)))
+    count = max(200, int(5000 * share))
+    raise_files(count + 1000)
+    seconds = slow_clients(folder, count, 64, max(2, int(100 * share)))
     last = seconds[int(0.99 * len(seconds))]
     assert last < 1.0, last
-    return f"200 slow clients: 64 healthy ones, {len(seconds):,} requests, p99 {1000 * last:.0f} ms"
+    return f"{count:,} slow clients: 64 healthy ones, {len(seconds):,} requests, p99 {1000 * last:.0f} ms"
 
 
 def lock(folder: Path, share: float) -> str:

@@ -1,10 +1,14 @@
-"""Slow clients: connections that send a byte and then nothing, and healthy ones that must not notice."""
+"""Slow clients: connections that drip a header, send half a body or nothing, and healthy ones that must not notice."""
 
+import http.client
+import resource
 import socket
 import threading
 import time
-from contextlib import ExitStack, closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlsplit
 
 from server.collecting import THEME, batch, rows_of, running
@@ -17,22 +21,39 @@ _STARTS = (
 )
 
 
-def slow_clients(folder: Path, slow: int, healthy: int, requests: int) -> list[float]:
+_PAUSE = 2.0
+"""Seconds between two drops of all."""
+
+
+def raise_files(count: int) -> None:
+    """Let this process, and those it starts, open so many files, if the machine lets it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (count if hard == resource.RLIM_INFINITY else min(count, hard), hard))
+
+
+def slow_clients(folder: Path, slow: int, healthy: int, requests: int, options: Sequence[str] = ()) -> list[float]:
     """Keep ``slow`` connections hanging, make ``requests`` on each of ``healthy`` ones; return the seconds of each.
 
-    Asserts that every report of the healthy ones was acknowledged, and counted once.
+    A connection of these that gave way to others is opened again, as devices do; that time counts. Asserts that
+    ``/healthz`` answers all the while, and that every report of the healthy ones was acknowledged,
+    and counted once.
     """
     seconds: list[float] = []
-    with running(folder) as (url, process), ExitStack() as hanging:
-        address = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
-        for number in range(slow):
-            stuck = hanging.enter_context(socket.create_connection(address, PATIENCE))
-            stuck.sendall(_STARTS[number % len(_STARTS)])
+    with running(folder, *options) as (url, process), ExitStack() as hanging:
+        drips, ended = _Drips(url, slow), threading.Event()
+        hanging.enter_context(drips)
+        dripping = threading.Thread(target=drips.run, args=(ended,))
+        dripping.start()
         devices = [threading.Thread(target=_device, args=(url, n, requests, seconds)) for n in range(healthy)]
         for device in devices:
             device.start()
         for device in devices:
             device.join(10 * PATIENCE)
+        with closing(connect(url)) as connection:
+            connection.request("GET", "/healthz")
+            assert connection.getresponse().status == 200
+        ended.set()
+        dripping.join(PATIENCE)
         process.terminate()
         process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
@@ -41,14 +62,62 @@ def slow_clients(folder: Path, slow: int, healthy: int, requests: int) -> list[f
     return sorted(seconds)
 
 
+class _Drips:
+    """Connections of which each sends some bytes now and then, and begins anew when it is closed."""
+
+    def __init__(self, url: str, count: int) -> None:
+        self._address = (urlsplit(url).hostname or "", urlsplit(url).port or 0)
+        self._count = count
+        self._open: dict[int, socket.socket] = {}
+
+    def __enter__(self) -> Self:
+        for number in range(self._count):
+            self._begin(number)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for one in self._open.values():
+            one.close()
+
+    def run(self, ended: threading.Event) -> None:
+        """Drip until the end."""
+        while not ended.wait(_PAUSE):
+            for number, one in list(self._open.items()):
+                try:
+                    if number % 2:  # the others are silent
+                        one.sendall(b"x")
+                    one.recv(1, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    pass
+                one.close()
+                self._begin(number)
+
+    def _begin(self, number: int) -> None:
+        one = self._open[number] = socket.create_connection(self._address, PATIENCE)
+        with suppress(OSError):
+            one.sendall(_STARTS[number % len(_STARTS)])
+
+
 def _device(url: str, number: int, requests: int, seconds: list[float]) -> None:
     bodies = [batch(THEME, rows_of(THEME, 1, b"%d %d" % (number, turn))).encode() for turn in range(requests)]
     with closing(connect(url)) as connection:
         for body in bodies:
             start = time.perf_counter()
-            connection.request("POST", "/v1/reports", body, JSON)
-            response = connection.getresponse()
-            response.read()
-            if response.status != 202:
-                return
+            while not _sent(connection, body):
+                connection.close()
+                if time.perf_counter() > start + PATIENCE:
+                    return
             seconds.append(time.perf_counter() - start)
+
+
+def _sent(connection: http.client.HTTPConnection, body: bytes) -> bool:
+    """Send a report; return whether it was acknowledged."""
+    try:
+        connection.request("POST", "/v1/reports", body, JSON)
+        response = connection.getresponse()
+        response.read()
+    except (OSError, http.client.HTTPException):
+        return False
+    return response.status == 202

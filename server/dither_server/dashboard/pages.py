@@ -111,7 +111,7 @@ def show_plotly() -> Response:
     plotly = bundle()
     if plotly is None:
         raise Problem(Kind.NOT_FOUND, "plotly is not installed: pip install 'dither[charts]'")
-    headers = {"Content-Encoding": "gzip", "Cache-Control": "public, max-age=31536000, immutable"}
+    headers = {"Content-Encoding": "gzip", "Cache-Control": "private, max-age=31536000, immutable"}
     return Response(plotly.compressed, mimetype="text/javascript", headers=headers)
 
 

@@ -14,6 +14,7 @@ from dither_shared import Metric
 from ..blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ..fold import fold
 from .disabled import disabled_among
+from .hot import Hot
 from .ids import BatchIds
 from .schema import TALLIES
 
@@ -22,15 +23,16 @@ __all__ = ["Outcome", "Upload", "count"]
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
-# Statements are made once: to make one costs as much as to run it.
 _OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "shard")]
-_BEFORE = sa.select(TALLIES.c.block, TALLIES.c.counts).where(
-    *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
+_BEFORE = Hot(
+    sa.select(TALLIES.c.block, TALLIES.c.counts).where(
+        *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
+    )
 )
-_CHANGE = (
+_CHANGE = Hot(
     sa.update(TALLIES).where(*_OURS, TALLIES.c.block == sa.bindparam("number")).values(counts=sa.bindparam("sums"))
 )
-_ADD = sa.insert(TALLIES)
+_ADD = Hot(sa.insert(TALLIES))
 
 
 class Outcome(Enum):
@@ -99,15 +101,19 @@ def _add(connection: sa.Connection, version: str, day: date, shard: bytes, block
     key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
-        found = connection.execute(_BEFORE, {**key, "numbers": numbers})
-        before: dict[int, bytes] = {block: counts for block, counts in found}  # noqa: C416  # it has keys, so dict() mistakes it
+        before: dict[int, bytes] = dict(_BEFORE.rows(connection, {**key, "numbers": numbers}))
+        if len(before) == len(numbers):
+            counts = counts + from_bytes([before[number] for number in numbers])
+        elif before:
+            known = [place for place, number in enumerate(numbers) if number in before]
+            counts[known] += from_bytes([before[numbers[place]] for place in known])
         changed, added = [], []
-        for number, sums in zip(numbers, counts, strict=True):
+        for number, sums in zip(numbers, to_bytes(counts), strict=True):
             if number in before:
-                changed.append({**key, "number": number, "sums": to_bytes(sums + from_bytes(before[number]))})
+                changed.append({**key, "number": number, "sums": sums})
             else:
-                added.append(common | {"block": number, "counts": to_bytes(sums)})
+                added.append(common | {"block": number, "counts": sums})
         if changed:
-            connection.execute(_CHANGE, changed)
+            _CHANGE.each(connection, changed)
         if added:
-            connection.execute(_ADD, added)
+            _ADD.each(connection, added)

@@ -12,12 +12,13 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from .filters import Filters
+from .hot import Hot
 from .schema import BATCH_DAYS, BATCH_FILTERS, BATCHES
 
 __all__ = ["Day", "Days", "ids_of"]
 
 _ALL = sa.select(BATCH_DAYS.c.day, BATCH_DAYS.c.opened, BATCH_DAYS.c.closed)
-_TURNS = sa.select(sa.func.max(BATCH_DAYS.c.opened), sa.func.max(BATCH_DAYS.c.closed))
+_TURNS = Hot(sa.select(sa.func.max(BATCH_DAYS.c.opened), sa.func.max(BATCH_DAYS.c.closed)))
 _BITS = sa.select(BATCH_FILTERS.c.bits).where(BATCH_FILTERS.c.day == sa.bindparam("day"))
 _PAGE = (
     sa.select(BATCHES.c.batch)
@@ -70,8 +71,8 @@ class Days:
 
     def refresh(self, connection: sa.Connection) -> None:
         """Look whether a day was opened or closed since. One that was dropped meanwhile does no harm until then."""
-        row = connection.execute(_TURNS).one()
-        turns = (row[0], row[1])
+        ((opened, closed),) = _TURNS.rows(connection)
+        turns = (opened, closed)
         if turns != self._turns:
             self._known = {row.day: Day(row.day, row.opened, row.closed) for row in connection.execute(_ALL)}
             self._closed = [one.day for one in self._known.values() if one.closed is not None]

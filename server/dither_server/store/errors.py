@@ -19,9 +19,9 @@ class RacedError(StoreError):
     """Another process wrote the same key between our look and our write."""
 
 
-def told(error: SQLAlchemyError) -> str:
+def told(error: Exception) -> str:
     """Return what the database said, without the statement and its values."""
-    original = getattr(error, "orig", None)
+    original = getattr(error, "orig", None) if isinstance(error, SQLAlchemyError) else error
     diagnosis = getattr(original, "diag", None)  # PostgreSQL's message repeats values in its details
-    message = getattr(diagnosis, "message_primary", None) or original or type(error).__name__
-    return f"database: {str(message).splitlines()[0]}"
+    message = getattr(diagnosis, "message_primary", None) or str(original or "") or type(error).__name__
+    return f"database: {message.splitlines()[0]}"

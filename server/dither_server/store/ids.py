@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from .days import Day, Days, ids_of
 from .errors import StoreError
 from .filters import filter_of
+from .hot import Hot
 from .journal import Journal
 from .schema import BATCHES
 
@@ -27,7 +28,8 @@ _COUNTING = 0x636F756E74
 _PAGE = 4_096
 """Ids of a day that are read at a time while it is closed."""
 
-_REMEMBER = sa.insert(BATCHES)
+_REMEMBER = Hot(sa.insert(BATCHES))
+_SHARE = Hot(sa.select(sa.func.pg_advisory_xact_lock_shared(_COUNTING)))
 
 
 class Counted(Protocol):
@@ -148,7 +150,7 @@ class _Partitioned(BatchIds):
     """PostgreSQL: several writers at a time, each day in a partition."""
 
     def known(self, connection: sa.Connection, batches: Collection[bytes]) -> dict[bytes, bytes]:
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(_COUNTING)))
+        _SHARE.rows(connection)
         self._days.refresh(connection)
         return self._days.look(connection, batches)
 
@@ -156,7 +158,7 @@ class _Partitioned(BatchIds):
         day = self._days.fitting(today)
         if day is None:
             raise NewDayError("database: the day is not opened yet")
-        connection.execute(_REMEMBER, [{"day": day, "batch": one.batch, "digest": one.digest} for one in batches])
+        _REMEMBER.each(connection, [{"day": day, "batch": one.batch, "digest": one.digest} for one in batches])
 
     def open(self, connection: sa.Connection, today: date) -> None:
         super().open(connection, today)

@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .days import Days
+from .hot import Hot
 from .schema import JOURNAL
 
 __all__ = ["Journal"]
@@ -29,14 +30,14 @@ _STEP = 1_024
 """Ids that move in one transaction."""
 
 _OLDEST = sa.select(sa.func.min(JOURNAL.c.number)).scalar_subquery()
-_NEW = (
+_NEW = Hot(
     sa.select(JOURNAL.c.number, JOURNAL.c.ids, JOURNAL.c.ordered, _OLDEST)
     .where(JOURNAL.c.number > sa.bindparam("last"))
     .order_by(JOURNAL.c.number)
 )
 _ROWS = sa.select(JOURNAL.c.number, JOURNAL.c.day, JOURNAL.c.ordered, JOURNAL.c.ids).order_by(JOURNAL.c.number)
 _NUMBERS = sa.select(JOURNAL.c.number).order_by(JOURNAL.c.number)
-_APPEND = sa.insert(JOURNAL)
+_APPEND = Hot(sa.insert(JOURNAL))
 _MOVE = "INSERT OR IGNORE INTO batches (day, batch, digest) VALUES (?, ?, ?)"
 
 
@@ -56,7 +57,7 @@ class Journal:
 
     def refresh(self, connection: sa.Connection) -> Mapping[bytes, bytes]:
         """Read what is new, in the writer's transaction and before it writes; return the digest of each id."""
-        rows = connection.execute(_NEW, {"last": self._last}).all()
+        rows = _NEW.rows(connection, {"last": self._last})
         if rows:
             self._leave(rows[0][3])
         for number, ids, ordered, _ in rows:
@@ -69,7 +70,7 @@ class Journal:
 
     def append(self, connection: sa.Connection, day: date, records: Sequence[bytes]) -> None:
         """Add ids, each with its digest behind it."""
-        connection.execute(_APPEND, {"day": day, "ordered": False, "ids": b"".join(records)})
+        _APPEND.each(connection, [{"day": day, "ordered": False, "ids": b"".join(records)}])
 
     def settle(self, connection: sa.Connection, days: Days) -> None:
         """Move some ids to their day, in the order of its B-tree; or, if none is in order, put all in order first."""
@@ -106,7 +107,7 @@ class Journal:
             slices = (some[start : start + _STEP] for start in range(0, len(some), _STEP))
             parts += [{"day": day, "ordered": True, "ids": b"".join(part)} for part in slices]
         if parts:
-            connection.execute(_APPEND, parts)
+            _APPEND.each(connection, parts)
 
     def _leave(self, oldest: int) -> None:
         """Drop the rows that have left the old end. What was put in order comes again, in rows that are new."""

@@ -5,12 +5,13 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import date
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError, Metric
 
-from ..blocks import blocks_of_reports, from_blocks, from_bytes, no_blocks
+from ..blocks import add_blocks, blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..definitions import from_json, to_json
 from ..tally import Tally
 from .counting import Outcome, Upload, count
@@ -27,6 +28,9 @@ from .schema import METRICS, TALLIES
 from .tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
 __all__ = ["Store"]
+
+_AT_ONCE = 4096
+"""Blocks that are added up together, 4 MB of them."""
 
 _TRIES = 5
 """How often a commit is tried while others take batch ids first; each such race is another's success."""
@@ -174,8 +178,9 @@ class Store:
         query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*_of(metric, since, until))
         blocks = no_blocks(metric.mechanism)
         with self._transaction() as connection:
-            for block, counts in connection.execute(query):
-                blocks[block] += from_bytes(counts)
+            for rows in connection.execute(query).partitions(_AT_ONCE):
+                numbers, stored = zip(*rows, strict=True)
+                add_blocks(blocks, np.array(numbers), from_bytes(stored))
         return from_blocks(metric.mechanism, blocks)
 
     def days(self, metric: Metric) -> tuple[date, date] | None:
@@ -207,7 +212,7 @@ class Store:
         days: dict[date, int] = {}
         with self._transaction() as connection:
             for day, counts in connection.execute(query.order_by(TALLIES.c.day)):
-                days[day] = days.get(day, 0) + int(from_bytes(counts).sum())
+                days[day] = days.get(day, 0) + int(from_bytes([counts]).sum())
         return days
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:

@@ -1,0 +1,38 @@
+"""The proxies that an operator declares, and for whom they ask."""
+
+import ipaddress
+from functools import lru_cache
+
+from dither_shared import ParameterError
+
+__all__ = ["Proxies"]
+
+
+class Proxies:
+    """Addresses and networks, separated by commas. Raises ParameterError for what is none."""
+
+    def __init__(self, declared: str) -> None:
+        try:
+            self._networks = [ipaddress.ip_network(one.strip()) for one in declared.split(",") if one.strip()]
+        except ValueError as error:
+            raise ParameterError("proxies", f"not addresses or networks, such as 10.0.0.0/8: {error}") from None
+        self._known = lru_cache(maxsize=1024)(self._look)
+
+    def __contains__(self, address: str) -> bool:
+        return bool(self._networks) and self._known(address)
+
+    def forwarded(self, header: str) -> str:
+        """Return for whom a chain of proxies asks: the last address of X-Forwarded-For that is not one of them.
+
+        Whatever stands before it may be made up. "" if there is none.
+        """
+        addresses = (part.strip() for part in reversed(header.split(",")))
+        return next((address for address in addresses if address and address not in self), "")
+
+    def _look(self, address: str) -> bool:
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        mapped = getattr(found, "ipv4_mapped", None)  # as a socket for both families shows it
+        return any(one in network for network in self._networks for one in (found, mapped) if one is not None)

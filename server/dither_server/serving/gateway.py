@@ -1,0 +1,149 @@
+"""What answers requests: small reports without a thread of their own, everything else by the app in one.
+
+The thread that takes a small report off its socket reads and submits it, goes on, and writes the answers when the
+committer says that they are there. Threads that waited for their commits would hand the interpreter to one another, and
+that costs more than all the work.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+from http import HTTPStatus
+from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+from ..ingest import PATH, Ingest
+from ..problems import Answer, Kind, Problem, http_answer, reason
+from ..proxies import Proxies
+from .connection import Connection
+from .crowd import Crowd
+from .request import Request, environ_of
+from .running import Run
+
+__all__ = ["Gateway"]
+
+_log = logging.getLogger(__name__)
+
+_SMALL = 1 << 16
+"""Bytes of a body that are read at once; a larger one would hold up the other connections."""
+
+_SOON = 1
+"""Seconds after which an address that asks for too much at a time may come again."""
+
+_QUIET = 60.0
+"""Seconds after a line about a refused request in which no other is written."""
+
+_REPORTS = PATH.encode("ascii")
+
+
+class Gateway:
+    """Hands requests to ingest or to the app. Its methods are called in the loop's thread."""
+
+    def __init__(self, app: WSGIApplication, ingest: Ingest, threads: int, crowd: Crowd, proxies: Proxies) -> None:
+        self._app = app
+        self._ingest = ingest
+        self._crowd = crowd
+        self._proxies = proxies
+        self._loop = asyncio.get_running_loop()
+        self._pool = ThreadPoolExecutor(threads, "dither-web")
+        self._answered: deque[tuple[Connection, Request, str | None, Answer]] = deque()
+        self._is_woken = False
+        self._quiet_until = 0.0
+        self._date = (0, "")
+        self._serving = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def handle(self, request: Request, connection: Connection) -> None:
+        """Begin to answer a request."""
+        self._serving += 1
+        self._idle.clear()
+        environ = environ_of(request, connection.peer, connection.here)
+        name: str | None = ""
+        if connection.peer in self._proxies:
+            name = self._crowd.count(self._proxies.forwarded(environ.get("HTTP_X_FORWARDED_FOR", "")))
+
+        def answered(answer: Answer) -> None:
+            self._answered.append((connection, request, name, answer))
+            if not self._is_woken:
+                self._is_woken = True
+                self._loop.call_soon_threadsafe(self._write)
+
+        if name is None:
+            answered(self._crowded(request))
+        elif self._is_quick(request, environ):
+            self._ingest.begin(environ, answered)
+        else:
+            run = Run(self._app, environ, request, connection, self._loop, self._head)
+            self._pool.submit(run, lambda: self._end(name))
+
+    def refusal(self, status: HTTPStatus, method: str, target: bytes) -> bytes:
+        """Return the answer to what cannot be served, having counted it if it brought reports."""
+        code, headers, body = http_answer(status)
+        if (method, target) == ("POST", _REPORTS):
+            self._refuse(status)
+        return self._head(code, [*headers, ("Connection", "close")]) + body
+
+    async def drain(self, seconds: float) -> None:
+        """Return when nothing is served any more, or after so long."""
+        try:
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        except TimeoutError:
+            _log.warning("%d requests were not answered before the end", self._serving)
+
+    def close(self) -> None:
+        """Take no more work."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _is_quick(self, request: Request, environ: WSGIEnvironment) -> bool:
+        if request.target != _REPORTS or request.method != "POST" or len(request.body) > _SMALL:
+            return False
+        # A token may have to be looked up in the database: the loop's thread does not wait for that.
+        token = environ.get("HTTP_AUTHORIZATION")
+        return token is None or self._ingest.gatekeeper.settled(token)
+
+    def _crowded(self, request: Request) -> Answer:
+        problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
+        if (request.method, request.target) == ("POST", _REPORTS):
+            self._ingest.refuse(problem)
+        return problem.answer()
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        """Count reports that are refused before they are read, and say so, but not at each of a flood."""
+        kinds = {413: Kind.TOO_LARGE, 503: Kind.OVERLOADED}
+        self._ingest.refuse(Problem(kinds.get(status, Kind.MALFORMED), status.phrase))
+        if (now := time.monotonic()) >= self._quiet_until:
+            self._quiet_until = now + _QUIET
+            _log.warning("reports were refused unread: %d %s; more are told after a minute", status, status.phrase)
+
+    def _write(self) -> None:
+        """Write the answers that are there. They are small, and wait for nobody."""
+        self._is_woken = False  # before the first is taken: who adds one after the last wakes again
+        while self._answered:
+            connection, request, name, (code, headers, body) = self._answered.popleft()
+            if not request.keeps_alive:
+                headers = [*headers, ("Connection", "close")]
+            elif request.version == "1.0":
+                headers = [*headers, ("Connection", "keep-alive")]
+            connection.end(self._head(code, headers) + body, keeps_alive=request.keeps_alive)
+            self._end(name)
+
+    def _end(self, name: str | None) -> None:
+        self._crowd.discount(name)
+        self._serving -= 1
+        if not self._serving:
+            self._idle.set()
+
+    def _head(self, code: int, headers: list[tuple[str, str]]) -> bytes:
+        # Ours come last: of an answer that is cut, a length shows it.
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+        head = f"HTTP/1.1 {reason(code)}\r\n{lines}Server: dither\r\nDate: {self._now()}\r\n\r\n"
+        return head.encode("latin-1")
+
+    def _now(self) -> str:
+        now = int(time.time())
+        if self._date[0] != now:
+            self._date = (now, formatdate(now, usegmt=True))
+        return self._date[1]
