@@ -57,8 +57,8 @@ class Journal:
     def refresh(self, connection: sa.Connection) -> Mapping[bytes, bytes]:
         """Read what is new, in the writer's transaction and before it writes; return the digest of each id."""
         rows = connection.execute(_NEW, {"last": self._last}).all()
-        if rows:
-            self._leave(rows[0][3])
+        oldest = rows[0][3] if rows else connection.scalar(sa.select(_OLDEST))
+        self._leave(self._last + 1 if oldest is None else oldest)
         for number, ids, ordered, _ in rows:
             self._rows[number] = ids
             self._digests.update((record[:_ID], record[_ID:]) for record in _records(ids))
