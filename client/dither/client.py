@@ -174,6 +174,7 @@ class Client(Oversight):
         """Start again in a child process; called there by itself."""
         self._exit.cancel()  # the parent waits for it, if anybody does
         self._journal.after_fork()
+        self._attempts.end()
         self._worker.after_fork()
 
     def _stop(self) -> None:

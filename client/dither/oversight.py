@@ -73,6 +73,7 @@ class Oversight:
         consent = self._consent_now()
         try:
             self._refresh()
+            self._attempts.conclude()
             return overview(
                 self._metrics.values(),
                 consent,
