@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from dither_shared.answers import type_name
 from dither_shared.entropy import Entropy, SystemEntropy
 from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric, load_metrics
@@ -90,7 +91,7 @@ class Client(Oversight):
         self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
             check_app_name(app)
-            self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
+            self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
             self._transport = transport or HttpTransport(endpoint, token=token)
             self._spread = spread
             self._settle(_state(state, app), self._step, environ, policy)
@@ -246,7 +247,14 @@ class Client(Oversight):
 def _state(state: str | Path | MemoryState | None, app: str) -> State:
     if isinstance(state, MemoryState):
         return state
-    return FolderState(default_folder(app) if state is None else Path(state))
+    return FolderState(default_folder(app) if state is None else Path(_path(state, "state")))
+
+
+def _path(given: object, name: str = "metrics") -> str | Path:
+    """Return ``given``; raise ParameterError, which names the argument, unless it is a path."""
+    if not isinstance(given, str | Path):
+        raise ParameterError(name, f"a value of type {type_name(given)}, where a path is wanted")
+    return given
 
 
 def _utc_today() -> date:

@@ -6,7 +6,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import Make, Script, Stuck
+from client.devices import ENDPOINT, METRICS, Make, Script, Stuck
 
 
 def test_wrong_values_are_reported_as_the_catch_all_and_counted(make: Make) -> None:
@@ -166,3 +166,22 @@ def test_an_unreachable_server_keeps_reports(make: Make, folder: Path) -> None:
     assert not client.flush(0)
     client.close()
     assert make(folder).status().queued == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("endpoint", value) for value in (5, None, b"https://example.org")),
+        *(("token", value) for value in (5, b"Very-Secret", ["Very-Secret"])),
+        *(("metrics", value) for value in (None, 5, b"metrics.toml")),
+        *(("state", value) for value in (5, b"folder")),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(make: Make, name: str, value: object) -> None:
+    wrong = {"transport": None, name: value}
+    with pytest.raises(dither.ParameterError, match=rf"^{name}: a value of type {type(value).__name__}, where"):
+        make(mode=None, **wrong) if name != "state" else dither.Client(METRICS, ENDPOINT, "a", value, strict=True)  # type: ignore[arg-type]  # which is the mistake
+    if name != "state":
+        (trouble,) = make(mode=None, strict=False, **wrong).status().trouble
+        assert trouble.startswith(f"telemetry is disabled: {name}: a value of type ")
+        assert "Very-Secret" not in trouble
