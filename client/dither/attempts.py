@@ -103,9 +103,13 @@ class Attempts:
         """Take note that no attempt of this process is under way, whatever became of it."""
         self._under_way = False
 
-    def conclude(self) -> None:
-        """Count an attempt as failed whose program ended before the answer, if there is one."""
-        if self._under_way or not self._recall().begun:
+    def conclude(self, older: float = 0.0) -> None:
+        """Count an attempt as failed whose program ended before the answer, if there is one.
+
+        One that began within the last ``older`` seconds is let be.
+        """
+        begun = self._recall().begun
+        if self._under_way or not begun or 0 <= self._clock() - begun < older:
             return
         with suppress(OSError, StateError), self._state.sending() as ours:
             memory = self._recall()
