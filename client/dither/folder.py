@@ -5,7 +5,7 @@
     journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held while the journal is read or written
     sending     held by the process that uploads
-    delivery    the last attempt and what is put off      replaced atomically; its loss does no harm
+    delivery    the last attempts and what is put off     replaced atomically; its loss does no harm
 
 No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
 into a file of its own, and nothing leaks from a client that is never closed. It costs about ten microseconds a record.
