@@ -9,7 +9,7 @@ from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.metric import Metric
 
 from .attempts import Attempts
-from .consent import Consent
+from .consent import Consent, Mode
 from .journal import Journal
 from .namesakes import ADVICE, namesakes
 from .permission import Permission
@@ -118,7 +118,7 @@ class Oversight:
             self._failed("consent_text", error)
             return ""
 
-    def consent(self, mode: str, metrics: Iterable[str] | None = None) -> None:
+    def consent(self, mode: Mode, metrics: Iterable[str] | None = None) -> None:
         """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
 
         The environment and a policy may still overrule it. With "off", reports that wait are dropped; with "on", those
