@@ -17,6 +17,7 @@ from typing import NamedTuple
 from .client import Client
 from .explain import PERIODS
 from .namesakes import is_about_namesakes
+from .plain import plain
 from .status import MetricStatus, Status
 from .tables import as_json, attempt_text, many, table
 
@@ -113,7 +114,7 @@ def _in_trouble(client: Client) -> bool:
 
 def _bodies(bodies: Sequence[bytes], otherwise: str) -> int:
     for body in bodies:
-        print(body.decode("ascii"))
+        print(plain(body.decode("ascii", "replace")))
     if not bodies:
         print(f"dither: {otherwise}", file=sys.stderr)
     return 0

@@ -40,6 +40,9 @@ __all__ = ["FolderState"]
 
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
 _HEADER_BYTES = 36
+_LARGEST = 1 << 26
+"""Bytes of a journal that may be one; a client keeps its own far below."""
+
 _TRIES = 22
 """For the journal: the first report of a device, which others wait for, may have to be made durable."""
 
@@ -126,6 +129,8 @@ class FolderState:
         position = 0 if anew else cursor.position
         if size < position:
             raise StateError("the journal has shrunk")
+        if size - position > _LARGEST:
+            raise StateError("the journal is too large to be one of ours")
         records, damaged, torn = from_lines(read(self._journal, position, size - position))
         if anew:
             check_header(records, damaged)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from operator import methodcaller
 
 from .attempts import Attempt
+from .plain import plain
 
 __all__ = ["as_json", "attempt_text", "many", "table"]
 
@@ -28,4 +29,4 @@ def as_json(value: object) -> str:
 def attempt_text(attempt: Attempt, failures: int) -> str:
     """Return a line on the last upload, and on how many failed since one succeeded."""
     failed = f" ({many(failures, 'attempt')} failed since the last success)" if failures else ""
-    return f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}"
+    return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}")
