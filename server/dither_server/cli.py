@@ -2,16 +2,16 @@
 
 import json
 from contextlib import closing
+from typing import cast
 
 import click
 
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.privacy import losses
 
-from .analysis.answers import odds_of
+from .analysis.answers import Answer, odds_of
 from .app import collector_of, create_app
 from .auth import is_loopback
-from .collector import told
 from .commands.admin import check, show_config, token
 from .commands.analysis import compare, show_trend
 from .commands.export import export, refresh_estimates
@@ -21,6 +21,7 @@ from .commands.rappor import rappor_decode, rappor_export
 from .commands.table import as_table, printable
 from .logs import log_json
 from .query import Query, confidence_of, day_of, share_of
+from .reader import EstimateReader
 from .serve import listen, serve
 from .settings import SETTINGS, configured
 from .store import Store
@@ -102,16 +103,7 @@ def estimate(
     )
     strings = None if candidates is None else strings_of(candidates)
     with closing(Store(db, create=False)) as store:
-        answer = told(
-            store,
-            known[metric],
-            query.since,
-            query.until,
-            query.confidence,
-            strings,
-            simultaneous=query.simultaneous,
-            forged=query.forged,
-        )
+        answer = cast("Answer", EstimateReader(store).table(known[metric], query, strings).whole())
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))
 
 

@@ -43,6 +43,8 @@ class Kind(Enum):
     LENGTH_REQUIRED = (411, "length-required", "The body's length is missing")
     TOO_LARGE = (413, "too-large", "The batch is too large")
     MEDIA_TYPE = (415, "media-type", "The body is not plain application/json")
+    TOO_COSTLY = (413, "too-costly", "The answer would take too much work")
+    BUSY = (503, "busy", "As many analyses run as may")
     OVERLOADED = (503, "overloaded", "Too many batches are waiting")
     UNAVAILABLE = (503, "unavailable", "The database cannot take reports now")
     INTERNAL = (500, "internal", "The collector failed")

@@ -45,6 +45,8 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
         _dispatcher=Dispatcher(collector.ingest, collector.config.threads, collector.committer.close, sockets),
         connection_limit=collector.config.connections,
         asyncore_use_poll=True,
+        # Go on reading while a request is served, for that is how it shows that the peer has hung up.
+        channel_request_lookahead=1,
         # Whether a proxy stands between is for the gatekeeper to see; nothing else reads these headers.
         clear_untrusted_proxy_headers=False,
         # Waitress refuses what reaches its limit; a body of our limit is still ours to judge.

@@ -3,18 +3,21 @@
 import json
 from collections.abc import Callable
 from contextlib import closing
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from ..analysis.trend import trend
-from ..collector import stretches, told_apart
+from ..analysis.trend import Trend, finished
 from ..query import STEPS, Comparison, TrendQuery, confidence_of, day_of, share_of
+from ..reader import EstimateReader
 from ..store import Store
 from .options import Found, refusing, required, settings_options
 from .table import compared_as_table, trend_as_table
+
+if TYPE_CHECKING:
+    from ..analysis.compare import Compared
 
 __all__ = ["compare", "show_trend"]
 
@@ -51,7 +54,7 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
     with closing(Store(required(found, "db"), create=False)) as store:
         first = _metric(found, store, metric, asked["version"])
         second = _metric(found, store, asked["other"] or metric, asked["other_version"])
-        told = told_apart(store, first, second, query)
+        told = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
     click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else compared_as_table(told))
 
 
@@ -84,8 +87,7 @@ def show_trend(
     )
     with closing(Store(required(found, "db"), create=False)) as store:
         chosen = _metric(found, store, metric, version)
-        steps = stretches(store, chosen, query.since, query.until, query.confidence, query.step)
-    told = trend(chosen, steps, query.confidence)
+        told = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
     click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else trend_as_table(told))
 
 

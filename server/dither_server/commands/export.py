@@ -9,9 +9,9 @@ import click
 
 from dither_shared import Metric, ParameterError, load_metrics
 
-from ..collector import told_each
 from ..exports import FORMATS
 from ..query import Query, confidence_of, day_of
+from ..reader import EstimateReader
 from ..refresh import refresh
 from ..store import Store
 from .options import Found, refusing, required, settings_options
@@ -53,7 +53,8 @@ def export(
     )
     chosen = _chosen(required(found, "metrics"), asked)
     with closing(Store(required(found, "db"), create=False)) as store:
-        answers = (one for metric in chosen for one in told_each(store, metric, query))
+        reader = EstimateReader(store)
+        answers = (table for metric in chosen for table in reader.tables(metric, query))
         _write(FORMATS[form].write(answers), output)
 
 

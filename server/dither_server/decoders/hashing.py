@@ -13,16 +13,17 @@ __all__ = ["Marks", "marks_of"]
 Marks = NDArray[np.uint16]
 """Positions, shape (cohorts, hashes, values): a cohort's are next to one another, as a decoder wants them."""
 
-_BLOCK = 8192
-"""Values that are hashed together; 8 MB of digests at 2 hashes and 64 cohorts."""
+_BLOCK = 1 << 19
+"""Values times cohorts that are hashed together; 8 MB of digests at 2 hashes."""
 
 
 @lru_cache(maxsize=8)
 def marks_of(values: tuple[str, ...], cohorts: int, bits: int, hashes: int) -> Marks:
     """Return ``bloom_positions`` of the values (their UTF-8 bytes) in all cohorts; two bytes for each."""
     marks = np.empty((cohorts, hashes, len(values)), dtype=np.uint16)
-    for start in range(0, len(values), _BLOCK):
-        encoded = [value.encode("utf-8") for value in values[start : start + _BLOCK]]
+    block = max(1, _BLOCK // cohorts)
+    for start in range(0, len(values), block):
+        encoded = [value.encode("utf-8") for value in values[start : start + block]]
         marks[:, :, start : start + len(encoded)] = _hashed(encoded, cohorts, bits, hashes)
     marks.flags.writeable = False
     return marks
