@@ -152,7 +152,7 @@ def schemas() -> Json:
     text, strings = _TEXT, {"type": "array", "items": _TEXT}
     metric = {
         **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
-        **_COST, "values": strings,
+        **_COST, "size": {"type": "integer", "description": "How many values it has."}, "values": strings,
     }  # fmt: skip
     batch = {
         "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
@@ -165,7 +165,12 @@ def schemas() -> Json:
         "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
         "Batch": _object(batch, additionalProperties=False),
         "Metric": _object(metric),
-        "Metrics": _object({"metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}}}),
+        "Metrics": _object(
+            {
+                "metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}},
+                "size": {"type": "integer", "description": "How many metrics there are."},
+            }
+        ),
         "Problem": _object(problem, additionalProperties=False),
         "Status": _object({"status": text}),
     }
