@@ -41,6 +41,7 @@ def streamed(make: Callable[[Work], Iterator[bytes]], media_type: str = "applica
 def _sent(work: Work, pieces: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from pieces
+        work.end()
     except PeerGoneError as error:
         work.end(error)
     except BaseException as error:

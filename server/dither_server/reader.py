@@ -89,10 +89,10 @@ class EstimateReader:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
         spans = self._spans(metric, asked)
         require_affordable(self._limit, metric, len(spans), asked.selection.count(len(metric.labels)))
-        places = self._places(metric, asked)
+        places = None if asked.selection.everything else self._places(metric, asked)
         yield
         stretches = (Stretch(*span, self.estimate(metric, span, asked.confidence)) for span in spans)
-        return (yield from trend_steps(metric, stretches, asked.confidence, places))
+        return (yield from trend_steps(metric, len(spans), stretches, asked.confidence, places))
 
     def estimate(self, metric: Metric, span: Span, confidence: float) -> Estimate:
         """Return the bare estimates of a span of days."""

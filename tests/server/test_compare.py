@@ -124,7 +124,7 @@ def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     second = answer(metric, Tally(np.array([4000]), np.array([[2000, 2000]])), (DAY, DAY))
     told = compared(first, second, confidence=0.9)
     before, after, row = first.rows()[1], second.rows()[1], told["values"][1]
-    assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])  # type: ignore[operator]
+    assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])
     error = np.hypot(before["standard_error"] or 0, after["standard_error"] or 0)
     assert row["standard_error"] == pytest.approx(error)
     assert row["high"] - row["difference"] == pytest.approx(1.6448536 * error)  # type: ignore[operator]

@@ -143,14 +143,9 @@ class TrendTable(Table):
         return (self.rows(start, start + few) for start in range(0, len(self), few))
 
 
-def trend(
-    metric: Metric, stretches: Iterable[Stretch], confidence: float = 0.95, places: Places | None = None
-) -> TrendTable:
-    """Return the course of a metric version over stretches of days that have reports, oldest first.
-
-    Only the values at ``places`` are shown, or all; the correction is for all in any case.
-    """
-    return finished(trend_steps(metric, stretches, confidence, places))
+def trend(metric: Metric, stretches: Sequence[Stretch], confidence: float = 0.95) -> TrendTable:
+    """Return the course of a metric version over stretches of days that have reports, oldest first."""
+    return finished(trend_steps(metric, len(stretches), stretches, confidence))
 
 
 def finished(computing: Generator[None, None, T]) -> T:
@@ -163,31 +158,39 @@ def finished(computing: Generator[None, None, T]) -> T:
 
 
 def trend_steps(
-    metric: Metric, stretches: Iterable[Stretch], confidence: float = 0.95, places: Places | None = None
+    metric: Metric,
+    count: int,
+    stretches: Iterable[Stretch],
+    confidence: float = 0.95,
+    places: Places | None = None,
 ) -> Generator[None, None, TrendTable]:
-    """Do the same in short steps, between which something else may be done."""
-    shown = np.arange(len(metric.labels), dtype=np.intp) if places is None else places
+    """Do the same in short steps, between which something else may be done, of so many stretches.
+
+    Only the values at ``places`` are shown, or all; the correction is for all in any case.
+    """
+    labels = metric.labels
+    frequency, errors = np.empty((count, len(labels))), np.empty((count, len(labels)))
+    low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
+    shown: slice | Places = slice(None) if places is None else places
     steps: list[Step] = []
     spans: list[_Span] = []
-    frequency, errors, points = [], [], {name: [np.zeros((0, len(shown)))] for name in Point.__annotations__}
-    for one in stretches:
+    for place, one in enumerate(stretches):
         found = one.estimate
         steps.append(_step(one))
-        if steps[-1]["tested"]:
-            spans.append(_Span(one.since, one.until, found.reports))
-            frequency.append(found.frequency)
-            errors.append(found.standard_error)
-        for name, kept in points.items():
-            kept.append(getattr(found, name)[np.newaxis, shown])
+        spans.append(_Span(one.since, one.until, found.reports))
+        frequency[place], errors[place] = found.frequency, found.standard_error
+        low[place], high[place] = found.low[shown], found.high[shown]
         yield
-    tests = np.full((3, len(metric.labels)), np.nan)
-    for start in range(0, len(metric.labels) if len(spans) > 1 else 0, _TESTED):
+    tested = np.flatnonzero([step["tested"] for step in steps])
+    tests = np.full((3, len(labels)), np.nan)
+    for start in range(0, len(labels) if len(tested) > 1 else 0, _TESTED):
         some = slice(start, start + _TESTED)
-        tests[:, some] = _tested(
-            metric, spans, *(np.array([one[some] for one in each]) for each in (frequency, errors))
-        )
+        of_some = (frequency[tested, some], errors[tested, some])
+        tests[:, some] = _tested(metric, [spans[place] for place in tested.tolist()], *of_some)
         yield
     adjusted = holm(tests[2])
+    columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # not of NaN
+    points = {"frequency": frequency[:, shown], "standard_error": errors[:, shown], "low": low, "high": high}
     about = {
         "metric": metric.name,
         "version": metric.version,
@@ -196,12 +199,8 @@ def trend_steps(
         "note": _NOTE,
         "steps": steps,
     }
-    columns = {
-        "value": [metric.labels[place] for place in shown.tolist()],
-        **{name: column[shown] for name, column in zip(_TESTS, (*tests, adjusted), strict=True)},
-        "drift": (adjusted < 1 - confidence)[shown],  # NaN compares false
-    }
-    return TrendTable(about, columns, {name: np.concatenate(kept) for name, kept in points.items()})
+    listed = list(labels) if places is None else [labels[place] for place in places.tolist()]
+    return TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
 
 
 def _step(one: Stretch) -> Step:

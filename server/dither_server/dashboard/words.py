@@ -85,7 +85,7 @@ def courses(
     where = {label: place for place, label in enumerate(metric.labels)}
     places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
     steps = (Stretch(day, day, reader.estimate(metric, (day, day), confidence)) for day in days)
-    table = yield from trend_steps(metric, steps, confidence, places)
+    table = yield from trend_steps(metric, len(days), steps, confidence, places)
     lines = [line_of(cast("Course", course), days) for course in table.rows()]
     return Courses(days, lines, table.about["correction"])
 
