@@ -1,6 +1,7 @@
 """Everything that costs at once: a trend, a long table, many candidates, peers that hang up, and steady reports."""
 
 import http.client
+import re
 import secrets
 import socket
 import threading
@@ -19,7 +20,7 @@ from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, rows_of, running
 from server.test_process import JSON, PATIENCE
 
-__all__ = ["Seen", "Size", "costly"]
+__all__ = ["CANDIDATES", "TABLE", "TREND", "Seen", "Size", "costly", "ended", "fill", "hang_up"]
 
 _FULL = 1_000_000_000
 """A limit that nothing reaches: whatever is asked is done."""
@@ -42,11 +43,12 @@ class Size:
 
 @dataclass
 class Seen:
-    """What came of it: statuses and bytes by path, seconds of each report, and MiB beyond those at rest."""
+    """What came of it: statuses and bytes by path, seconds of each report, how analyses ended, MiB beyond rest."""
 
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     sizes: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
+    ended: Counter[str] = field(default_factory=Counter)
     processor: float = 0.0
     peak: float = 0.0
 
@@ -59,7 +61,7 @@ class Seen:
 def costly(folder: Path, size: Size) -> Seen:
     """Ask a collector for all of it at the same time, while reports go on until the last answer is there."""
     seen, done = Seen(), threading.Event()
-    with running(folder, "--estimates-limit", str(_FULL), toml=_fill(folder, size)) as (url, process):
+    with running(folder, "--estimates-limit", str(_FULL), toml=fill(folder, size)) as (url, process):
         first = _get(url, "/v1/metrics/theme/estimate", seen)  # what is loaded once is no cost of an answer
         assert first == 200
         _forget_peak(process.pid)
@@ -70,20 +72,37 @@ def costly(folder: Path, size: Size) -> Seen:
         for one in asked:
             one.start()
         for _ in range(size.rude):
-            _hang_up(url, CANDIDATES)
+            hang_up(url, CANDIDATES)
         for one in asked:
             one.join()
         done.set()
         device.join()
         seen.peak = _memory(process.pid, "VmHWM") - rest
         seen.processor = _processor(process.pid) - used
+        seen.ended = ended(url)
         process.terminate()
         process.communicate(timeout=PATIENCE)
         assert process.returncode == 0
     return seen
 
 
-def _fill(folder: Path, size: Size) -> str:
+def ended(url: str) -> Counter[str]:
+    """Return how many analyses of a collector have ended, in each way."""
+    with closing(_connect(url)) as connection:
+        connection.request("GET", "/metrics")
+        told = connection.getresponse().read().decode()
+    counts = re.findall(r'^dither_analyses_total\{outcome="(\w+)"\} (\d+)', told, re.MULTILINE)
+    return Counter({outcome: int(number) for outcome, number in counts})
+
+
+def hang_up(url: str, path: str) -> None:
+    """Ask, and do not wait for the answer."""
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port), PATIENCE) as rude:
+        rude.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
+
+def fill(folder: Path, size: Size) -> str:
     """Make a database with as many days of reports; return its metrics."""
     values = ", ".join(f'"v{number}"' for number in range(size.values - 1))
     candidates = ", ".join(f'"w{number}"' for number in range(size.candidates))
@@ -124,12 +143,6 @@ def _get(url: str, path: str, seen: Seen) -> int:
         if response.status != 503:
             return response.status
         time.sleep(float(response.headers["Retry-After"]))
-
-
-def _hang_up(url: str, path: str) -> None:
-    address = urlsplit(url)
-    with socket.create_connection((address.hostname, address.port), PATIENCE) as rude:
-        rude.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
 
 
 def _device(url: str, rate: int, seen: Seen, done: threading.Event) -> None:
