@@ -46,7 +46,7 @@ class Config:
     estimates_limit: int = _setting(500_000, "Values of an answer, times its days or weeks; a larger one is refused.")
     analyses: int = _setting(4, "Estimates, trends and pages in work at a time, in each process; one of them computes.")
     analysis_wait: float = _setting(1.0, "Seconds to wait for one of them to end before an answer 503.")
-    cache_bytes: int = _setting(1 << 26, "Bytes of estimates to remember, in each process.")
+    cache_bytes: int = _setting(1 << 25, "Bytes of estimates to remember, in each process.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
     lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
     log_level: str = _setting("info", "Least level of what is logged: debug, info, warning, error.")
