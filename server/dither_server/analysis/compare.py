@@ -1,5 +1,6 @@
 """Whether a share differs between two periods, versions or metrics, and how many reports it would take to see."""
 
+import math
 from statistics import NormalDist
 from typing import TypedDict
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from dither_shared import ParameterError
 
 from .multiple import holm, two_sided
-from .tables import Column, Table, finite
+from .tables import Column, Table
 
 __all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared"]
 
@@ -123,10 +124,7 @@ def compared(first: Table, second: Table, confidence: float = 0.95, change: floa
         "p_value": p_values,
         "adjusted": adjusted,
         "changed": changed,
-        "reports_needed": [
-            None if seen or finite(number) is None else int(number)
-            for seen, number in zip(changed.tolist(), needed.tolist(), strict=True)
-        ],
+        "reports_needed": _unseen(changed.tolist(), needed.tolist()),
     }
     return Table(about, columns)
 
@@ -139,6 +137,13 @@ def _needed(variance: Floats, values: int, confidence: float, change: float) -> 
     normal = NormalDist()
     reach = normal.inv_cdf(1 - (1 - confidence) / (2 * values)) + normal.inv_cdf(POWER)
     return np.asarray(np.ceil(variance * (reach / change) ** 2))
+
+
+def _unseen(changed: list[bool], needed: list[float]) -> list[int | None]:
+    """Return how many reports a side it takes where no change is seen."""
+    return [
+        None if seen or not math.isfinite(number) else int(number) for seen, number in zip(changed, needed, strict=True)
+    ]
 
 
 def _numbers(side: Table, name: str) -> Floats:

@@ -181,13 +181,7 @@ def trend_steps(
         frequency[place], errors[place] = found.frequency, found.standard_error
         low[place], high[place] = found.low[shown], found.high[shown]
         yield
-    tested = np.flatnonzero([step["tested"] for step in steps])
-    tests = np.full((3, len(labels)), np.nan)
-    for start in range(0, len(labels) if len(tested) > 1 else 0, _TESTED):
-        some = slice(start, start + _TESTED)
-        of_some = (frequency[tested, some], errors[tested, some])
-        tests[:, some] = _tested(metric, [spans[place] for place in tested.tolist()], *of_some)
-        yield
+    tests = yield from _tests(metric, spans, frequency, errors)
     adjusted = holm(tests[2])
     columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # not of NaN
     points = {"frequency": frequency[:, shown], "standard_error": errors[:, shown], "low": low, "high": high}
@@ -201,6 +195,18 @@ def trend_steps(
     }
     listed = list(labels) if places is None else [labels[place] for place in places.tolist()]
     return TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
+
+
+def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Generator[None, None, Floats]:
+    """Make the tests of all values, some at a time; shape (3, values), and NaN where too few spans can be tested."""
+    tested = np.flatnonzero([span.reports >= LEAST_REPORTS for span in spans])
+    tests = np.full((3, len(metric.labels)), np.nan)
+    for start in range(0, len(metric.labels) if len(tested) > 1 else 0, _TESTED):
+        some = slice(start, start + _TESTED)
+        of_some = (frequency[tested, some], errors[tested, some])
+        tests[:, some] = _tested(metric, [spans[place] for place in tested.tolist()], *of_some)
+        yield
+    return tests
 
 
 def _step(one: Stretch) -> Step:
