@@ -13,6 +13,7 @@ from dither_shared import ParameterError
 
 from .app import collector_of
 from .deferring import Channel, Dispatcher, Sockets
+from .process import prepare_process
 
 __all__ = ["listen", "serve"]
 
@@ -34,6 +35,7 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
     ``ready`` is called once with the URL, when connections are taken.
     """
     collector = collector_of(app)
+    prepare_process()
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # a queue is how groups form, not a warning
     signal.signal(signal.SIGTERM, _stop)
     signal.signal(signal.SIGINT, _stop)
