@@ -184,7 +184,7 @@ def test_metrics_and_their_values_come_in_parts(app: Flask) -> None:
     wide = whole["metrics"][-1]
     assert (wide["metric"], wide["size"], wide["values"]) == ("wide", 300, list(WIDE.labels[:100]))
     part = client.get("/v1/metrics?limit=2&offset=1").json
-    assert part == {"metrics": whole["metrics"][1:3], "size": 5}
+    assert part == {"metrics": whole["metrics"][1:3], "size": 5, "former": []}
     one = client.get("/v1/metrics/wide").json
     assert one is not None
     assert one["values"] == list(WIDE.labels)

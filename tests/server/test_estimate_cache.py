@@ -79,7 +79,7 @@ def test_other_candidates_are_other_estimates(store: Store, computed: list[int])
 
 
 def test_what_was_not_used_for_longest_is_forgotten(computed: list[int]) -> None:
-    cache = EstimateCache(2 * (1_000 + 72 * len(THEME.labels)))
+    cache = EstimateCache(2 * (1_000 + 73 * len(THEME.labels)))
     tallies = [Tally.fold(THEME.mechanism, rows_of(THEME, count)) for count in (1, 2, 3)]
     for number in (0, 1, 0, 2, 0, 1):  # the third takes the place of the second, which was used before the first
         cache.estimate(THEME, THEME.labels, tallies[number], 0.95)
