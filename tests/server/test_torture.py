@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from dither_server.app import collector_of, create_app
 from dither_server.tally import Tally
 from server.collecting import THEME, batch, config, problem, rows_of, running, same
-from server.test_process import PATIENCE
-from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hang_up
+from server.test_process import PATIENCE, connect
+from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up
 from torture.deliveries import Deliveries
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
@@ -69,13 +69,24 @@ def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
 def test_who_hangs_up_ends_the_work(tmp_path: Path) -> None:
     """It shows although nothing has been sent yet: these take seconds before the first byte."""
     toml = fill(tmp_path, Size(days=90, values=12_000, candidates=10))
-    with running(tmp_path, "--estimates-limit", "100000000", toml=toml) as (url, _):
-        for number, path in enumerate((TREND, TREND + "?top=2"), 1):
-            hang_up(url, path)
-            stop = time.monotonic() + PATIENCE
-            while ended(url).total() < number and time.monotonic() < stop:
-                time.sleep(0.01)
-            assert ended(url) == {"abandoned": number}
+    limits = ("--estimates-limit", "100000000", "--analyses", "1", "--analysis-wait", "0.001")
+    with running(tmp_path, *limits, toml=toml) as (url, _):
+        for number, path in enumerate((TREND, f"{TREND}?top=2"), 1):
+            with hanging_up(url, path):
+                until(url, 503)  # it has the only place
+            until(url, 200)
+            assert ended(url)["abandoned"] == number
+
+
+def until(url: str, status: int) -> None:
+    """Ask for a small estimate until it is answered so."""
+    stop = time.monotonic() + PATIENCE
+    while time.monotonic() < stop:
+        with closing(connect(url)) as connection:
+            connection.request("GET", "/v1/metrics/theme/estimate")
+            if connection.getresponse().status == status:
+                return
+    raise AssertionError(f"never {status}")
 
 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")

@@ -7,7 +7,8 @@ import socket
 import threading
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, rows_of, running
 from server.test_process import JSON, PATIENCE
 
-__all__ = ["CANDIDATES", "TABLE", "TREND", "Seen", "Size", "costly", "ended", "fill", "hang_up", "late"]
+__all__ = ["CANDIDATES", "TABLE", "TREND", "Seen", "Size", "costly", "ended", "fill", "hanging_up", "late"]
 
 _FULL = 1_000_000_000
 """A limit that nothing reaches: whatever is asked is done."""
@@ -77,7 +78,8 @@ def costly(folder: Path, size: Size) -> Seen:
         for one in asked:
             one.start()
         for _ in range(size.rude):
-            hang_up(url, CANDIDATES)
+            with hanging_up(url, CANDIDATES):
+                pass
         for one in asked:
             one.join()
         done.set()
@@ -101,11 +103,13 @@ def ended(url: str) -> Counter[str]:
     return Counter({outcome: int(number) for outcome, number in counts})
 
 
-def hang_up(url: str, path: str) -> None:
-    """Ask, and do not wait for the answer."""
+@contextmanager
+def hanging_up(url: str, path: str) -> Iterator[None]:
+    """Ask, and hang up at the end, whether there is an answer or not."""
     address = urlsplit(url)
     with socket.create_connection((address.hostname, address.port), PATIENCE) as rude:
         rude.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        yield
 
 
 def fill(folder: Path, size: Size) -> str:
