@@ -3,6 +3,7 @@
 import json
 from contextlib import closing
 from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -11,6 +12,9 @@ from dither_shared import ParameterError
 from .commands.lazy import Later, LazyGroup
 from .commands.options import Denial, Found, refusing, settings_options, stored, strings_of
 from .settings import SETTINGS
+
+if TYPE_CHECKING:
+    from .analysis.answers import Answer
 
 __all__ = ["cli"]
 
@@ -99,10 +103,10 @@ def estimate(
     as_json: bool,
 ) -> None:
     """Estimate how often each value of METRIC is the true one, from the database."""
-    from .collector import told
     from .commands.asked import metric_asked
     from .commands.table import as_table
     from .query import Query, confidence_of, day_of, share_of
+    from .reader import EstimateReader
 
     query = Query(
         since=None if since is None else day_of(since, "--since"),
@@ -113,14 +117,6 @@ def estimate(
     )
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:
-        answer = told(
-            store,
-            metric_asked(found, store, metric, version),
-            query.since,
-            query.until,
-            query.confidence,
-            strings,
-            simultaneous=query.simultaneous,
-            forged=query.forged,
-        )
+        asked = metric_asked(found, store, metric, version)
+        answer = cast("Answer", EstimateReader(store).table(asked, query, strings).whole())
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))

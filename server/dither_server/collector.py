@@ -1,30 +1,25 @@
 """A collector: metrics, database, committer and ingest, put together and taken apart in order."""
 
 import logging
-from collections.abc import Iterator
-from datetime import date, timedelta
-from itertools import groupby
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
 from dither_shared import Metric, ParameterError
 
-from .analysis.answers import Answer, answer
-from .analysis.compare import Compared, compared
-from .analysis.trend import Stretch
 from .auth import Gatekeeper
 from .committer import Committer, Limits
 from .config import Config
-from .dashboard.daily import DailyEstimates
-from .estimate import estimate
+from .estimate_cache import EstimateCache
 from .gauges import Gauges
 from .ingest import Ingest
 from .known_tokens import KnownTokens
 from .purging import Housekeeper
-from .query import Comparison, Query
+from .reader import EstimateReader
 from .store import Store
+from .work import Analyses
 
-__all__ = ["Collector", "stretches", "told", "told_apart", "told_each"]
+__all__ = ["Collector"]
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +36,9 @@ class Collector:
             versions = {name: _versions(self.store, metric) for name, metric in self.metrics.items()}
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
-        self.daily = DailyEstimates(self.store)
         self.gauges = Gauges()
+        self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
+        self.analyses = Analyses(config.analyses, self.gauges, config.analysis_wait)
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
@@ -93,69 +89,3 @@ def _versions(store: Store, metric: Metric) -> dict[str, Metric]:
         except ParameterError as error:
             _log.warning("%s: %s", metric.name, error)
     return known
-
-
-def told(
-    store: Store,
-    metric: Metric,
-    since: date | None = None,
-    until: date | None = None,
-    confidence: float = 0.95,
-    candidates: tuple[str, ...] | None = None,
-    *,
-    simultaneous: bool = False,
-    forged: float = 0.01,
-) -> Answer:
-    """Return the estimates of a metric version from the database, over the days ``since`` to ``until``, both included.
-
-    A day that is not given is the first or the last with reports. Raises what ``answer`` and the store raise.
-    """
-    tally = store.tally(metric, since, until)
-    first, last = store.days(metric) or (None, None)
-    days = (since or first, until or last)
-    refused = store.refusals(metric.name, *days)
-    return answer(
-        metric, tally, days, confidence, candidates, simultaneous=simultaneous, forged=forged, refused=refused
-    )
-
-
-def told_each(store: Store, metric: Metric, query: Query) -> Iterator[Answer]:
-    """Return the answers to a query, made one at a time: one, or by day one for each day with reports."""
-    spans: list[tuple[date | None, date | None]] = [(query.since, query.until)]
-    if query.by_day:
-        first, last = query.since or date.min, query.until or date.max
-        spans = [(day, day) for day in store.active_days(metric) if first <= day <= last]
-    return (
-        told(store, metric, *span, query.confidence, simultaneous=query.simultaneous, forged=query.forged)
-        for span in spans
-    )
-
-
-def told_apart(store: Store, first: Metric, second: Metric, asked: Comparison) -> Compared:
-    """Return the comparison of two metric versions, which may be one on different days."""
-    if first.version == second.version:
-        days = store.days(first)
-        asked = asked.apart(days and days[1])
-    before = told(store, first, asked.since, asked.until, asked.confidence)
-    after = told(store, second, asked.other_since, asked.other_until, asked.confidence)
-    return compared(before, after, asked.confidence, asked.change)
-
-
-def stretches(
-    store: Store,
-    metric: Metric,
-    since: date | None = None,
-    until: date | None = None,
-    confidence: float = 0.95,
-    step: str = "day",
-) -> list[Stretch]:
-    """Return the estimates of every day, or week from Monday to Sunday, that has reports; oldest first."""
-    days = [day for day in store.active_days(metric) if (since or day) <= day <= (until or day)]
-    length = 7 if step == "week" else 1
-    found = []
-    for number, _ in groupby(days, lambda day: (day.toordinal() - 1) // length):  # day 1 was a Monday
-        first, last = (date.fromordinal(number * length + place) for place in (1, length))
-        first, last = max(first, since or first), min(last, until or last)
-        tally = store.tally(metric, first, last)
-        found.append(Stretch(first, last, estimate(metric.mechanism, metric.labels, tally, confidence)))
-    return found

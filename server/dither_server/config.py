@@ -51,6 +51,10 @@ class Config:
     queue_limit: int = _setting(1024, "Batches that may wait for their commit.")
     queue_bytes: int = _setting(1 << 26, "Bytes of rows that may wait for their commit.")
     group_limit: int = _setting(512, "Batches of one transaction.")
+    estimates_limit: int = _setting(500_000, "Values of an answer, times its days or weeks; a larger one is refused.")
+    analyses: int = _setting(4, "Estimates, trends and pages in work at a time, in each process; one of them computes.")
+    analysis_wait: float = _setting(1.0, "Seconds to wait for one of them to end before an answer 503.")
+    cache_bytes: int = _setting(1 << 25, "Bytes of estimates to remember, in each process.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
     retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
         Retention(), "How long sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
 from werkzeug.datastructures import MIMEAccept
 
 from .analysis.answers import Answer, Row
+from .analysis.tables import Table
 from .problems import Kind, Problem
 
-__all__ = ["FORMATS", "Format", "chosen", "inert", "real", "records"]
+__all__ = ["FORMATS", "Format", "chosen", "inert", "json_object", "real"]
 
 _ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
 """What stands in each row of its answer, so that tables can be laid below one another."""
@@ -42,7 +44,7 @@ class Format:
 
     name: str
     media_type: str
-    write: Callable[[Iterable[Answer]], Iterator[bytes]]
+    write: Callable[[Iterable[Table]], Iterator[bytes]]
     package: str | None = None
     extra: str | None = None
 
@@ -54,11 +56,15 @@ class Format:
         return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
 
 
-def records(told: Answer) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an answer, each with what it is an answer about."""
-    about = {name: told[name] for name in _ABOUT}  # type: ignore[literal-required]  # its own keys
-    for row in told["values"]:
-        yield about | row
+def json_object(table: Table) -> Iterator[bytes]:
+    """Yield an answer as the API's JSON object, a few rows at a time."""
+    head = _dumped({**table.about, "values": []})
+    yield head[:-2].encode()
+    before = ""
+    for rows in table.chunks():
+        yield f"{before}{_dumped(rows)[1:-1]}".encode()
+        before = ","
+    yield b"]}"
 
 
 def inert(label: str) -> str:
@@ -77,36 +83,46 @@ def real(written: str) -> str:
     return str(json.loads(f'"{written[1:]}"')) if written.startswith("'") else written
 
 
-def _json(told: Iterable[Answer]) -> Iterator[bytes]:
+def _dumped(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _json(tables: Iterable[Table]) -> Iterator[bytes]:
     """Yield a list of the API's answers."""
-    before = "["
-    for one in told:
-        yield f"{before}{json.dumps(one, ensure_ascii=False, allow_nan=False)}".encode()
-        before = ",\n"
-    yield b"[]\n" if before == "[" else b"]\n"
+    before = b"["
+    for table in tables:
+        yield before
+        yield from json_object(table)
+        before = b",\n"
+    yield b"[]\n" if before == b"[" else b"]\n"
 
 
-def _ndjson(told: Iterable[Answer]) -> Iterator[bytes]:
+def _ndjson(tables: Iterable[Table]) -> Iterator[bytes]:
     """Yield one JSON object a line."""
-    for one in told:
-        rows = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records(one))
-        yield "".join(f"{row}\n" for row in rows).encode()
+    for table in tables:
+        about = _about(table)
+        for rows in table.chunks():
+            yield "".join(f"{_dumped(about | row)}\n" for row in rows).encode()
 
 
-def _csv(told: Iterable[Answer]) -> Iterator[bytes]:
+def _csv(tables: Iterable[Table]) -> Iterator[bytes]:
     """Yield CSV with a header line (RFC 4180); what is not defined is empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=COLUMNS)
     writer.writeheader()
-    for one in told:
-        writer.writerows({**row, "value": inert(row["value"]), "found": _WORDS[row["found"]]} for row in records(one))
-        yield text.getvalue().encode()
-        text.seek(0)
-        text.truncate()
     yield text.getvalue().encode()
+    for table in tables:
+        about = _about(table)
+        for rows in table.chunks():
+            text.seek(0)
+            text.truncate()
+            writer.writerows(
+                {**about, **row, "value": inert(row["value"]), "found": _WORDS[row["found"]]} for row in rows
+            )
+            yield text.getvalue().encode()
 
 
-def _arrow(told: Iterable[Answer]) -> Iterator[bytes]:
+def _arrow(tables: Iterable[Table]) -> Iterator[bytes]:
     """Yield an Arrow IPC stream: days are dates, numbers that are not defined are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
@@ -116,16 +132,31 @@ def _arrow(told: Iterable[Answer]) -> Iterator[bytes]:
         hint = _TYPES[column]
         return kinds[next((one for one in (hint, *get_args(hint)) if one in kinds), str)]
 
-    plain = pa.schema([(column, kind(column)) for column in COLUMNS])
-    dated = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in COLUMNS])
+    def array(column: str, values: Any) -> Any:
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            return pa.array(values, kind(column), mask=~np.isfinite(values))
+        return pa.array(values, kind(column))
+
+    schema = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in COLUMNS])
     sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, dated) as stream:
-        for one in told:
-            stream.write_table(pa.Table.from_pylist(list(records(one)), schema=plain).cast(dated))
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for table in tables:
+            same = [pa.repeat(pa.scalar(value, kind(name)), len(table)) for name, value in _about(table).items()]
+            arrays = [*same, *(array(name, column) for name, column in table.columns.items())]
+            stream.write_batch(
+                pa.record_batch(
+                    [one.cast(field.type) for one, field in zip(arrays, schema, strict=True)], schema=schema
+                )
+            )
             yield sink.getvalue()
             sink.seek(0)
             sink.truncate()
     yield sink.getvalue()
+
+
+def _about(table: Table) -> dict[str, Any]:
+    """Return what stands in each row of a table."""
+    return {name: table.about[name] for name in _ABOUT}
 
 
 FORMATS = {

@@ -10,6 +10,7 @@ from dither_shared import ParameterError
 
 from .problems import MEDIA_TYPE, Answer, Kind, Problem, http_answer
 from .store import StoreError
+from .work import PeerGoneError
 
 __all__ = ["answer_failures", "problem_answer"]
 
@@ -19,6 +20,7 @@ def answer_failures(app: Flask) -> None:
     app.register_error_handler(Problem, problem_answer)
     app.register_error_handler(ParameterError, _parameter)
     app.register_error_handler(StoreError, _unavailable)
+    app.register_error_handler(PeerGoneError, _unheard)
     app.register_error_handler(HTTPException, _http_problem)
 
 
@@ -34,6 +36,11 @@ def _parameter(error: ParameterError) -> Response:
 def _unavailable(error: StoreError) -> Response:
     current_app.logger.warning("%s", error)
     return problem_answer(Problem(Kind.UNAVAILABLE, "the database cannot be read now", 10))
+
+
+def _unheard(error: PeerGoneError) -> Response:
+    """Answer nobody: the peer has hung up."""
+    return Response(status=HTTPStatus.REQUEST_TIMEOUT)
 
 
 def _http_problem(error: HTTPException) -> Response:

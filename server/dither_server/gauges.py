@@ -39,6 +39,12 @@ class Gauges:
             "dither_commit_batches", "Batches of a commit.", buckets=_BATCHES, registry=registry
         )
         self._failures = Counter("dither_commit_failures", "Commits that counted nothing.", registry=registry)
+        self._analyses = Counter(
+            "dither_analyses",
+            "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed.",
+            ["outcome"],
+            registry=registry,
+        )
         self._waiting = Gauge(
             "dither_batches_waiting",
             "Batches that still waited when the last commit began.",
@@ -74,6 +80,10 @@ class Gauges:
     def answered(self, status: int) -> None:
         """Count an answer."""
         self._answers.labels(str(status)).inc()
+
+    def analysis(self, outcome: str) -> None:
+        """Count an analysis that has ended."""
+        self._analyses.labels(outcome).inc()
 
     @contextmanager
     def commit(self, batches: int) -> Iterator[None]:

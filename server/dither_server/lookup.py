@@ -9,6 +9,7 @@ from dither_shared import Metric
 from .analysis.answers import odds_of, told_privacy
 from .collector import Collector
 from .problems import Kind, Problem
+from .query import ListQuery
 
 __all__ = ["EXTENSION", "collector_here", "described", "listing", "metric_named", "version_named"]
 
@@ -50,8 +51,8 @@ def listing(metric: Metric) -> Metric:
     return metric
 
 
-def described(metric: Metric) -> dict[str, object]:
-    """Return what a metric asks and what it promises."""
+def described(metric: Metric, part: ListQuery = ListQuery()) -> dict[str, object]:  # noqa: B008  # it is frozen
+    """Return what a metric asks and what it promises, with a part of its values."""
     return {
         "metric": metric.name,
         "version": metric.version,
@@ -61,5 +62,6 @@ def described(metric: Metric) -> dict[str, object]:
         **told_privacy(metric),
         "odds": odds_of(metric),
         "period": metric.period,
-        "values": list(metric.labels),
+        "size": len(metric.labels),
+        "values": list(part.part(metric.labels)),
     }

@@ -40,10 +40,8 @@ def _paths() -> Json:
             "post": _post_reports(),
             "get": _get("may_report", "Say that a report would be let in, with this token.", _json("Reception")),
         },
-        "/v1/metrics": {"get": _get("list_metrics", "List the metrics.", _json("Metrics"))},
-        "/v1/metrics/{name}": {
-            "get": _get("show_metric", "Show a metric and its versions.", _json("Metric"), [_NAME], Kind.UNKNOWN_METRIC)
-        },
+        "/v1/metrics": {"get": _get_metrics()},
+        "/v1/metrics/{name}": {"get": _get_metric()},
         "/v1/metrics/{name}/versions/{version}": {"get": _get_version()},
         "/v1/metrics/{name}/estimate": {"get": _get_estimate()},
         "/v1/metrics/{name}/combined": {"get": _get_combined()},
@@ -78,48 +76,79 @@ _DAY = {"type": "string", "format": "date"}
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 _VERSION = _query("version", {"type": "string"}, "Another version than the current one.")
 
+_COUNT = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 _FOUND = [
     _query("find", {"type": "string"}, "Show only what has this in its name."),
-    _query("page", {"type": "integer", "minimum": 1, "maximum": 999_999_999}, "Of many, the page."),
+    _query("page", _COUNT, "Of many, the page."),
+    _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}, "Rows or metrics of a page."),
+]
+_PART = [
+    _query("limit", _COUNT, "Show so many at most."),
+    _query("offset", {"type": "integer", "minimum": 0, "maximum": 999_999_999}, "Leave out so many before them."),
+]
+_SHOWN = [
+    _query(
+        "values",
+        {"type": "array", "items": {"type": "string"}},
+        "Show only these values; repeat the parameter for each. No number changes with what is left out.",
+    ),
+    _query("top", _COUNT, "Show the most frequent, in the order of their shares; in place of limit and offset."),
+    *_PART,
 ]
 
 
-def _span() -> list[Json]:
+def _days() -> list[Json]:
     return [
         _NAME,
         _query("since", _DAY, "First UTC day."),
         _query("until", _DAY, "Last UTC day, included."),
-        _query("confidence", _SHARE, "Of the intervals."),
+        _query("confidence", _SHARE, "Confidence of the intervals."),
     ]
+
+
+def _span() -> list[Json]:
+    return [*_days(), *_SHOWN]
+
+
+def _get_metrics() -> Json:
+    summary = "List the metrics, each with its first 100 values."
+    return _get("list_metrics", summary, _json("Metrics"), _PART, Kind.PARAMETER)
+
+
+def _get_metric() -> Json:
+    wrong = (Kind.PARAMETER, Kind.UNKNOWN_METRIC)
+    return _get("show_metric", "Show a metric, its values and its versions.", _json("Metric"), [_NAME, *_PART], *wrong)
 
 
 def _get_combined() -> Json:
     summary = "Combine every version's estimates, each weighed by the inverse of its variance."
-    wrong = (Kind.PARAMETER, Kind.UNKNOWN_METRIC)
+    wrong = (Kind.PARAMETER, Kind.UNKNOWN_METRIC, *_COSTLY)
     return _get("combine_versions", summary, _json("Combined"), _span(), *wrong)
 
 
-def _asked() -> list[Json]:
+def _asked(span: list[Json]) -> list[Json]:
     return [
-        *_span(),
+        *span,
         _query("simultaneous", {"enum": ["true", "false"]}, "Whether the intervals are to hold all together."),
         _query("forged", _SHARE, "The share of reports assumed forged, where their effect is told."),
     ]
 
 
 def _get_dashboard() -> Json:
-    parameters = [*_asked()[1:], *_FOUND]
-    return _get("show_dashboard", "Show every metric as a page.", {"text/html": {}}, parameters, Kind.PARAMETER)
+    parameters = [*_asked(_days())[1:], *_FOUND]
+    wrong = (Kind.PARAMETER, *_COSTLY)
+    return _get("show_dashboard", "Show every metric as a page.", {"text/html": {}}, parameters, *wrong)
 
 
 def _get_page() -> Json:
-    wrong = (Kind.PARAMETER, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION)
-    return _get("show_page", "Show a metric as a page.", {"text/html": {}}, [*_asked(), _VERSION, *_FOUND], *wrong)
+    wrong = (Kind.PARAMETER, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *_COSTLY)
+    parameters = [*_asked(_days()), _VERSION, *_FOUND]
+    return _get("show_page", "Show a metric as a page.", {"text/html": {}}, parameters, *wrong)
 
 
 def _get_estimate() -> Json:
     parameters = [
-        *_asked(),
+        *_asked(_span()),
         _query("by_day", {"enum": ["true", "false"]}, "Whether to answer for each day with reports, in place of all."),
         _query("format", {"enum": list(FORMATS)}, "Before what Accept prefers."),
         _VERSION,
@@ -151,7 +180,8 @@ def _get_trend() -> Json:
     return _get("trend_of_estimates", summary, _json("Trend"), parameters, *_ESTIMABLE)
 
 
-_ESTIMABLE = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION)
+_COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
+_ESTIMABLE = (Kind.PARAMETER, Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *_COSTLY)
 
 
 def _post_reports() -> Json:

@@ -1,9 +1,9 @@
 """What may be asked of estimates, read strictly: by the routes and by the command line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from werkzeug.datastructures import MultiDict
 
@@ -12,21 +12,27 @@ from dither_shared import ParameterError
 from .choices import STEPS
 from .confidence import CONFIDENCES, require_confidence
 from .exports import FORMATS
+from .selection import Selection
 
-__all__ = ["Comparison", "Query", "TrendQuery", "confidence_of", "day_of", "share_of"]
+__all__ = [
+    "Asked",
+    "Comparison",
+    "ListQuery",
+    "Query",
+    "TrendQuery",
+    "confidence_of",
+    "count_of",
+    "day_of",
+    "place_of",
+    "share_of",
+]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What any question about a metric may name: UTC days, both included, a confidence, another version."""
-
-    since: date | None = None
-    until: date | None = None
-    confidence: float = 0.95
-    version: str | None = None
-
-    def __post_init__(self) -> None:
-        _in_order(self.since, self.until, "since")
+class Parameters:
+    """Parameters of a URL, each a field."""
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
@@ -36,10 +42,39 @@ class Asked:
         for name, values in arguments.lists():
             if name not in known:
                 raise ParameterError(_shown(name), f"unknown; known here: {', '.join(known)}")
+            if name == "values":
+                given[name] = tuple(values)
+                continue
             if len(values) > 1:
                 raise ParameterError(name, "given twice")
             given[name] = _READERS[name](values[0], name) if name in _READERS else values[0]
         return cls(**given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Parameters):
+    """What any question about a metric may name: UTC days, both included, a confidence, another version.
+
+    ``values``, ``top``, ``limit`` and ``offset`` say which values are shown (``Selection``).
+    """
+
+    since: date | None = None
+    until: date | None = None
+    confidence: float = 0.95
+    version: str | None = None
+    values: tuple[str, ...] = ()
+    top: int | None = None
+    limit: int | None = None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        _in_order(self.since, self.until, "since")
+        _ = self.selection
+
+    @property
+    def selection(self) -> Selection:
+        """Which values are shown."""
+        return Selection(self.values, self.top, self.limit, self.offset)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,6 +131,18 @@ class Comparison(Asked):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ListQuery(Parameters):
+    """Which part of a list is shown: so many from ``offset`` on; all without a limit."""
+
+    limit: int | None = None
+    offset: int = 0
+
+    def part(self, things: Sequence[T]) -> Sequence[T]:
+        """Return the part of a list that is asked for."""
+        return things[self.offset : None if self.limit is None else self.offset + self.limit]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrendQuery(Asked):
     """The parameters of a trend: its steps are days or weeks from Monday to Sunday."""
 
@@ -142,6 +189,21 @@ def share_of(text: str, place: str, example: str = "0.01") -> float:
     return share
 
 
+def count_of(text: str, place: str) -> int:
+    """Return a whole number from 1; raise ParameterError at ``place`` otherwise."""
+    number = place_of(text, place)
+    if not number:
+        raise ParameterError(place, "not a whole number from 1")
+    return number
+
+
+def place_of(text: str, place: str) -> int:
+    """Return a whole number from 0; raise ParameterError at ``place`` otherwise."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise ParameterError(place, "not a whole number")
+    return int(text)
+
+
 def _truth_of(text: str, place: str) -> bool:
     if text not in {"true", "false"}:
         raise ParameterError(place, "neither true nor false")
@@ -156,6 +218,9 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "confidence": confidence_of,
     "forged": share_of,
     "change": share_of,
+    "top": count_of,
+    "limit": count_of,
+    "offset": place_of,
     "simultaneous": _truth_of,
     "by_day": _truth_of,
 }

@@ -1,22 +1,23 @@
 """The HTTP routes: each reads its request, asks the collector, and writes the answer."""
 
-from flask import Blueprint, Response, jsonify, request
+from flask import Blueprint, Response, request
 
-from .analysis.combine import combined
-from .analysis.trend import trend
+from .answering import streamed
 from .auth import Role
-from .collector import stretches, told, told_apart, told_each
-from .exports import chosen
+from .exports import chosen, json_object
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
 from .lookup import collector_here, described, listing, metric_named, version_named
 from .openapi import openapi
 from .problems import Kind, Problem
-from .query import Comparison, Query, TrendQuery
+from .query import Comparison, ListQuery, Query, TrendQuery
 
 __all__ = ["routes"]
 
 routes = Blueprint("dither", __name__)
+
+_FEW = 100
+"""Values of each metric that a list of metrics shows."""
 
 
 @routes.post(PATH)
@@ -38,17 +39,20 @@ def may_report() -> dict[str, str]:
 
 @routes.get("/v1/metrics")
 def list_metrics() -> dict[str, object]:
-    """List the metrics, and the names of those that are asked no more and can still be read."""
+    """List the metrics, each with its first values, and the names of those that are asked no more but can be read."""
     here = collector_here()
-    return {"metrics": [described(metric) for metric in here.metrics.values()], "former": here.former()}
+    metrics = list(here.metrics.values())
+    shown = [described(metric, ListQuery(limit=_FEW)) for metric in ListQuery.read(request.args).part(metrics)]
+    return {"metrics": shown, "size": len(metrics), "former": here.former()}
 
 
 @routes.get("/v1/metrics/<name>")
 def show_metric(name: str) -> dict[str, object]:
-    """Show a metric, with every version of it that has been collected here."""
-    metric = metric_named(name)
+    """Show a metric with its values, and with every version of it that has been collected here."""
+    part, metric = ListQuery.read(request.args), metric_named(name)
     versions, disabled = collector_here().store.versions(name), collector_here().store.disabled()
-    return described(metric) | {"versions": versions, "disabled": [one for one in versions if one in disabled]}
+    known = {"versions": versions, "disabled": [one for one in versions if one in disabled]}
+    return described(metric, part) | known
 
 
 @routes.get("/v1/metrics/<name>/versions/<version>")
@@ -70,41 +74,39 @@ def estimate_metric(name: str) -> Response:
     query = Query.read(request.args)
     form = chosen(query.format, request.accept_mimetypes)
     metric = listing(version_named(metric_named(name), query.version))
-    answers = told_each(collector_here().store, metric, query)
-    if query.by_day:
-        return Response(form.write(answers), mimetype=form.media_type)
-    (answer,) = answers
-    return jsonify(answer) if form.name == "json" else Response(form.write([answer]), mimetype=form.media_type)
+    reader = collector_here().reader
+    if query.by_day or form.name != "json":
+        return streamed(lambda _: form.write(reader.tables(metric, query)), form.media_type)
+    return streamed(lambda work: json_object(work.once(lambda: reader.table(metric, query))))
 
 
 @routes.get("/v1/metrics/<name>/combined")
 def combine_versions(name: str) -> Response:
     """Combine the estimates of every version of a metric, which is right if the truth was the same under all."""
-    query, metric, store = Query.read(request.args), metric_named(name), collector_here().store
+    query, metric, collector = Query.read(request.args), metric_named(name), collector_here()
     if query.version or query.format or query.simultaneous or query.by_day:
         wrong = "version, format, simultaneous, by_day: not for a combination, which is of all versions, as JSON"
         raise Problem(Kind.PARAMETER, wrong)
-    versions = [version_named(metric, version) for version in store.versions(name)]
-    answers = [told(store, one, query.since, query.until, query.confidence) for one in versions if one.labels]
-    return jsonify(combined(name, answers, query.confidence))
+    versions = [version_named(metric, version) for version in collector.store.versions(name)]
+    listed = [one for one in versions if one.labels]
+    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(name, listed, query))))
 
 
 @routes.get("/v1/metrics/<name>/compare")
 def compare_estimates(name: str) -> Response:
     """Compare a metric with itself on other days or in another version, or with another metric."""
-    asked = Comparison.read(request.args)
+    asked, reader = Comparison.read(request.args), collector_here().reader
     first = listing(version_named(metric_named(name), asked.version))
     second = listing(version_named(metric_named(asked.other or name), asked.other_version))
-    return jsonify(told_apart(collector_here().store, first, second, asked))
+    return streamed(lambda work: json_object(work.once(lambda: reader.compare(first, second, asked))))
 
 
 @routes.get("/v1/metrics/<name>/trend")
 def trend_of_estimates(name: str) -> Response:
     """Show a metric's course over days or weeks, and which values drift."""
-    asked = TrendQuery.read(request.args)
+    asked, reader = TrendQuery.read(request.args), collector_here().reader
     metric = listing(version_named(metric_named(name), asked.version))
-    steps = stretches(collector_here().store, metric, asked.since, asked.until, asked.confidence, asked.step)
-    return jsonify(trend(metric, steps, asked.confidence))
+    return streamed(lambda work: json_object(work.run(reader.trend(metric, asked))))
 
 
 @routes.get("/healthz")

@@ -158,7 +158,7 @@ def schemas() -> Json:
     text, strings = _TEXT, {"type": "array", "items": _TEXT}
     metric = {
         **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
-        **_COST, "values": strings,
+        **_COST, "size": {"type": "integer", "description": "How many values it has."}, "values": strings,
     }  # fmt: skip
     batch = {
         "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
@@ -177,6 +177,7 @@ def schemas() -> Json:
         "Metrics": _object(
             {
                 "metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}},
+                "size": {"type": "integer", "description": "How many metrics there are."},
                 "former": {"type": "array", "items": {"type": "string"}},
             }
         ),

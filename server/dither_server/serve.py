@@ -12,6 +12,7 @@ from flask import Flask
 from dither_shared import ParameterError
 
 from .app import collector_of
+from .process import prepare_process
 from .proxies import Proxies
 from .serving.connection import Connection
 from .serving.crowd import Crowd
@@ -46,6 +47,7 @@ def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> 
 
     ``ready`` is called once with the URL, when connections are taken.
     """
+    prepare_process()
     try:
         asyncio.run(_serve(app, listener, ready))
     finally:

@@ -8,10 +8,12 @@ from multiprocessing.util import Finalize
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from .app import collector_of, create_app
+from .process import prepare_process
 from .settings import configured, resolve
 
 __all__ = ["app"]
 
+prepare_process()
 app = create_app(configured(resolve({}, os.environ)))
 _answer = app.wsgi_app
 

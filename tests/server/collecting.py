@@ -114,13 +114,13 @@ def full_disk(store: Store) -> Iterator[None]:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def running(folder: Path, *options: str, toml: str = METRICS_TOML) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """A collector process on ``folder``, open to anyone: its URL, and itself.
 
     It is killed at the end unless it has ended.
     """
     metrics = folder / "metrics.toml"
-    metrics.write_text(METRICS_TOML, encoding="utf-8")
+    metrics.write_text(toml, encoding="utf-8")
     command = [sys.executable, "-m", "dither_server", "run", "--port", "0", "--open", "report,read", *options]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(folder)

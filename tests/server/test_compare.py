@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.analysis.answers import Answer, answer
-from dither_server.analysis.compare import compared
+from dither_server.analysis.answers import estimate_table as answer
+from dither_server.analysis.compare import Compared
+from dither_server.analysis.compare import compared as compared_table
 from dither_server.analysis.multiple import holm
+from dither_server.analysis.tables import Table
 from dither_server.app import collector_of, create_app
 from dither_server.tally import Tally
 from dither_shared import Metric, ParameterError, RandomizedResponse, parse_metrics
@@ -44,7 +46,11 @@ SHARES = {
 }
 
 
-def surveyed(metric: Metric, users: int, rng: np.random.Generator, shares: list[float] | None = None) -> Answer:
+def compared(first: Table, second: Table, **more: float) -> Compared:
+    return cast("Compared", compared_table(first, second, **more).whole())
+
+
+def surveyed(metric: Metric, users: int, rng: np.random.Generator, shares: list[float] | None = None) -> Table:
     counts = rng.multinomial(users, shares or SHARES[metric.name])
     return answer(metric, sample_tally(metric.mechanism, Population(metric.labels, counts), rng), (DAY, DAY))
 
@@ -65,10 +71,17 @@ def test_the_size_of_the_test_at_small_n(name: str, users: int, most: float) -> 
         sides.append([answer(metric, tally, (DAY, DAY)) for tally in tallies])
     pairs = list(product(*(range(len(side)) for side in sides)))
     first, second = (
-        {**side[0], "values": [{**side[pair[place]]["values"][1], "value": str(pair)} for pair in pairs]}
+        Table(
+            side[0].about,
+            {"value": [*map(str, pairs)]}
+            | {
+                name: np.array([side[pair[place]].columns[name][1] for pair in pairs])
+                for name in ("frequency", "repeat_error")
+            },
+        )
         for place, side in enumerate(sides)
     )
-    rows = compared(cast("Answer", first), cast("Answer", second))["values"]
+    rows = compared(first, second)["values"]
     found = sum(
         laws[0][one] * laws[1][other]
         for (one, other), row in zip(pairs, rows, strict=True)
@@ -87,7 +100,7 @@ def test_no_value_is_called_changed_more_often_than_is_said() -> None:
     assert flagged <= stats.binom.isf(1e-6, 300, 0.05)
 
 
-def _two(metric: Metric, rng: np.random.Generator) -> tuple[Answer, Answer]:
+def _two(metric: Metric, rng: np.random.Generator) -> tuple[Table, Table]:
     return surveyed(metric, 200, rng), surveyed(metric, 400, rng)
 
 
@@ -110,8 +123,8 @@ def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     first = answer(metric, Tally(np.array([1000]), np.array([[600, 400]])), (DAY, DAY))
     second = answer(metric, Tally(np.array([4000]), np.array([[2000, 2000]])), (DAY, DAY))
     told = compared(first, second, confidence=0.9)
-    before, after, row = first["values"][1], second["values"][1], told["values"][1]
-    assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])  # type: ignore[operator]
+    before, after, row = first.rows()[1], second.rows()[1], told["values"][1]
+    assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])
     error = np.hypot(before["standard_error"] or 0, after["standard_error"] or 0)
     assert row["standard_error"] == pytest.approx(error)
     assert row["high"] - row["difference"] == pytest.approx(1.6448536 * error)  # type: ignore[operator]

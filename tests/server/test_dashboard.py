@@ -11,7 +11,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.analysis.answers import Row
+from dither_server.analysis.trend import finished
 from dither_server.app import collector_of, create_app
+from dither_server.costs import effort
 from dither_server.dashboard import pages
 from dither_server.dashboard.words import courses, in_words
 from dither_shared import parse_metrics
@@ -225,18 +227,18 @@ def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: Fl
 
 
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    daily, reports = collector_of(app).daily, collector_of(app).store.reports_by_day(THEME)
+    reader, days = collector_of(app).reader, collector_of(app).store.active_days(THEME)
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    drawn = courses(daily, THEME, reports, rows, 0.95)
+    drawn = finished(courses(reader, THEME, days, rows, 0.95))
     assert drawn is not None
-    assert drawn.days == list(reports)
+    assert drawn.days == days
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.dashboard.words._WORK", 2 * len(THEME.labels))
-    drawn = courses(daily, THEME, reports, rows, 0.95)
+    monkeypatch.setattr("dither_server.dashboard.words._WORK", 2 * effort(THEME))
+    drawn = finished(courses(reader, THEME, days, rows, 0.95))
     assert drawn is not None
-    assert drawn.days == list(reports)[1:]
-    monkeypatch.setattr("dither_server.dashboard.words._WORK", 1)
-    assert courses(daily, THEME, reports, rows, 0.95) is None
+    assert drawn.days == days[1:]
+    monkeypatch.setattr("dither_server.dashboard.words._WORK", effort(THEME))
+    assert finished(courses(reader, THEME, days, rows, 0.95)) is None
 
 
 def row(verdict: str, error: float | None) -> Row:

@@ -4,6 +4,7 @@ import base64
 import sqlite3
 import tempfile
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from dither_server.app import collector_of, create_app
 from dither_server.tally import Tally
-from server.collecting import THEME, batch, config, problem, rows_of, same
+from server.collecting import THEME, batch, config, problem, rows_of, running, same
+from server.test_process import PATIENCE, connect
+from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up
 from torture.deliveries import Deliveries
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
@@ -52,6 +55,38 @@ def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
 def test_a_process_whose_database_is_locked(tmp_path: Path) -> None:
     seen, _ = locked(tmp_path, 0.2, lock_wait=0.05)
     assert seen[503] > 0
+
+
+def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
+    seen = costly(tmp_path, Size(days=15, values=800, candidates=600, rude=6))
+    answered = {path for path, status in seen.statuses if status == 200}
+    assert {TABLE, TREND, CANDIDATES} <= answered
+    assert {status for _, status in seen.statuses} <= {200, 503}
+    assert "failed" not in seen.ended
+    assert seen.peak < 150
+
+
+def test_who_hangs_up_ends_the_work(tmp_path: Path) -> None:
+    """It shows although nothing has been sent yet: these take seconds before the first byte."""
+    toml = fill(tmp_path, Size(days=90, values=12_000, candidates=10))
+    limits = ("--estimates-limit", "100000000", "--analyses", "1", "--analysis-wait", "0.001")
+    with running(tmp_path, *limits, toml=toml) as (url, _):
+        for number, path in enumerate((TREND, f"{TREND}?top=2"), 1):
+            with hanging_up(url, path):
+                until(url, 503)  # it has the only place
+            until(url, 200)
+            assert ended(url)["abandoned"] == number
+
+
+def until(url: str, status: int) -> None:
+    """Ask for a small estimate until it is answered so."""
+    stop = time.monotonic() + PATIENCE
+    while time.monotonic() < stop:
+        with closing(connect(url)) as connection:
+            connection.request("GET", "/v1/metrics/theme/estimate")
+            if connection.getresponse().status == status:
+                return
+    raise AssertionError(f"never {status}")
 
 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")

@@ -3,12 +3,14 @@
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.analysis.trend import LEAST_REPORTS, Stretch, trend
+from dither_server.analysis.trend import LEAST_REPORTS, Stretch, Trend
+from dither_server.analysis.trend import trend as trend_table
 from dither_server.app import collector_of, create_app
 from dither_server.estimate import Estimate, estimate
 from dither_server.tally import Tally
@@ -35,6 +37,10 @@ epsilon = 1.0
 """
 ).values()
 DAYS, PEOPLE = 10, 1_000
+
+
+def trend(metric: Metric, stretches: list[Stretch], confidence: float = 0.95) -> Trend:
+    return cast("Trend", trend_table(metric, stretches, confidence).whole())
 
 
 def on_days(metric: Metric, tallies: list[Tally]) -> list[Stretch]:

@@ -1,6 +1,7 @@
 """Everything at full size: about 40 minutes on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
-Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk, fuzz.
+Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
+costs, fuzz.
 """
 
 import argparse
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dither_server.app import collector_of, create_app
 from server.collecting import config
+from torture.costs import TABLE, TREND, Size, costly, late
 from torture.deliveries import deliveries
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
@@ -73,6 +75,18 @@ def disk(folder: Path, share: float) -> str:
     return f"full disk: {acknowledged} batches before, then {dict(seen)}; counts exact, all taken when there was room"
 
 
+def costs(folder: Path, share: float) -> str:
+    size = Size(days=max(2, int(365 * share)), values=max(200, int(16_384 * share)), candidates=int(100_000 * share))
+    seen = costly(folder, size)
+    assert seen.peak < 500, seen.peak
+    assert late(seen.seconds) < 0.2, late(seen.seconds)
+    wide = f"{size.days} days of {size.values:,} values as trend ({seen.sizes[TREND] / 1e6:.0f} MB) and table"
+    told = f"{wide} ({seen.sizes[TABLE] / 1e6:.0f} MB), {size.candidates:,} candidates, {size.rude} hang-ups at once"
+    spent = f"{seen.processor:.0f} s of processor, {seen.peak:.0f} MiB beyond rest"
+    reports = f"{len(seen.seconds):,} reports, p99 {1000 * late(seen.seconds):.0f} ms"
+    return f"{told}: {spent}; {reports} meanwhile, {1000 * late(seen.calm):.0f} ms before"
+
+
 def garble(folder: Path, share: float) -> str:
     app = create_app(config(folder))
     with closing(collector_of(app)):
@@ -91,6 +105,7 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "slow": slow,
     "lock": lock,
     "disk": disk,
+    "costs": costs,
     "fuzz": garble,
 }
 

@@ -1,12 +1,9 @@
 """What an analyst is told: a tally's estimate as the JSON of the API."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import date
 from typing import Literal, TypedDict, cast
-
-import numpy as np
 
 from dither_shared import Metric, ParameterError
 from dither_shared.privacy import MEMOISATION, losses, odds_sentence
@@ -15,10 +12,26 @@ from ..estimate import Estimate, Verdict, estimate
 from ..intervals import Simultaneous
 from ..tally import Tally
 from .health import Check, health
-from .poisoning import Floats, Poisoning, gains, poisoning
+from .poisoning import Poisoning, gains, poisoning
 from .repeats import periods_of, repeat_error
+from .tables import Table
 
-__all__ = ["Answer", "Privacy", "Rest", "Row", "answer", "finite", "introduced", "odds_of", "told_privacy"]
+__all__ = [
+    "About",
+    "Answer",
+    "Estimator",
+    "Privacy",
+    "Rest",
+    "Row",
+    "answer",
+    "estimate_table",
+    "introduced",
+    "odds_of",
+    "told_privacy",
+]
+
+Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
+"""What estimates a tally of a metric: its labels, the confidence, and whether intervals are to hold all together."""
 
 
 class Row(TypedDict):
@@ -68,8 +81,8 @@ class Rest(TypedDict):
     beyond: Literal["candidates", "found"]
 
 
-class Answer(Privacy):
-    """One metric version's estimates; the days are ISO dates, None if there are no reports.
+class About(Privacy):
+    """What is told beside one metric version's estimates; the days are ISO dates, None if there are no reports.
 
     - ``periods``: in how many periods of the metric one device may have reported;
     - ``refused``: how many batches of the metric were refused on these days, by the problem's kind;
@@ -91,6 +104,11 @@ class Answer(Privacy):
     poisoning: Poisoning
     health: list[Check]
     unlisted: Rest | None
+
+
+class Answer(About):
+    """One metric version's estimates."""
+
     values: list[Row]
 
 
@@ -100,24 +118,43 @@ def answer(
     days: tuple[date | None, date | None] = (None, None),
     confidence: float = 0.95,
     candidates: tuple[str, ...] | None = None,
+) -> Answer:
+    """Return ``estimate_table`` as one object."""
+    return cast("Answer", estimate_table(metric, tally, days, confidence, candidates).whole())
+
+
+def _estimated(
+    metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+) -> Estimate:
+    return estimate(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous)
+
+
+def estimate_table(
+    metric: Metric,
+    tally: Tally,
+    days: tuple[date | None, date | None] = (None, None),
+    confidence: float = 0.95,
+    candidates: tuple[str, ...] | None = None,
     *,
     simultaneous: bool = False,
     forged: float = 0.01,
     refused: Mapping[str, int] | None = None,
-) -> Answer:
+    estimator: Estimator = _estimated,
+) -> Table:
     """Return the estimates of a tally, whose reports were received from ``days[0]`` to ``days[1]``.
 
-    ``candidates`` are the strings to decode a metric of any string against, instead of the definition's own;
-    ``forged`` is the share of the reports that is assumed forged, where the effect of forged ones is told.
-    Raises ParameterError if there are no candidates, or if they are given for a metric that lists its answers.
+    It is about an ``About``, and its rows are ``Row``. ``candidates`` are the strings to decode a metric of any string
+    against, instead of the definition's own; ``forged`` is the share of the reports that is assumed forged, where the
+    effect of forged ones is told; ``estimator`` may remember estimates. Raises ParameterError if there are no
+    candidates, or if they are given for a metric that lists its answers.
     """
     mechanism, labels = metric.mechanism, _labels(metric, candidates)
-    result = estimate(mechanism, labels, tally, confidence, simultaneous=simultaneous)
+    result = estimator(metric, labels, tally, confidence, simultaneous)
     periods = periods_of(metric, *days)
     up, down = gains(mechanism, result.frequency, forged)
     repeated = repeat_error(mechanism, result.frequency, result.standard_error, result.reports, periods)
     since, until = (None if day is None else day.isoformat() for day in days)
-    return Answer(
+    about = About(
         metric=metric.name,
         version=metric.version,
         mechanism=mechanism.name,
@@ -132,8 +169,11 @@ def answer(
         poisoning=poisoning(mechanism, result.reports, confidence, forged),
         health=health(mechanism, labels, tally, periods),
         unlisted=None if result.unlisted is None else cast("Rest", asdict(result.unlisted)),
-        values=_rows(result, {"gain_up": up, "gain_down": down, "repeat_error": repeated}),
     )
+    beside = {"gain_up": up, "gain_down": down, "repeat_error": repeated}
+    numbers = {name: beside[name] if name in beside else getattr(result, name) for name in _NUMBERS}
+    found = [None] * len(result.labels) if result.found is None else result.found
+    return Table(about, {"value": result.labels, **numbers, "verdict": result.verdicts, "found": found})
 
 
 def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -145,19 +185,6 @@ def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ..
             "candidates", f"{metric.name} takes any string and lists none to look for; give candidates"
         )
     return labels
-
-
-def _rows(result: Estimate, beside: Mapping[str, Floats]) -> list[Row]:
-    columns = [beside[name] if name in beside else getattr(result, name) for name in _NUMBERS]
-    listed = [
-        column.tolist() if np.isfinite(column).all() else [finite(number) for number in column.tolist()]
-        for column in columns
-    ]
-    found = [None] * len(result.labels) if result.found is None else result.found.tolist()
-    return [
-        cast("Row", {"value": label, **dict(zip(_NUMBERS, numbers, strict=True)), "verdict": verdict, "found": there})
-        for label, verdict, there, *numbers in zip(result.labels, result.verdicts, found, *listed, strict=True)
-    ]
 
 
 def told_privacy(metric: Metric) -> Privacy:
@@ -182,8 +209,3 @@ def odds_of(metric: Metric) -> str:
 def introduced(metric: Metric) -> str:
     """Return a line about a metric: its mechanism, what a report costs, and what it tells."""
     return f"{metric.name}: {metric.mechanism.name}, {losses(metric.mechanism)}; {odds_of(metric)}"
-
-
-def finite(number: float) -> float | None:
-    """Return the number, or None for NaN and infinity, which JSON does not have."""
-    return number if math.isfinite(number) else None

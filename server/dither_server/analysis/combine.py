@@ -4,12 +4,13 @@ Two versions are never summed: their noise has other laws. But if the truth was 
 weighs each estimate by the inverse of its variance is unbiased, and of the means the one with the least error.
 """
 
-import math
 from collections.abc import Sequence
 from statistics import NormalDist
 from typing import TypedDict
 
-from .answers import Answer
+import numpy as np
+
+from .tables import Column, Table
 
 __all__ = ["Combined", "CombinedRow", "combined"]
 
@@ -34,30 +35,33 @@ class Combined(TypedDict):
     values: list[CombinedRow]
 
 
-def combined(metric: str, told: Sequence[Answer], confidence: float) -> Combined:
-    """Return the combination of answers about one metric; a version without reports has no part in it.
+def combined(metric: str, tables: Sequence[Table], confidence: float) -> Table:
+    """Return the combination of estimates of one metric, as a table of ``Combined``.
 
-    The values are those that every version lists, in the order of the first; intervals are normal.
+    A version without reports has no part in it. The values are those that every version lists, in the order of the
+    first; intervals are normal.
     """
-    told = [one for one in told if one["reports"]]
-    rows = [{row["value"]: row for row in one["values"]} for one in told]
-    values = [value for value in rows[0] if all(value in others for others in rows[1:])] if rows else []
-    pairs = {value: [(of[value]["frequency"], of[value]["standard_error"]) for of in rows] for value in values}
-    return Combined(
-        metric=metric,
-        versions=[one["version"] for one in told],
-        reports=sum(one["reports"] for one in told),
-        confidence=confidence,
-        values=[_row(value, pairs[value], confidence) for value in values],
-    )
-
-
-def _row(value: str, pairs: Sequence[tuple[float | None, float | None]], confidence: float) -> CombinedRow:
-    known = [(frequency, 1 / error**2) for frequency, error in pairs if frequency is not None and error]
-    if len(known) != len(pairs):
-        return CombinedRow(value=value, frequency=None, standard_error=None, low=None, high=None)
-    weights = sum(weight for _, weight in known)
-    mean = sum(frequency * weight for frequency, weight in known) / weights
-    error = math.sqrt(1 / weights)
+    tables = [one for one in tables if one.about["reports"]]
+    values = _common([one.columns["value"] for one in tables])
+    weights, weighted = np.zeros(len(values)), np.zeros(len(values))
+    for one in tables:
+        where = {value: place for place, value in enumerate(one.columns["value"])}
+        places = np.array([where[value] for value in values], dtype=np.intp)
+        frequency, error = (np.asarray(one.columns[name])[places] for name in ("frequency", "standard_error"))
+        weight = np.where(error > 0, 1 / np.where(error > 0, error, 1) ** 2, np.nan)  # of NaN and 0 nothing is known
+        weights, weighted = weights + weight, weighted + frequency * weight
+    about = {
+        "metric": metric,
+        "versions": [one.about["version"] for one in tables],
+        "reports": sum(one.about["reports"] for one in tables),
+        "confidence": confidence,
+    }
+    mean, error = weighted / weights, np.sqrt(1 / weights)
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    return CombinedRow(value=value, frequency=mean, standard_error=error, low=mean - margin, high=mean + margin)
+    ends = {"low": mean - margin, "high": mean + margin}
+    return Table(about, {"value": values, "frequency": mean, "standard_error": error, **ends})
+
+
+def _common(lists: Sequence[Column]) -> list[str]:
+    others = [set(one) for one in lists[1:]]
+    return [value for value in lists[0] if all(value in one for one in others)] if lists else []

@@ -1,5 +1,6 @@
 """Whether a share differs between two periods, versions or metrics, and how many reports it would take to see."""
 
+import math
 from statistics import NormalDist
 from typing import TypedDict
 
@@ -8,10 +9,10 @@ from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
-from .answers import Answer, Row, finite
 from .multiple import holm, two_sided
+from .tables import Column, Table
 
-__all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared"]
+__all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared"]
 
 Floats = NDArray[np.float64]
 
@@ -69,39 +70,63 @@ class Compared(TypedDict):
     values: list[ComparedRow]
 
 
-def compared(first: Answer, second: Answer, confidence: float = 0.95, change: float = 0.01) -> Compared:
-    """Compare two estimates of the population, value by value, of the labels that both have.
+def shared(first: Table, second: Table) -> tuple[Table, Table]:
+    """Return both estimates of the values that both have, in the order of the first.
+
+    Raises ParameterError if there are none.
+    """
+    ours, theirs = first.columns["value"], second.columns["value"]
+    if ours == theirs:
+        return first, second
+    where = {value: place for place, value in enumerate(theirs)}
+    here = np.array([place for place, value in enumerate(ours) if value in where], dtype=np.intp)
+    if not len(here):
+        names = f"{first.about['metric']} and {second.about['metric']}"
+        raise ParameterError("other", f"{names} share no values to compare")
+    return first.chosen(here), second.chosen(np.array([where[ours[place]] for place in here.tolist()], dtype=np.intp))
+
+
+def compared(first: Table, second: Table, confidence: float = 0.95, change: float = 0.01) -> Table:
+    """Compare two estimates of the population, value by value, of the labels that both have: a table of ``Compared``.
 
     The difference of two unbiased, independent estimates has the sum of their variances, and over its standard error it
     is normal. The errors are the ``repeat_error`` of each side, as if the same people had reported in all of
     its periods. That some people, and their permanent draws, are on both sides makes the covariance positive
     and the test careful. Raises ParameterError if the sides share no label.
     """
-    ours, theirs = ({row["value"]: row for row in side["values"]} for side in (first, second))
-    values = [value for value in ours if value in theirs]
-    if not values:
-        raise ParameterError("other", f"{first['metric']} and {second['metric']} share no values to compare")
-    before, after = _column(ours, values, "frequency"), _column(theirs, values, "frequency")
-    one, other = _column(ours, values, "repeat_error"), _column(theirs, values, "repeat_error")
+    first, second = shared(first, second)
+    before, after = (_numbers(side, "frequency") for side in (first, second))
+    one, other = (_numbers(side, "repeat_error") for side in (first, second))
     error = np.hypot(one, other)
     p_values = two_sided((after - before) / error)
-    needed = _needed(one**2 * first["reports"] + other**2 * second["reports"], len(values), confidence, change)
+    variance = one**2 * first.about["reports"] + other**2 * second.about["reports"]
+    needed = _needed(variance, len(before), confidence, change)
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
     low, high = (np.clip(after - before + side * margin, -1, 1) for side in (-1, 1))
     adjusted = holm(p_values)
-    columns = (before, after, after - before, error, low, high, p_values, adjusted, needed)
-    return Compared(
-        sides=[_side(first), _side(second)],
-        confidence=confidence,
-        correction="holm",
-        change=change,
-        power=POWER,
-        note=_NOTE,
-        values=[
-            _row(value, *numbers, level=1 - confidence)
-            for value, *numbers in zip(values, *(column.tolist() for column in columns), strict=True)
-        ],
-    )
+    changed = adjusted < 1 - confidence  # NaN compares false
+    about = {
+        "sides": [_side(first), _side(second)],
+        "confidence": confidence,
+        "correction": "holm",
+        "change": change,
+        "power": POWER,
+        "note": _NOTE,
+    }
+    columns: dict[str, Column] = {
+        "value": first.columns["value"],
+        "first": before,
+        "second": after,
+        "difference": after - before,
+        "standard_error": error,
+        "low": low,
+        "high": high,
+        "p_value": p_values,
+        "adjusted": adjusted,
+        "changed": changed,
+        "reports_needed": _unseen(changed.tolist(), needed.tolist()),
+    }
+    return Table(about, columns)
 
 
 def _needed(variance: Floats, values: int, confidence: float, change: float) -> Floats:
@@ -114,36 +139,24 @@ def _needed(variance: Floats, values: int, confidence: float, change: float) -> 
     return np.asarray(np.ceil(variance * (reach / change) ** 2))
 
 
-def _row(value: str, *numbers: float, level: float) -> ComparedRow:
-    before, after, difference, error, low, high, p_value, adjusted, needed = (finite(number) for number in numbers)
-    changed = adjusted is not None and adjusted < level
-    return ComparedRow(
-        value=value,
-        first=before,
-        second=after,
-        difference=difference,
-        standard_error=error,
-        low=low,
-        high=high,
-        p_value=p_value,
-        adjusted=adjusted,
-        changed=changed,
-        reports_needed=None if changed or needed is None else int(needed),
-    )
+def _unseen(changed: list[bool], needed: list[float]) -> list[int | None]:
+    """Return how many reports a side it takes where no change is seen."""
+    return [
+        None if seen or not math.isfinite(number) else int(number) for seen, number in zip(changed, needed, strict=True)
+    ]
 
 
-def _column(rows: dict[str, Row], values: list[str], name: str) -> Floats:
-    """Return a column, with NaN or infinity where there is no number."""
-    numbers = (rows[value][name] for value in values)  # type: ignore[literal-required]  # a number's name
-    return np.array([np.nan if number is None else number for number in numbers])
+def _numbers(side: Table, name: str) -> Floats:
+    return np.asarray(side.columns[name], dtype=np.float64)
 
 
-def _side(told: Answer) -> Side:
+def _side(told: Table) -> Side:
+    about = told.about
     return Side(
-        metric=told["metric"],
-        version=told["version"],
-        reports=told["reports"],
-        periods=told["periods"],
-        since=told["since"],
-        until=told["until"],
+        metric=about["metric"],
+        version=about["version"],
+        reports=about["reports"],
+        periods=about["periods"],
+        since=about["since"],
+        until=about["until"],
     )

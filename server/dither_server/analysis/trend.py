@@ -12,9 +12,10 @@ all steps would let them. (Of a single difference the covariance makes the varia
 crowd in the first half and another in the second look like a trend.)
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,32 @@ from numpy.typing import NDArray
 from dither_shared import Metric, Rappor
 
 from ..estimate import Estimate
-from .answers import finite
 from .multiple import holm, two_sided
 from .repeats import periods_of, shared_variance
+from .tables import Table, cells
 
-__all__ = ["LEAST_REPORTS", "Course", "Point", "Step", "Stretch", "Trend", "trend"]
+__all__ = [
+    "LEAST_REPORTS",
+    "Course",
+    "Point",
+    "Step",
+    "Stretch",
+    "Trend",
+    "TrendTable",
+    "finished",
+    "trend",
+    "trend_steps",
+]
 
+T = TypeVar("T")
 Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+_TESTS = ("slope", "slope_error", "p_value", "adjusted")
+_TESTED = 256
+"""Values that are tested together; over a year of days their matrices take some megabytes."""
+_POINTS = 256
+"""Points that are written together."""
 
 LEAST_REPORTS = 50
 """A step with fewer is shown, not tested: its estimate is too far from normal."""
@@ -94,33 +114,99 @@ class Stretch(NamedTuple):
     estimate: Estimate
 
 
-def trend(metric: Metric, stretches: Sequence[Stretch], confidence: float = 0.95) -> Trend:
+class _Span(NamedTuple):
+    """A step that is tested."""
+
+    since: date
+    until: date
+    reports: int
+
+
+@dataclass(frozen=True)
+class TrendTable(Table):
+    """A ``Trend`` whose courses are made when they are asked for; ``points`` have shape (steps, values) each."""
+
+    points: Mapping[str, Floats]
+
+    def rows(self, start: int = 0, stop: int | None = None) -> list[dict[str, Any]]:
+        """Return the courses of some values."""
+        courses = super().rows(start, stop)
+        names = list(self.points)
+        for place, course in enumerate(courses, start):
+            numbers = (cells(of_steps[:, place]) for of_steps in self.points.values())
+            course["points"] = [dict(zip(names, point, strict=True)) for point in zip(*numbers, strict=True)]
+        return courses
+
+    def chunks(self) -> Iterator[list[dict[str, Any]]]:
+        """Yield all courses, of a few points at a time."""
+        few = max(1, _POINTS // max(1, len(next(iter(self.points.values())))))
+        return (self.rows(start, start + few) for start in range(0, len(self), few))
+
+
+def trend(metric: Metric, stretches: Sequence[Stretch], confidence: float = 0.95) -> TrendTable:
     """Return the course of a metric version over stretches of days that have reports, oldest first."""
-    tested = [one for one in stretches if one.estimate.reports >= LEAST_REPORTS]
+    return finished(trend_steps(metric, len(stretches), stretches, confidence))
+
+
+def finished(computing: Generator[None, None, T]) -> T:
+    """Return what a computation in steps comes to."""
+    while True:
+        try:
+            next(computing)
+        except StopIteration as end:
+            return cast("T", end.value)
+
+
+def trend_steps(
+    metric: Metric,
+    count: int,
+    stretches: Iterable[Stretch],
+    confidence: float = 0.95,
+    places: Places | None = None,
+) -> Generator[None, None, TrendTable]:
+    """Do the same in short steps, between which something else may be done, of so many stretches.
+
+    Only the values at ``places`` are shown, or all; the correction is for all in any case.
+    """
     labels = metric.labels
-    found = np.full((3, len(labels)), np.nan) if len(tested) < 2 else _tested(metric, tested)
-    columns = [column.tolist() for column in (*found, holm(found[2]))]
-    points = [_points(one.estimate) for one in stretches]
-    return Trend(
-        metric=metric.name,
-        version=metric.version,
-        confidence=confidence,
-        correction="holm",
-        note=_NOTE,
-        steps=[_step(one) for one in stretches],
-        values=[
-            Course(
-                value=label,
-                slope=finite(slope),
-                slope_error=finite(error),
-                p_value=finite(p_value),
-                adjusted=finite(adjusted),
-                drift=adjusted < 1 - confidence,  # NaN compares false
-                points=[of_step[place] for of_step in points],
-            )
-            for place, (label, slope, error, p_value, adjusted) in enumerate(zip(labels, *columns, strict=True))
-        ],
-    )
+    frequency, errors = np.empty((count, len(labels))), np.empty((count, len(labels)))
+    low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
+    shown: slice | Places = slice(None) if places is None else places
+    steps: list[Step] = []
+    spans: list[_Span] = []
+    for place, one in enumerate(stretches):
+        found = one.estimate
+        steps.append(_step(one))
+        spans.append(_Span(one.since, one.until, found.reports))
+        frequency[place], errors[place] = found.frequency, found.standard_error
+        low[place], high[place] = found.low[shown], found.high[shown]
+        yield
+    tests = yield from _tests(metric, spans, frequency, errors)
+    adjusted = holm(tests[2])
+    columns = dict(zip(_TESTS, (*tests, adjusted), strict=True)) | {"drift": adjusted < 1 - confidence}  # not of NaN
+    points = {"frequency": frequency[:, shown], "standard_error": errors[:, shown], "low": low, "high": high}
+    about = {
+        "metric": metric.name,
+        "version": metric.version,
+        "confidence": confidence,
+        "correction": "holm",
+        "note": _NOTE,
+        "steps": steps,
+    }
+    listed = list(labels) if places is None else [labels[place] for place in places.tolist()]
+    return TrendTable(about, {"value": listed} | {name: column[shown] for name, column in columns.items()}, points)
+
+
+def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Generator[None, None, Floats]:
+    """Make the tests of all values, some at a time; shape (3, values), and NaN where too few spans can be tested."""
+    tested = np.flatnonzero([span.reports >= LEAST_REPORTS for span in spans])
+    tests = np.full((3, len(metric.labels)), np.nan)
+    for start in range(0, len(metric.labels) if len(tested) > 1 else 0, _TESTED):
+        some = slice(start, start + _TESTED)
+        of_some = (frequency[tested, some], errors[tested, some])
+        tests[:, some] = _tested(metric, [spans[place] for place in tested.tolist()], *of_some)
+        yield
+    return tests
 
 
 def _step(one: Stretch) -> Step:
@@ -130,19 +216,12 @@ def _step(one: Stretch) -> Step:
     )
 
 
-def _points(found: Estimate) -> list[Point]:
-    columns = (found.frequency, found.standard_error, found.low, found.high)
-    return [
-        Point(frequency=finite(frequency), standard_error=finite(error), low=low, high=high)
-        for frequency, error, low, high in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Floats) -> Floats:
+    """Return the slope of each value, its error, and the p-value over all contrasts; shape (3, values).
 
-
-def _tested(metric: Metric, stretches: Sequence[Stretch]) -> Floats:
-    """Return the slope of each value, its error, and the p-value over all contrasts; shape (3, values)."""
-    reports = np.array([float(one.estimate.reports) for one in stretches])
-    frequency = np.array([one.estimate.frequency for one in stretches])
-    errors = np.array([one.estimate.standard_error for one in stretches])
+    The estimates have shape (spans, values).
+    """
+    reports = np.array([float(one.reports) for one in spans])
     # If nothing changes, all steps have one variance a report: the mean one, not that of each step's own chance.
     spread = (reports**2 @ errors**2) / reports.sum()
     variance = spread / reports[:, np.newaxis]
@@ -153,8 +232,8 @@ def _tested(metric: Metric, stretches: Sequence[Stretch]) -> Floats:
             for each, n in zip(variance, reports, strict=True)
         ]
     )
-    periods = [1 if isinstance(metric.mechanism, Rappor) else periods_of(metric, *one[:2]) for one in stretches]
-    middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in stretches])
+    periods = [1 if isinstance(metric.mechanism, Rappor) else periods_of(metric, *one[:2]) for one in spans]
+    middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in spans])
     contrasts = _contrasts(middles, reports)
     estimates = contrasts @ frequency
     errors = np.sqrt(_worst_variance(contrasts, variance, shared, np.array(periods)[:, np.newaxis]))

@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
 from ..choices import STEPS
 from .options import Found, refusing, settings_options, stored
 from .table import compared_as_table, trend_as_table
+
+if TYPE_CHECKING:
+    from ..analysis.compare import Compared
+    from ..analysis.trend import Trend
 
 __all__ = ["compare", "show_trend"]
 
@@ -34,8 +38,8 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
 
     Without any days, and of one version, the last week is compared with the one before.
     """
-    from ..collector import told_apart
     from ..query import Comparison, confidence_of, day_of, share_of
+    from ..reader import EstimateReader
     from .asked import listing, metric_asked
 
     query = Comparison(
@@ -49,7 +53,7 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
     with stored(found) as store:
         first = listing(metric_asked(found, store, metric, asked["version"]))
         second = listing(metric_asked(found, store, asked["other"] or metric, asked["other_version"]))
-        told = told_apart(store, first, second, query)
+        told = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
     click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else compared_as_table(told))
 
 
@@ -74,9 +78,9 @@ def show_trend(
     as_json: bool,
 ) -> None:
     """Show the course of METRIC over days or weeks, and which values drift."""
-    from ..analysis.trend import trend
-    from ..collector import stretches
+    from ..analysis.trend import finished
     from ..query import TrendQuery, confidence_of, day_of
+    from ..reader import EstimateReader
     from .asked import listing, metric_asked
 
     query = TrendQuery(
@@ -87,8 +91,7 @@ def show_trend(
     )
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, version))
-        steps = stretches(store, chosen, query.since, query.until, query.confidence, query.step)
-    told = trend(chosen, steps, query.confidence)
+        told = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
     click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else trend_as_table(told))
 
 

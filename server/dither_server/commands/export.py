@@ -42,9 +42,9 @@ def export(
     output: str | None,
 ) -> None:
     """Write the estimates of each METRIC, or of all, as a table of one row a value."""
-    from ..collector import told_each
     from ..exports import FORMATS
     from ..query import Query, confidence_of, day_of
+    from ..reader import EstimateReader
 
     if missing := FORMATS[form].missing:
         raise ParameterError("--format", missing)
@@ -57,7 +57,8 @@ def export(
         confidence=confidence_of(confidence),
     )
     with stored(found) as store:
-        answers = (one for metric in _chosen(found, store, asked) for one in told_each(store, metric, query))
+        reader = EstimateReader(store)
+        answers = (table for metric in _chosen(found, store, asked) for table in reader.tables(metric, query))
         _write(FORMATS[form].write(answers), output)
 
 

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
+import numpy as np
 from flask import Blueprint, Response, render_template, request
 
 from dither_shared import Metric
 
-from ..analysis.answers import Answer, Row
+from ..analysis.answers import About, Row
+from ..analysis.tables import Table
+from ..answering import begin
 from ..auth import Role
-from ..collector import told
 from ..exports import FORMATS
 from ..lookup import collector_here, described, metric_named, version_named
 from ..problems import Kind, Problem
@@ -39,8 +41,29 @@ class Card(NamedTuple):
     view: View
     days: list[Bar]
     disabled: date | None
-    told: Answer | None = None
+    table: Table | None = None
     found: Window[Row] | None = None
+
+    @property
+    def told(self) -> About | None:
+        """What is told of its estimates beside the values."""
+        return None if self.table is None else cast("About", self.table.about)
+
+    @property
+    def values(self) -> int:
+        """How many values it has."""
+        return 0 if self.table is None else len(self.table)
+
+    def most(self, column: str, over: str | None = None) -> float | None:
+        """Return the largest number of a column, or of its ratios to another; None where there is none."""
+        if self.table is None:
+            return None
+        numbers = np.asarray(self.table.columns[column], dtype=np.float64)
+        if over is not None:
+            below = np.asarray(self.table.columns[over], dtype=np.float64)
+            numbers = numbers[below > 0] / below[below > 0]
+        known = numbers[np.isfinite(numbers)]
+        return float(known.max()) if len(known) else None
 
     @property
     def metric(self) -> dict[str, object]:
@@ -54,7 +77,7 @@ class Card(NamedTuple):
     @property
     def selected(self) -> bool:
         """Whether some of many candidates are found, and the others are not."""
-        return self.told is not None and any(row["found"] is not None for row in self.told["values"])
+        return self.table is not None and any(one is not None for one in self.table.columns["found"][:1])
 
     @property
     def rule(self) -> str:
@@ -64,9 +87,10 @@ class Card(NamedTuple):
     @property
     def needs(self) -> str:
         """How many reports it takes, in words, where there are none."""
-        if self.told is None:
+        if self.table is None:
             return ""
-        reports = lacking(self.told["values"][0], self.asked, 0, self.told["confidence"])
+        first = cast("Row", self.table.rows(0, 1)[0])
+        reports = lacking(first, self.asked, 0, self.table.about["confidence"])
         return f"{reports:,} for ±{POINTS:g} points"
 
     @property
@@ -87,10 +111,16 @@ def show_dashboard() -> str:
     """Show every metric with its most frequent values."""
     view = View.read(request.args)
     metrics = list(collector_here().metrics.values())
-    found = window(metrics, lambda metric: f"{metric.name} {metric.description}", view, _METRICS)
-    cards = [_card(metric, View(view.query), _FEW_VALUES) for metric in found.shown]
-    former = collector_here().former()
-    return render_template("dashboard.html", view=view, found=found, total=len(metrics), cards=cards, former=former)
+    found = window(metrics, lambda metric: f"{metric.name} {metric.description}", view, view.limit or _METRICS)
+    total = len(metrics)
+    with begin() as work:
+        cards = []
+        for metric in found.shown:
+            with work.step():
+                cards.append(_card(metric, View(view.query), _FEW_VALUES))
+        with work.step():
+            former = collector_here().former()
+            return render_template("dashboard.html", view=view, found=found, total=total, cards=cards, former=former)
 
 
 @pages.get("/m/<name>")
@@ -98,11 +128,14 @@ def show_page(name: str) -> str:
     """Show one metric with its course over days."""
     view = View.read(request.args)
     metric = version_named(metric_named(name), view.query.version)
-    card = _card(metric, view, _VALUES)
-    reports, shown = {bar.day: bar.reports for bar in card.days}, card.found.shown if card.found else []
-    drawn = courses(collector_here().daily, metric, reports, shown, view.query.confidence)
-    versions = collector_here().store.versions(name)
-    return render_template("metric.html", card=card, courses=drawn, versions=versions, formats=list(FORMATS))
+    collector = collector_here()
+    with begin() as work:
+        card = work.once(lambda: _card(metric, view, view.limit or _VALUES))
+        days, shown = [bar.day for bar in card.days], card.found.shown if card.found else []
+        drawn = work.run(courses(collector.reader, metric, days, shown, view.query.confidence))
+        versions = collector.store.versions(name)
+        with work.step():
+            return render_template("metric.html", card=card, courses=drawn, versions=versions, formats=list(FORMATS))
 
 
 @pages.get("/plotly.js")
@@ -123,11 +156,12 @@ def _card(metric: Metric, view: View, most: int) -> Card:
     """
     if len(metric.labels) > _FEW_VALUES:
         view = replace(view, query=replace(view.query, simultaneous=True))
-    store, query = collector_here().store, view.query
+    collector, query = collector_here(), view.query
+    store = collector.store
     always = (metric, view, bars_of_days(days_of(store, metric, query)), store.disabled().get(metric.version))
     if not metric.labels:
         return Card(*always)
-    span = (query.since, query.until)
-    answer = told(store, metric, *span, query.confidence, simultaneous=query.simultaneous, forged=query.forged)
-    found = window(listed(answer, most), lambda row: row["value"], view, most)
-    return Card(*always, answer, found)
+    table = collector.reader.table(metric, query)
+    found = window(listed(table, most), lambda place: str(table.columns["value"][place]), view, most)
+    rows = table.chosen(np.array(found.shown, dtype=np.intp)).rows()
+    return Card(*always, table, Window(cast("list[Row]", rows), found.page, found.pages, found.match))

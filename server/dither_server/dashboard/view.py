@@ -8,11 +8,14 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
-from ..query import Query
+from ..query import Query, count_of
 
 __all__ = ["View", "Window", "window"]
 
 T = TypeVar("T")
+
+_MOST = 500
+"""Rows or metrics of a page, at most."""
 
 
 @dataclass(frozen=True)
@@ -22,24 +25,37 @@ class View:
     query: Query
     find: str = ""
     page: int = 1
+    limit: int | None = None
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
         """Read a URL's arguments; what a form left empty was not given. Raises ParameterError."""
         rest = MultiDict((name, value) for name, value in arguments.items(multi=True) if value)
-        find, page = (_single(rest.poplist(name), name) for name in ("find", "page"))
+        find, page, limit = (_single(rest.poplist(name), name) for name in ("find", "page", "limit"))
         page = page or "1"
         if not (page.isascii() and page.isdigit() and 0 < len(page) < 10 and int(page)):
             raise ParameterError("page", "not a whole number from 1")
-        return cls(Query.read(rest), find, int(page))
+        query = Query.read(rest)
+        if not query.selection.everything:
+            raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
+        return cls(query, find, int(page), _few(limit) if limit else None)
 
     def arguments(self, **changed: object) -> dict[str, object]:
         """Return the arguments of a link to this view, or to one that differs in what is ``changed``."""
-        given: dict[str, object] = {"find": self.find, "page": self.page if self.page > 1 else None}
+        page = self.page if self.page > 1 else None
+        given: dict[str, object] = {"find": self.find, "page": page, "limit": self.limit}
         for one in fields(self.query):
             value = getattr(self.query, one.name)
-            given[one.name] = None if value == one.default else str(value).lower()  # true, as in JSON
+            if value != one.default:
+                given[one.name] = str(value).lower()  # true, as in JSON
         return {name: value for name, value in (given | changed).items() if value}
+
+
+def _few(text: str) -> int:
+    number = count_of(text, "limit")
+    if number > _MOST:
+        raise ParameterError("limit", f"above {_MOST}; go on with page=2")
+    return number
 
 
 def _single(values: list[str], name: str) -> str:

@@ -1,19 +1,23 @@
 """What the pages say of a metric: its most frequent values, verdicts in words, its course over days."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Sequence
 from datetime import date
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+import numpy as np
 
 from dither_shared import Metric
 
-from ..analysis.answers import Answer, Row
-from ..analysis.trend import Stretch, trend
+from ..analysis.answers import Row
+from ..analysis.tables import Table
+from ..analysis.trend import Course, Stretch, trend_steps
+from ..costs import effort
 from ..decoders.rappor import FALSE_DISCOVERIES
 from ..query import Query
+from ..reader import EstimateReader
 from ..store import Store
-from .daily import DailyEstimates
 from .drawing import Line, line_of
 
 __all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed", "rule_of"]
@@ -25,20 +29,17 @@ DAYS = 60
 """At most so many of the last days are drawn, and"""
 _COURSES = 12
 """of so many values, and"""
-_WORK = 300_000
-"""of so many estimates in all, so that a page is there in about a second."""
-_REGRESSION = 20_000
-"""A regression on strings costs as much as so many estimates, and"""
-_STRING = 100
-"""as so many more for each string."""
+_WORK = 20_000
+"""of so much work in all (``costs``), so that a page is there in about a second."""
 
 
-def listed(told: Answer, few: int) -> list[Row]:
-    """Return the rows in the order of a page: as they are listed where they are ``few``, else by their share."""
-    rows = told["values"]
-    if len(rows) <= few:
-        return rows
-    return sorted(rows, key=_share, reverse=True)
+def listed(table: Table, few: int) -> list[int]:
+    """Return the places of the values in the order of a page: as listed where they are ``few``, else by their share."""
+    if len(table) <= few:
+        return list(range(len(table)))
+    shares = np.nan_to_num(table.columns["frequency"], nan=-np.inf)
+    order: list[int] = np.argsort(-shares, kind="stable").tolist()
+    return order
 
 
 def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
@@ -86,18 +87,19 @@ class Courses(NamedTuple):
 
 
 def courses(
-    daily: DailyEstimates, metric: Metric, reports: Mapping[date, int], rows: Sequence[Row], confidence: float
-) -> Courses | None:
-    """Return the courses of the most frequent rows over the last days, of so many reports; a single day has none."""
-    cost = len(metric.labels) if metric.domain else _REGRESSION + _STRING * len(metric.labels)
-    days = list(reports)[-(_WORK // cost) :] if cost <= _WORK else []
+    reader: EstimateReader, metric: Metric, days: Sequence[date], rows: Sequence[Row], confidence: float
+) -> Generator[None, None, Courses | None]:
+    """Make the courses of the most frequent rows over the last days with reports, in steps; one day has none."""
+    days = days[-(_WORK // effort(metric)) :] if effort(metric) <= _WORK else []
     if len(days) < 2:
         return None
-    steps = [Stretch(day, day, daily.of(metric, day, reports[day], confidence)) for day in days]
-    told = trend(metric, steps, confidence)
-    of = {course["value"]: course for course in told["values"]}
     drawn = sorted(rows, key=_share, reverse=True)[:_COURSES]
-    return Courses(days, [line_of(of[row["value"]], days) for row in drawn], told["correction"])
+    where = {label: place for place, label in enumerate(metric.labels)}
+    places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
+    steps = (Stretch(day, day, reader.estimate(metric, (day, day), confidence)) for day in days)
+    table = yield from trend_steps(metric, len(days), steps, confidence, places)
+    lines = [line_of(cast("Course", course), days) for course in table.rows()]
+    return Courses(days, lines, table.about["correction"])
 
 
 def _share(row: Row) -> float:

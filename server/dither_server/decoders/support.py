@@ -1,7 +1,7 @@
 """Support counts: for each value the reports that support it, out of those that could have."""
 
 from functools import singledispatch
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from dither_shared import (
 from dither_shared.mechanisms.local_hashing import vector_length
 
 from ..tally import Tally
-from .hashing import marks_of
+from .hashing import columns_of
 from .projective import hyperplane_sums
 from .transform import plane
 
@@ -89,22 +89,25 @@ def _(mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
 
 @support.register
 def _(mechanism: CountMeanSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
-    return _of_all(tally, tally.counts[np.arange(mechanism.cohorts), _columns(mechanism, labels)].sum(axis=1))
+    return _of_all(tally, _gathered(tally.counts, columns_of(labels, mechanism.cohorts, mechanism.bits)))
 
 
 @support.register
 def _(mechanism: HadamardCountMeanSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
     signed = (tally.counts[:, 0::2] - tally.counts[:, 1::2]).astype(np.float64)
     rows = np.stack([plane(2).transform(row, mechanism.bits.bit_length() - 1) for row in signed])
-    sums = rows[np.arange(mechanism.cohorts), _columns(mechanism, labels)].sum(axis=1)
+    sums = _gathered(np.real(rows), columns_of(labels, mechanism.cohorts, mechanism.bits))
     return _of_all(tally, (tally.total + sums) / 2)
+
+
+def _gathered(table: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
+    """Return the sum over the cohorts of each label's column; cohort by cohort, or all look-ups take gigabytes."""
+    sums = np.zeros(columns.shape[1], dtype=table.dtype)
+    for row, places in zip(table, columns, strict=True):
+        sums += row[places]
+    return sums
 
 
 def _of_all(tally: Tally, supporting: NDArray[np.float64] | Counts) -> Support:
     counts = np.rint(supporting).astype(np.int64)
     return Support(counts, np.full(len(counts), tally.total))
-
-
-def _columns(mechanism: CountMeanSketch | HadamardCountMeanSketch, labels: tuple[str, ...]) -> NDArray[np.uint16]:
-    """Return the column of each label under each hash function; shape (labels, cohorts)."""
-    return marks_of(labels, mechanism.cohorts, mechanism.bits, 1)[:, 0].T

@@ -8,6 +8,7 @@ from typing import Any
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from ..problems import http_answer
+from ..work import PEER_GONE
 from .connection import Connection
 from .request import Request
 
@@ -43,8 +44,7 @@ class Run:
         self._is_begun = False
         self._is_chunked = False
         self._keeps_alive = request.keeps_alive
-        # A long answer is for nobody when its peer is gone. The name is waitress', so that one serves under both.
-        environ["waitress.client_disconnected"] = lambda: connection.is_lost
+        environ[PEER_GONE] = lambda: connection.is_lost  # a long answer is for nobody then
 
     def __call__(self, then: Callable[[], object]) -> None:
         """Answer, and have ``then`` called in the loop's thread."""

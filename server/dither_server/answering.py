@@ -1,0 +1,48 @@
+"""Answers that take work: begun when there is a place for them, sent piece by piece, and ended when nobody listens."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+
+from flask import Response, request
+
+from .lookup import collector_here
+from .work import PeerGoneError, Work, tells_gone
+
+__all__ = ["begin", "streamed"]
+
+
+def begin() -> Work:
+    """Return a place among the analyses for the present request; raise Problem if there is none."""
+    return collector_here().analyses.begin(tells_gone(request.environ))
+
+
+def streamed(make: Callable[[Work], Iterator[bytes]], media_type: str = "application/json") -> Response:
+    """Answer with what ``make`` makes, in steps.
+
+    What goes wrong before some hundred kilobytes are there is answered as a problem; later the connection is cut, so
+    that nobody takes a part for the whole.
+    """
+    work = begin()
+    try:
+        pieces = work.pieces(make(work))
+        first, second = next(pieces, b""), next(pieces, None)
+    except BaseException as error:
+        work.end(error)
+        raise
+    if second is None:
+        work.end()
+        return Response(first, mimetype=media_type)
+    response = Response(_sent(work, chain((first, second), pieces)), mimetype=media_type)
+    response.call_on_close(work.end)
+    return response
+
+
+def _sent(work: Work, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from pieces
+        work.end()
+    except PeerGoneError as error:
+        work.end(error)
+    except BaseException as error:
+        work.end(error)
+        raise

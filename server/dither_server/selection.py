@@ -1,0 +1,66 @@
+"""Which values of a metric an answer shows. What is left out changes no number of what is shown."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import ParameterError
+
+__all__ = ["EVERYTHING", "Places", "Selection"]
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """``values`` by name (all, if none is named); of these the ``top`` most frequent, or ``limit`` from ``offset`` on.
+
+    The most frequent come in the order of their shares, others as they are named, or else as the metric lists them.
+    """
+
+    values: tuple[str, ...] = ()
+    top: int | None = None
+    limit: int | None = None
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if self.top is not None and (self.limit is not None or self.offset):
+            raise ParameterError("top", "is a limit itself; give top, or limit and offset")
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out."""
+        return self == EVERYTHING
+
+    def count(self, values: int) -> int:
+        """Return how many of so many values are shown, at most."""
+        named = len(self.values) or values
+        most = self.top or self.limit
+        left = max(0, named - self.offset)
+        return left if most is None else min(left, most)
+
+    def places(self, labels: Sequence[str], frequency: Callable[[], Floats]) -> Places:
+        """Return where the values that are shown stand among ``labels``; ``frequency`` is asked only for the top.
+
+        Raises ParameterError for a value that is not there.
+        """
+        named = self._named(labels)
+        if self.top is None:
+            return named[self.offset : None if self.limit is None else self.offset + self.limit]
+        shares = np.nan_to_num(frequency()[named], nan=-np.inf)
+        return np.asarray(named[np.argsort(-shares, kind="stable")[: self.top]])
+
+    def _named(self, labels: Sequence[str]) -> Places:
+        if not self.values:
+            return np.arange(len(labels), dtype=np.intp)
+        where = {label: place for place, label in enumerate(labels)}
+        try:
+            return np.array([where[value] for value in dict.fromkeys(self.values)], dtype=np.intp)
+        except KeyError:
+            raise ParameterError("values", "names one that the metric does not list; repeat values= for each") from None
+
+
+EVERYTHING = Selection()
