@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,13 @@ def test_a_journal_beyond_all_measure_is_not_read(make: Make, folder: Path, cale
 
 
 def test_what_was_spent_is_one_product_however_much_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    sums = []
-    monkeypatch.setattr("dither.ledger.sequential", lambda epsilons: sums.append(len(list(epsilons))) or 0.0)
+    sums: list[int] = []
+
+    def counted(epsilons: Iterable[float]) -> float:
+        sums.append(len(list(epsilons)))
+        return 0.0
+
+    monkeypatch.setattr("dither.ledger.sequential", counted)
     ledger = Ledger(lifetime_cap=1e9)
     ledger.apply(Debit("mobile", METRIC.version, 740_000, 10**6, 10**6, METRIC.charge, 0.0))
     ledger.apply(Hold(740_000, 10**9))
@@ -55,7 +61,7 @@ def test_a_list_of_reports_is_taken_at_once() -> None:
 
     class Adding(Queued):
         @property
-        def local(self) -> int:  # type: ignore[override]  # asked for while the list is gone through
+        def local(self) -> int:  # asked for while the list is gone through
             outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
             return 0
 
