@@ -138,7 +138,7 @@ def told_apart(store: Store, first: Metric, second: Metric, asked: Comparison) -
         asked = asked.apart(days and days[1])
     before = told(store, first, asked.since, asked.until, asked.confidence)
     after = told(store, second, asked.other_since, asked.other_until, asked.confidence)
-    return compared(before, after, asked.confidence, asked.change)
+    return compared(before, after, (first.mechanism, second.mechanism), asked.confidence, asked.change)
 
 
 def stretches(

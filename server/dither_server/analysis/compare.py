@@ -6,10 +6,11 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import ParameterError
+from dither_shared import Mechanism, ParameterError
 
 from .answers import Answer, Row, finite
 from .multiple import holm, two_sided
+from .spread import spread_of, weights_of
 
 __all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared"]
 
@@ -69,13 +70,21 @@ class Compared(TypedDict):
     values: list[ComparedRow]
 
 
-def compared(first: Answer, second: Answer, confidence: float = 0.95, change: float = 0.01) -> Compared:
+def compared(
+    first: Answer,
+    second: Answer,
+    mechanisms: tuple[Mechanism, Mechanism],
+    confidence: float = 0.95,
+    change: float = 0.01,
+) -> Compared:
     """Compare two estimates of the population, value by value, of the labels that both have.
 
-    The difference of two unbiased, independent estimates has the sum of their variances, and over its standard error it
-    is normal. The errors are the ``repeat_error`` of each side, as if the same people had reported in all of
-    its periods. That some people, and their permanent draws, are on both sides makes the covariance positive
-    and the test careful. Raises ParameterError if the sides share no label.
+    The difference of two unbiased, independent estimates has the sum of their variances. The interval takes the
+    ``repeat_error`` of each side, as if the same people had reported in all of its periods, and normal tails. The
+    p-value takes the law that the difference has if nothing changed: variance and skewness at the share that both
+    sides have together. By each side's own error a rare value of which a small side saw little would pass for a
+    change. That some people, and their permanent draws, are on both sides makes the covariance positive and the
+    test careful. Raises ParameterError if the sides share no label.
     """
     ours, theirs = ({row["value"]: row for row in side["values"]} for side in (first, second))
     values = [value for value in ours if value in theirs]
@@ -84,7 +93,7 @@ def compared(first: Answer, second: Answer, confidence: float = 0.95, change: fl
     before, after = _column(ours, values, "frequency"), _column(theirs, values, "frequency")
     one, other = _column(ours, values, "repeat_error"), _column(theirs, values, "repeat_error")
     error = np.hypot(one, other)
-    p_values = two_sided((after - before) / error)
+    p_values = _unchanged((before, after), (first, second), mechanisms, _errors(ours, theirs, values))
     needed = _needed(one**2 * first["reports"] + other**2 * second["reports"], len(values), confidence, change)
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
     low, high = (np.clip(after - before + side * margin, -1, 1) for side in (-1, 1))
@@ -102,6 +111,27 @@ def compared(first: Answer, second: Answer, confidence: float = 0.95, change: fl
             for value, *numbers in zip(values, *(column.tolist() for column in columns), strict=True)
         ],
     )
+
+
+def _errors(ours: dict[str, Row], theirs: dict[str, Row], values: list[str]) -> tuple[Floats, Floats]:
+    return _column(ours, values, "standard_error"), _column(theirs, values, "standard_error")
+
+
+def _unchanged(
+    frequency: tuple[Floats, Floats],
+    sides: tuple[Answer, Answer],
+    mechanisms: tuple[Mechanism, Mechanism],
+    errors: tuple[Floats, Floats],
+) -> Floats:
+    """Return the p-values of the difference if both sides have one share, of which they are estimates together."""
+    one, other = (
+        spread_of(mechanism, seen, error, side["reports"], side["periods"])
+        for mechanism, seen, error, side in zip(mechanisms, frequency, errors, sides, strict=True)
+    )
+    seen = np.array(frequency)
+    share = np.clip((weights_of((one, other), seen) * seen).sum(axis=0), 0, 1)
+    error = np.sqrt(one.variance(share) + other.variance(share))
+    return two_sided((seen[1] - seen[0]) / error, (other.cube(share) - one.cube(share)) / error**3)
 
 
 def _needed(variance: Floats, values: int, confidence: float, change: float) -> Floats:
