@@ -55,13 +55,14 @@ class Spread(NamedTuple):
 def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, periods: int = 1) -> Spread:
     """Return the law of estimates with that ``error`` at their own ``frequency``.
 
-        It is as if the same people reported in each of the periods (``repeats``). What the error has beyond the
-    mechanism's law, a sketch's collisions, is of any share. The error of RAPPOR is its
-    fit's, which hardly depends on one value's share; it stays as it is.
+    It is as if the same people reported in each of the periods (``repeats``). What the error has beyond the mechanism's
+    law, a sketch's collisions, is of any share. The error of RAPPOR is its fit's and stays as it is: it hardly depends
+    on one value's share.
     """
+    reports = max(reports, 1)
     if isinstance(mechanism, Rappor):
         return Spread(error**2)
-    trials = max(reports, 1) * float(mechanism.coverage)
+    trials = reports * float(mechanism.coverage)
     share, law, gap = np.clip(frequency, 0, 1), noise_law(mechanism).sampled(), float(mechanism.p - mechanism.q)
     once = Spread(np.zeros(()), law.slope / trials, 1 / trials, float(mechanism.q), gap, 1 / (trials**2 * gap**3))
     least = law.constant / trials / 2  # whatever rounding does
@@ -69,16 +70,16 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
     if mechanism.forever_ratio is not None:
         longer = {"slope": once.slope * periods, "thinning": once.thinning * periods, "own": once.own * periods**2}
         return once._replace(constant=once.constant * periods, **longer)
-    again = {"thinning": once.thinning + (periods - 1) / max(reports, 1), "people": (periods**2 - 1) / reports**2}
-    return once._replace(**again) if reports else once
+    again = {"thinning": once.thinning + (periods - 1) / reports, "people": (periods**2 - 1) / reports**2}
+    return once._replace(**again)
 
 
 def weights_of(spreads: Sequence[Spread], frequency: Floats) -> Floats:
     """Return the weights of several surveys' estimates of one share, shape (surveys, values).
 
-        They sum to 1, or to 0 where none knows a thing. They are the inverse variances at one share for all: that of
-    the mean with such weights at 1/2, and then again. So
-    they hardly hang together with the estimates that they weigh, and the mean is all but unbiased.
+    They sum to 1, or to 0 where none knows a thing. They are the inverse variances at one share for all: that of the
+    mean with such weights at 1/2, and then again. So they hardly hang together with the estimates that they weigh, and
+    the mean is all but unbiased.
     """
     share = np.full(frequency.shape[1], 0.5)
     for _ in range(_PASSES):
