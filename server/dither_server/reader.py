@@ -76,7 +76,9 @@ class EstimateReader:
             require_affordable(self._limit, side, 1, asked.selection.count(len(side.labels)))
         before = self._whole(first, (asked.since, asked.until), asked)
         after = self._whole(second, (asked.other_since, asked.other_until), asked)
-        return self._chosen(compared(before, after, asked.confidence, asked.change), asked, "first")
+        return self._chosen(
+            compared(before, after, (first.mechanism, second.mechanism), asked.confidence, asked.change), asked, "first"
+        )
 
     def combine(self, name: str, versions: Sequence[Metric], query: Query) -> Table:
         """Return the combination of a metric's versions; the top is of their combined shares."""

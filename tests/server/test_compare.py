@@ -46,13 +46,28 @@ SHARES = {
 }
 
 
-def compared(first: Table, second: Table, **more: float) -> Compared:
-    return cast("Compared", compared_table(first, second, **more).whole())
-
-
 def surveyed(metric: Metric, users: int, rng: np.random.Generator, shares: list[float] | None = None) -> Table:
     counts = rng.multinomial(users, shares or SHARES[metric.name])
     return answer(metric, sample_tally(metric.mechanism, Population(metric.labels, counts), rng), (DAY, DAY))
+
+
+def alike(metric: Metric, first: Table, second: Table, confidence: float = 0.95, change: float = 0.01) -> Compared:
+    """Compare two answers of one mechanism."""
+    mechanisms = (metric.mechanism, metric.mechanism)
+    return cast("Compared", compared_table(first, second, mechanisms, confidence, change).whole())
+
+
+def paired(sides: list[list[Table]], pairs: list[tuple[int, ...]]) -> list[Table]:
+    """Return both sides of all pairs of surveys as two answers, of a value for each pair: the second of the metric."""
+    names = ("frequency", "standard_error", "repeat_error")
+    return [
+        Table(
+            side[0].about,
+            {"value": [*map(str, pairs)]}
+            | {name: np.array([side[pair[place]].columns[name][1] for pair in pairs]) for name in names},
+        )
+        for place, side in enumerate(sides)
+    ]
 
 
 @pytest.mark.parametrize("name", ["few", "many", "choice"])
@@ -70,18 +85,8 @@ def test_the_size_of_the_test_at_small_n(name: str, users: int, most: float) -> 
         tallies = (Tally(np.array([reports]), np.array([[0, seen, *[0] * (size - 2)]])) for seen in likely)
         sides.append([answer(metric, tally, (DAY, DAY)) for tally in tallies])
     pairs = list(product(*(range(len(side)) for side in sides)))
-    first, second = (
-        Table(
-            side[0].about,
-            {"value": [*map(str, pairs)]}
-            | {
-                name: np.array([side[pair[place]].columns[name][1] for pair in pairs])
-                for name in ("frequency", "repeat_error")
-            },
-        )
-        for place, side in enumerate(sides)
-    )
-    rows = compared(first, second)["values"]
+    first, second = paired(sides, pairs)
+    rows = alike(metric, first, second)["values"]
     found = sum(
         laws[0][one] * laws[1][other]
         for (one, other), row in zip(pairs, rows, strict=True)
@@ -90,11 +95,59 @@ def test_the_size_of_the_test_at_small_n(name: str, users: int, most: float) -> 
     assert 0.04 < found < most
 
 
+RARE = parse_metrics(
+    """
+[metrics.rare]
+type = "choice"
+mechanism = "randomized-response"
+values = ["a", "b", "c"]
+epsilon = 5.0
+"""
+)["rare"]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["small-first", "large-first"])
+def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) -> None:
+    """300 reports against 30,000 of a value that 2% hold, by enumeration: P[p < α] is at most α, and a tenth of it.
+
+    By each side's own error it is 7% at 5% and 1.5% at 0.1%: those who saw few of it think that they know it well.
+    """
+    mechanism, sides, laws = RARE.mechanism, [], []
+    p, q = float(mechanism.p), float(mechanism.q)
+    for reports in (300, 30_000):
+        law = stats.binom.pmf(np.arange(reports + 1), reports, q + 0.02 * (p - q))
+        likely = np.flatnonzero(law > 1e-6)
+        likely = likely if reports == 300 else likely[::20]  # a twentieth of them tells the law as well
+        laws.append(law[likely] / law[likely].sum())
+        tallies = (Tally(np.array([reports]), np.array([[0, seen, 0, reports - seen]])) for seen in likely)
+        sides.append([answer(RARE, tally, (DAY, DAY)) for tally in tallies])
+    pairs = list(product(*(range(len(side)) for side in sides)))
+    both = paired(sides, pairs)
+    rows = alike(RARE, *(reversed(both) if turned else both))["values"]
+    p_values = np.array([row["p_value"] for row in rows])
+    likely = np.array([laws[0][one] * laws[1][other] for one, other in pairs])
+    assert 0.03 < likely[p_values < 0.05].sum() < 0.055
+    assert 0.0003 < likely[p_values < 0.001].sum() < 0.0011
+
+
+def test_a_rare_value_that_becomes_common_is_seen() -> None:
+    """2% of 30,000, then 6% of 300: 10 more than are expected, where their standard deviation is 3; 1 in 1,000."""
+    rng = np.random.default_rng(1)
+    before = surveyed(RARE, 30_000, rng, [0.9, 0.02, 0.08, 0])
+    seen = sum(
+        (alike(RARE, before, surveyed(RARE, 300, rng, [0.8, 0.06, 0.14, 0]))["values"][1]["p_value"] or 0) < 0.05
+        for _ in range(50)
+    )
+    assert seen > 30  # of 45 that are expected, whose standard deviation is 2
+
+
 def test_no_value_is_called_changed_more_often_than_is_said() -> None:
     """Holm's correction over eight values, none changed: 300 pairs of surveys, as often as a binomial law of 5% has."""
     rng = np.random.default_rng(20261120)
     flagged = sum(
-        any(row["changed"] for row in compared(*_two(ASKED["many"], rng))["values"])  # of 200 and of 400 people
+        any(
+            row["changed"] for row in alike(ASKED["many"], *_two(ASKED["many"], rng))["values"]
+        )  # of 200 and of 400 people
         for _ in range(300)
     )
     assert flagged <= stats.binom.isf(1e-6, 300, 0.05)
@@ -107,11 +160,15 @@ def _two(metric: Metric, rng: np.random.Generator) -> tuple[Table, Table]:
 def test_as_many_reports_as_are_said_to_be_needed_see_the_change() -> None:
     """Power 80%: of 200 surveys between 62% and 92%, wrong with a probability below 1e-6."""
     metric, rng = ASKED["few"], np.random.default_rng(3)
-    pilot = compared(surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21]), change=0.04)
+    pilot = alike(
+        metric, surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21]), change=0.04
+    )
     needed = pilot["values"][1]["reports_needed"]
     assert needed is not None
     seen = sum(
-        compared(surveyed(metric, needed, rng), surveyed(metric, needed, rng, [0.76, 0.24]))["values"][1]["changed"]
+        alike(metric, surveyed(metric, needed, rng), surveyed(metric, needed, rng, [0.76, 0.24]))["values"][1][
+            "changed"
+        ]
         for _ in range(200)
     )
     assert 0.62 < seen / 200 < 0.92
@@ -122,13 +179,14 @@ def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
     metric = ASKED["few"]
     first = answer(metric, Tally(np.array([1000]), np.array([[600, 400]])), (DAY, DAY))
     second = answer(metric, Tally(np.array([4000]), np.array([[2000, 2000]])), (DAY, DAY))
-    told = compared(first, second, confidence=0.9)
+    told = alike(metric, first, second, confidence=0.9)
     before, after, row = first.rows()[1], second.rows()[1], told["values"][1]
     assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])
     error = np.hypot(before["standard_error"] or 0, after["standard_error"] or 0)
     assert row["standard_error"] == pytest.approx(error)
     assert row["high"] - row["difference"] == pytest.approx(1.6448536 * error)  # type: ignore[operator]
-    assert row["p_value"] == pytest.approx(2 * stats.norm.sf(row["difference"] / error))
+    together = np.sqrt(0.48 * 0.52 * (1 / 1000 + 1 / 4000)) / float(metric.mechanism.p - metric.mechanism.q)
+    assert stats.norm.isf((row["p_value"] or 0) / 2) == pytest.approx((row["difference"] or 0) / together, rel=5e-3)
     assert row["adjusted"] == pytest.approx(2 * row["p_value"])  # type: ignore[operator]
     assert row["changed"]
     assert row["reports_needed"] is None
@@ -141,7 +199,7 @@ def test_the_same_people_on_many_days_are_no_more_people() -> None:
     tally = Tally(np.array([7000]), np.array([[4000, 3000]]))
     week = answer(metric, tally, (DAY, DAY + timedelta(days=6)))
     day = answer(metric, Tally(np.array([1000]), np.array([[571, 429]])), (DAY, DAY))
-    row, alone = (compared(one, one)["values"][0]["standard_error"] for one in (week, day))
+    row, alone = (alike(metric, one, one)["values"][0]["standard_error"] for one in (week, day))
     assert row == pytest.approx(alone, rel=0.01)
 
 
@@ -158,7 +216,7 @@ def test_the_same_people_on_both_sides_make_the_test_careful(permanent: str) -> 
         yes = rng.binomial(yes, first) + rng.binomial(people - yes, 1 - first)
         said = rng.binomial(yes, truth, 2) + rng.binomial(people - yes, 1 - truth, 2)
         days = [answer(metric, Tally(np.array([people]), np.array([[people - one, one]])), (DAY, DAY)) for one in said]
-        flagged += (compared(days[0], days[1])["values"][0]["p_value"] or 0) < 0.05
+        flagged += (alike(metric, days[0], days[1])["values"][0]["p_value"] or 0) < 0.05
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
     assert not permanent or flagged < 0.02 * surveys  # most of the noise is on both sides
 
@@ -166,9 +224,9 @@ def test_the_same_people_on_both_sides_make_the_test_careful(permanent: str) -> 
 def test_sides_that_share_nothing_or_have_nothing() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(ParameterError, match="few and many share no values"):
-        compared(surveyed(ASKED["few"], 10, rng), surveyed(ASKED["many"], 10, rng))
+        alike(ASKED["few"], surveyed(ASKED["few"], 10, rng), surveyed(ASKED["many"], 10, rng))
     nothing = answer(ASKED["few"], Tally.zero(ASKED["few"].mechanism))
-    row = compared(nothing, surveyed(ASKED["few"], 10, rng))["values"][0]
+    row = alike(ASKED["few"], nothing, surveyed(ASKED["few"], 10, rng))["values"][0]
     assert (row["difference"], row["p_value"], row["changed"], row["reports_needed"]) == (None, None, False, None)
 
 

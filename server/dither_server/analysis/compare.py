@@ -7,9 +7,10 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import ParameterError
+from dither_shared import Mechanism, ParameterError
 
 from .multiple import holm, two_sided
+from .spread import spread_of, weights_of
 from .tables import Column, Table
 
 __all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared"]
@@ -86,19 +87,27 @@ def shared(first: Table, second: Table) -> tuple[Table, Table]:
     return first.chosen(here), second.chosen(np.array([where[ours[place]] for place in here.tolist()], dtype=np.intp))
 
 
-def compared(first: Table, second: Table, confidence: float = 0.95, change: float = 0.01) -> Table:
+def compared(
+    first: Table,
+    second: Table,
+    mechanisms: tuple[Mechanism, Mechanism],
+    confidence: float = 0.95,
+    change: float = 0.01,
+) -> Table:
     """Compare two estimates of the population, value by value, of the labels that both have: a table of ``Compared``.
 
-    The difference of two unbiased, independent estimates has the sum of their variances, and over its standard error it
-    is normal. The errors are the ``repeat_error`` of each side, as if the same people had reported in all of
-    its periods. That some people, and their permanent draws, are on both sides makes the covariance positive
-    and the test careful. Raises ParameterError if the sides share no label.
+    The difference of two unbiased, independent estimates has the sum of their variances. The interval takes the
+    ``repeat_error`` of each side, as if the same people had reported in all of its periods, and normal tails. The
+    p-value takes the law that the difference has if nothing changed: variance and skewness at the share that both
+    sides have together. By each side's own error a rare value of which a small side saw little would pass for a
+    change. That some people, and their permanent draws, are on both sides makes the covariance positive and the
+    test careful. Raises ParameterError if the sides share no label.
     """
     first, second = shared(first, second)
     before, after = (_numbers(side, "frequency") for side in (first, second))
     one, other = (_numbers(side, "repeat_error") for side in (first, second))
     error = np.hypot(one, other)
-    p_values = two_sided((after - before) / error)
+    p_values = _unchanged((before, after), (first, second), mechanisms)
     variance = one**2 * first.about["reports"] + other**2 * second.about["reports"]
     needed = _needed(variance, len(before), confidence, change)
     margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
@@ -127,6 +136,20 @@ def compared(first: Table, second: Table, confidence: float = 0.95, change: floa
         "reports_needed": _unseen(changed.tolist(), needed.tolist()),
     }
     return Table(about, columns)
+
+
+def _unchanged(
+    frequency: tuple[Floats, Floats], sides: tuple[Table, Table], mechanisms: tuple[Mechanism, Mechanism]
+) -> Floats:
+    """Return the p-values of the difference if both sides have one share, of which they are estimates together."""
+    one, other = (
+        spread_of(mechanism, seen, _numbers(side, "standard_error"), side.about["reports"], side.about["periods"])
+        for mechanism, seen, side in zip(mechanisms, frequency, sides, strict=True)
+    )
+    seen = np.array(frequency)
+    share = np.clip((weights_of((one, other), seen) * seen).sum(axis=0), 0, 1)
+    error = np.sqrt(one.variance(share) + other.variance(share))
+    return two_sided((seen[1] - seen[0]) / error, (other.cube(share) - one.cube(share)) / error**3)
 
 
 def _needed(variance: Floats, values: int, confidence: float, change: float) -> Floats:

@@ -10,6 +10,9 @@ same sign add up: over all correlations between 0 and 1 the variance is at most
 r_t being the periods of a step. That is what is used, so memoised answers cannot pass for drift; a chi-square test over
 all steps would let them. (Of a single difference the covariance makes the variance smaller; of a slope it need not: one
 crowd in the first half and another in the second look like a trend.)
+
+Third moments add up to Σ c_t³ μ_t, and the tails that are used have that skewness: where few reports support a value
+they are far from normal, and by normal ones one of many rare values would seem to drift on one of many days.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -20,11 +23,12 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Metric, Rappor
+from dither_shared import Mechanism, Metric, Rappor
 
 from ..estimate import Estimate
 from .multiple import holm, two_sided
 from .repeats import periods_of, shared_variance
+from .spread import spread_of
 from .tables import Table, cells
 
 __all__ = [
@@ -51,7 +55,7 @@ _POINTS = 256
 """Points that are written together."""
 
 LEAST_REPORTS = 50
-"""A step with fewer is shown, not tested: its estimate is too far from normal."""
+"""A step with fewer is shown, not tested: it would say little, and dilute the correction for the number of steps."""
 
 _NOTE = (
     "steps are not independent if the same people report again; slopes and steps are tested with the largest variance "
@@ -237,7 +241,17 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
     contrasts = _contrasts(middles, reports)
     estimates = contrasts @ frequency
     errors = np.sqrt(_worst_variance(contrasts, variance, shared, np.array(periods)[:, np.newaxis]))
-    return np.array([estimates[0], errors[0], _together(two_sided(estimates / errors))])
+    skewness = contrasts**3 @ _cubes(metric.mechanism, overall, reports, periods) / errors**3
+    return np.array([estimates[0], errors[0], _together(two_sided(estimates / errors, skewness))])
+
+
+def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, periods: Sequence[int]) -> Floats:
+    """Return the third moments of the steps' estimates if nothing changes; shape (steps, values)."""
+    share = np.clip(overall, 0, 1)
+    each = (
+        spread_of(mechanism, share, np.zeros(len(share)), *of_step) for of_step in zip(reports, periods, strict=True)
+    )
+    return np.array([one.cube(share) for one in each])
 
 
 def _together(p_values: Floats) -> Floats:
