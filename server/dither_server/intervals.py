@@ -39,7 +39,7 @@ class Law(NamedTuple):
     """N times the variance of an estimate of a share f: constant + slope f + thinning f (1-f), all over N."""
 
     constant: float
-    slope: float
+    slope: float | Floats
     thinning: float
 
     def error(self, share: Floats, trials: Floats | Counts, bias: Floats | float = 0.0) -> Floats:
@@ -72,7 +72,7 @@ def noise_cube(mechanism: Mechanism, share: Floats, trials: Counts) -> Floats:
 def score_interval(
     law: Law,
     frequency: Floats,
-    trials: Counts,
+    trials: Floats | Counts,
     alpha: float,
     bias: Floats | float = 0.0,
     skewness: Floats | float = 0.0,
@@ -99,7 +99,7 @@ def normal_interval(frequency: Floats, error: Floats, confidence: float) -> Ends
     return score_interval(Law(0.0, 0.0, 0.0), frequency, once, 1 - confidence, error)
 
 
-def _wilson(law: Law, frequency: Floats, trials: Counts, score: Floats, bias: Floats | float) -> Floats:
+def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats, bias: Floats | float) -> Floats:
     """Return the share f whose distance to the estimate is ``score`` times the error at f."""
     scale = score**2 / np.maximum(trials, 1)
     constant = law.constant + np.maximum(trials, 1) * bias**2

@@ -84,9 +84,9 @@ def combine_versions(name: str) -> Response:
     if query.version or query.format or query.simultaneous or query.by_day:
         wrong = "version, format, simultaneous, by_day: not for a combination, which is of all versions, as JSON"
         raise Problem(Kind.PARAMETER, wrong)
-    versions = [version_named(metric, version) for version in store.versions(name)]
-    answers = [told(store, one, query.since, query.until, query.confidence) for one in versions if one.labels]
-    return jsonify(combined(name, answers, query.confidence))
+    versions = [one for one in (version_named(metric, version) for version in store.versions(name)) if one.labels]
+    answers = [told(store, one, query.since, query.until, query.confidence) for one in versions]
+    return jsonify(combined(name, answers, [one.mechanism for one in versions], query.confidence))
 
 
 @routes.get("/v1/metrics/<name>/compare")

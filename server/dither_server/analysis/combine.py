@@ -1,17 +1,27 @@
 """Estimates of several versions of one metric, weighed by what each knows: only where it is asked for.
 
 Two versions are never summed: their noise has other laws. But if the truth was the same under both, the mean that
-weighs each estimate by the inverse of its variance is unbiased, and of the means the one with the least error.
+weighs each estimate by the inverse of its variance has the least error of all means. The variance is that at one share
+for all versions (``spread``): with that at each estimate a low one would weigh more, and the mean would be too low. The
+weights still depend a little on the estimates, so the mean is nearly unbiased: to some hundredths of its error.
 """
 
-import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from math import isfinite
 from typing import TypedDict
 
-from .answers import Answer
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import Mechanism
+
+from ..intervals import Law, normal_interval, score_interval
+from .answers import Answer, Row, finite
+from .spread import spread_of, weights_of
 
 __all__ = ["Combined", "CombinedRow", "combined"]
+
+Floats = NDArray[np.float64]
 
 
 class CombinedRow(TypedDict):
@@ -34,30 +44,56 @@ class Combined(TypedDict):
     values: list[CombinedRow]
 
 
-def combined(metric: str, told: Sequence[Answer], confidence: float) -> Combined:
+def combined(metric: str, told: Sequence[Answer], mechanisms: Sequence[Mechanism], confidence: float) -> Combined:
     """Return the combination of answers about one metric; a version without reports has no part in it.
 
-    The values are those that every version lists, in the order of the first; intervals are normal.
+    The values are those that every version lists, in the order of the first. Intervals are score intervals with the
+    mean's own law, in [0, 1]; an error is that at the mean.
     """
-    told = [one for one in told if one["reports"]]
-    rows = [{row["value"]: row for row in one["values"]} for one in told]
+    known = [pair for pair in zip(told, mechanisms, strict=True) if pair[0]["reports"]]
+    rows = [{row["value"]: row for row in one["values"]} for one, _ in known]
     values = [value for value in rows[0] if all(value in others for others in rows[1:])] if rows else []
-    pairs = {value: [(of[value]["frequency"], of[value]["standard_error"]) for of in rows] for value in values}
+    columns = _columns(known, rows, values, 1 - confidence) if values else []
     return Combined(
         metric=metric,
-        versions=[one["version"] for one in told],
-        reports=sum(one["reports"] for one in told),
+        versions=[one["version"] for one, _ in known],
+        reports=sum(one["reports"] for one, _ in known),
         confidence=confidence,
-        values=[_row(value, pairs[value], confidence) for value in values],
+        values=[
+            CombinedRow(value=value, frequency=finite(mean), standard_error=finite(error), low=low, high=high)
+            if isfinite(error)
+            else CombinedRow(value=value, frequency=None, standard_error=None, low=None, high=None)
+            for value, mean, error, low, high in zip(values, *(column.tolist() for column in columns), strict=True)
+        ],
     )
 
 
-def _row(value: str, pairs: Sequence[tuple[float | None, float | None]], confidence: float) -> CombinedRow:
-    known = [(frequency, 1 / error**2) for frequency, error in pairs if frequency is not None and error]
-    if len(known) != len(pairs):
-        return CombinedRow(value=value, frequency=None, standard_error=None, low=None, high=None)
-    weights = sum(weight for _, weight in known)
-    mean = sum(frequency * weight for frequency, weight in known) / weights
-    error = math.sqrt(1 / weights)
-    margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    return CombinedRow(value=value, frequency=mean, standard_error=error, low=mean - margin, high=mean + margin)
+def _columns(
+    known: Sequence[tuple[Answer, Mechanism]], rows: Sequence[dict[str, Row]], values: Sequence[str], alpha: float
+) -> list[Floats]:
+    """Return the means, their errors, and the ends of their intervals."""
+    frequency, error = (_table(rows, values, name) for name in ("frequency", "standard_error"))
+    spreads = [
+        spread_of(mechanism, *of_one, one["reports"])
+        for (one, mechanism), *of_one in zip(known, frequency, error, strict=True)
+    ]
+    weights = weights_of(spreads, frequency)
+    mean = np.where(np.isfinite(error).all(axis=0), (weights * frequency).sum(axis=0), np.nan)
+    share = np.clip(mean, 0, 1)
+    slope, thinning = (
+        (weights**2).T @ [one.slope for one in spreads],
+        (weights**2).T @ [one.thinning for one in spreads],
+    )
+    constant = sum(weight**2 * one.constant for weight, one in zip(weights, spreads, strict=True))
+    spread = np.sqrt(constant + slope * share + thinning * share * (1 - share))
+    cube = sum(weight**3 * one.cube(share) for weight, one in zip(weights, spreads, strict=True))
+    if not thinning.any():  # of RAPPOR alone
+        return [mean, spread, *normal_interval(mean, spread, 1 - alpha)]
+    law = Law(0.0, slope / thinning, 1.0)
+    return [mean, spread, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), cube / spread**3)]
+
+
+def _table(rows: Sequence[dict[str, Row]], values: Sequence[str], name: str) -> Floats:
+    """Return a number of each version and value, NaN where there is none."""
+    numbers = [[of[value][name] for value in values] for of in rows]  # type: ignore[literal-required]  # its name
+    return np.array(numbers, dtype=np.float64)
