@@ -79,18 +79,21 @@ def _columns(
     ]
     weights = weights_of(spreads, frequency)
     mean = np.where(np.isfinite(error).all(axis=0), (weights * frequency).sum(axis=0), np.nan)
-    share = np.clip(mean, 0, 1)
-    slope, thinning = (
-        (weights**2).T @ [one.slope for one in spreads],
-        (weights**2).T @ [one.thinning for one in spreads],
-    )
-    constant = sum(weight**2 * one.constant for weight, one in zip(weights, spreads, strict=True))
-    spread = np.sqrt(constant + slope * share + thinning * share * (1 - share))
-    cube = sum(weight**3 * one.cube(share) for weight, one in zip(weights, spreads, strict=True))
+    squares = weights**2
+    slope, thinning = squares.T @ [one.slope for one in spreads], squares.T @ [one.thinning for one in spreads]
+    constant = (squares * [one.constant for one in spreads]).sum(axis=0)
+
+    def error_at(share: Floats) -> Floats:
+        return np.asarray(np.sqrt(constant + slope * share + thinning * share * (1 - share)))
+
+    def skewness(share: Floats) -> Floats:
+        return np.asarray((weights**3 * [one.cube(share) for one in spreads]).sum(axis=0) / error_at(share) ** 3)
+
+    spread = error_at(np.clip(mean, 0, 1))
     if not thinning.any():  # of RAPPOR alone
         return [mean, spread, *normal_interval(mean, spread, 1 - alpha)]
     law = Law(0.0, slope / thinning, 1.0)
-    return [mean, spread, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), cube / spread**3)]
+    return [mean, spread, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), skewness)]
 
 
 def _table(rows: Sequence[dict[str, Row]], values: Sequence[str], name: str) -> Floats:
