@@ -74,8 +74,8 @@ def _columns(
     """Return the means, their errors, and the ends of their intervals."""
     frequency, error = (_table(rows, values, name) for name in ("frequency", "standard_error"))
     spreads = [
-        spread_of(mechanism, *of_one, one["reports"])
-        for (one, mechanism), *of_one in zip(known, frequency, error, strict=True)
+        spread_of(mechanism, frequency[place], error[place], one["reports"])
+        for place, (one, mechanism) in enumerate(known)
     ]
     weights = weights_of(spreads, frequency)
     mean = np.where(np.isfinite(error).all(axis=0), (weights * frequency).sum(axis=0), np.nan)
