@@ -45,7 +45,8 @@ class Unlisted:
     """The share of people whose string is none of the ``beyond``: of the candidates, or only of those found.
 
     Many candidates cannot all be fitted; a string that is rare and listed then counts as unlisted. The interval is cut
-    to [0, 1].
+    to [0, 1]. Beyond those found it leaves out the error of what is not fitted: where many strings share few cells it
+    is too low by some of its errors (simulated: 1,100 on 8 bits in 128 cohorts: 0.73 of 0.77), nearly a lower bound.
     """
 
     frequency: float
