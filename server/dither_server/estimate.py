@@ -1,5 +1,6 @@
 """From a tally to frequencies: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
@@ -15,6 +16,7 @@ from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
 from .intervals import (
+    Law,
     Simultaneous,
     exact_interval,
     level_of_each,
@@ -43,7 +45,8 @@ class Unlisted:
     """The share of people whose string is none of the ``beyond``: of the candidates, or only of those found.
 
     Many candidates cannot all be fitted; a string that is rare and listed then counts as unlisted. The interval is cut
-    to [0, 1].
+    to [0, 1]. Beyond those found it leaves out the error of what is not fitted: where many strings share few cells it
+    is too low by some of its errors (simulated: 1,100 on 8 bits in 128 cohorts: 0.73 of 0.77), nearly a lower bound.
     """
 
     frequency: float
@@ -155,17 +158,22 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
     """
     frequency, supporting, trials = debiased(mechanism, labels, tally)
     noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
+    bias = cube = np.zeros(len(labels))
     if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
         bias, cube = collision_bias(mechanism, tally, frequency)
-        skew = (cube + noise_cube(mechanism, share, trials)) / noise.error(share, trials, bias) ** 3
-        ends = score_interval(noise.sampled(), frequency, trials, alpha, bias, skew)
+
+    def skewness(law: Law) -> Callable[[Floats], Floats]:
+        return lambda at: (cube + noise_cube(mechanism, at, trials, law.thinning)) / law.error(at, trials, bias) ** 3
+
+    if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
+        sampled = noise.sampled()
+        ends = score_interval(sampled, frequency, trials, alpha, bias, skewness(sampled))
     else:
-        bias = skew = np.zeros(len(labels))
         ends = exact_interval(mechanism, supporting, trials, alpha)
     return _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *score_interval(noise, frequency, trials, alpha, bias, skew),
+        *score_interval(noise, frequency, trials, alpha, bias, skewness(noise)),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),

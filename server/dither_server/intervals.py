@@ -5,6 +5,7 @@ Each has equal tails, and near 0 and 1 the tails that ``boundary`` says; it miss
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -31,6 +32,9 @@ Counts = NDArray[np.int64]
 Ends = tuple[Floats, Floats]
 Simultaneous = Literal["sidak", "bonferroni"]
 
+_PASSES = 2
+"""So often an end is computed: its skewness is first that at the estimate, and then that at the end before."""
+
 _MOST_SKEWED = 0.5
 """A skewness up to which the first correction for it is one."""
 
@@ -39,7 +43,7 @@ class Law(NamedTuple):
     """N times the variance of an estimate of a share f: constant + slope f + thinning f (1-f), all over N."""
 
     constant: float
-    slope: float
+    slope: float | Floats
     thinning: float
 
     def error(self, share: Floats, trials: Floats | Counts, bias: Floats | float = 0.0) -> Floats:
@@ -62,35 +66,58 @@ def noise_law(mechanism: Mechanism) -> Law:
     return Law(q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q), float(1 - mechanism.coverage))
 
 
-def noise_cube(mechanism: Mechanism, share: Floats, trials: Counts) -> Floats:
-    """Return the third central moment of a share's estimate, who reported being drawn too."""
+def noise_cube(mechanism: Mechanism, share: Floats, trials: Floats | Counts, thinning: float) -> Floats:
+    """Return the third central moment of a share's estimate under a ``Law`` of so much thinning t.
+
+    Of one trial, with b(x) = x (1-x) (1-2x), the third central moment of a coin of chance x, and d = p - q, it is
+
+        f b(p) + (1-f) b(q) + 3 d² (1-p-q) t f (1-f) + d³ t (2t-1) f (1-f) (1-2f),   over d³ N²
+
+    of N trials: the moments of the noise given whose the reports are, their mean's covariance with their variance, and
+    the moment of the mean, which is that of a hypergeometric number of holders. Without thinning the first two are all;
+    with all of it, t = 1, the sum is b(q + f d), for then every report is anyone's.
+    """
     p, q = float(mechanism.p), float(mechanism.q)
-    support = q + share * (p - q)
-    return np.asarray(support * (1 - support) * (1 - 2 * support) / (np.maximum(trials, 1.0) ** 2 * (p - q) ** 3))
+    gap, mixed = p - q, share * (1 - share) * thinning
+    noise = share * p * (1 - p) * (1 - 2 * p) + (1 - share) * q * (1 - q) * (1 - 2 * q)
+    people = 3 * gap**2 * (1 - p - q) * mixed + gap**3 * mixed * (2 * thinning - 1) * (1 - 2 * share)
+    return np.asarray((noise + people) / (np.maximum(trials, 1.0) ** 2 * gap**3))
+
+
+def _unskewed(share: Floats) -> Floats:
+    return np.zeros(1)
 
 
 def score_interval(
     law: Law,
     frequency: Floats,
-    trials: Counts,
+    trials: Floats | Counts,
     alpha: float,
     bias: Floats | float = 0.0,
-    skewness: Floats | float = 0.0,
+    skewness: Callable[[Floats], Floats] = _unskewed,
 ) -> Ends:
     """Return the interval of a share, given its unbiased estimate from so many trials; a share of no trial is anywhere.
 
     It holds every f with |estimate - f| <= z error(f), the error being that at f itself (Wilson's score interval, 1927,
     for a sum of two binomials): unlike one with the error at the estimate it covers as it says where few reports
-    support a value. Where the estimate is skewed, z is corrected by (z² - 1)/6 of that (Cornish and Fisher 1938).
+    support a value. Where the estimate is skewed, z is corrected by (z² - 1)/6 of the ``skewness`` that it has at f
+    (Cornish and Fisher 1938): first at the estimate, and then at the end that this gives.
     """
     errors = (law.error(np.zeros(1), trials, bias), law.error(np.ones(1), trials, bias))
     below, above = normal_scores(frequency, errors, alpha)
-    skewness, alike = np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED), tails(alpha).alike
-    low, high = (
-        _wilson(law, frequency, trials, score - (np.minimum(score**2, alike**2) - 1) / 6 * skewness, bias)
-        for score in (-below, above)
-    )
-    return np.where(trials == 0, 0.0, np.clip(low, 0, 1)), np.where(trials == 0, 1.0, np.clip(high, 0, 1))
+    alike = tails(alpha).alike
+    low = high = np.clip(frequency, 0, 1)
+    for _ in range(_PASSES):
+        low, high = (
+            np.clip(_wilson(law, frequency, trials, _corrected(score, skewness(end), alike), bias), 0, 1)
+            for score, end in ((-below, low), (above, high))
+        )
+    return np.where(trials == 0, 0.0, low), np.where(trials == 0, 1.0, high)
+
+
+def _corrected(score: Floats, skewness: Floats, alike: float) -> Floats:
+    """Return the score with the first correction for skewness; beyond ``alike`` it grows no more."""
+    return np.asarray(score - (np.minimum(score**2, alike**2) - 1) / 6 * np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
 
 
 def normal_interval(frequency: Floats, error: Floats, confidence: float) -> Ends:
@@ -99,7 +126,7 @@ def normal_interval(frequency: Floats, error: Floats, confidence: float) -> Ends
     return score_interval(Law(0.0, 0.0, 0.0), frequency, once, 1 - confidence, error)
 
 
-def _wilson(law: Law, frequency: Floats, trials: Counts, score: Floats, bias: Floats | float) -> Floats:
+def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats, bias: Floats | float) -> Floats:
     """Return the share f whose distance to the estimate is ``score`` times the error at f."""
     scale = score**2 / np.maximum(trials, 1)
     constant = law.constant + np.maximum(trials, 1) * bias**2

@@ -85,7 +85,7 @@ class EstimateReader:
         for metric in versions:
             require_affordable(self._limit, metric, len(versions), query.selection.count(len(metric.labels)))
         tables = [self._whole(metric, (query.since, query.until), query) for metric in versions]
-        return self._chosen(combined(name, tables, query.confidence), query)
+        return self._chosen(combined(name, tables, [metric.mechanism for metric in versions], query.confidence), query)
 
     def trend(self, metric: Metric, asked: TrendQuery) -> Generator[None, None, TrendTable]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""

@@ -99,6 +99,16 @@ def test_more_candidates_than_cells_still_find_the_common_ones() -> None:
     assert not fit.together
 
 
+def test_hundreds_of_candidates_are_not_fitted_together_however_many_cells_there_are() -> None:
+    """The fit of all of 1,500 beside 8,192 cells takes 30 times as long as selection, which finds as many."""
+    wide = Rappor.calibrate(None, 2.0, bits=128, hashes=2, cohorts=64)
+    for decoys, together in ((200, True), (340, False)):
+        many = CANDIDATES + tuple(f"decoy {number}" for number in range(decoys))
+        fit = regress(wide, many, expected(wide, CANDIDATES, zipf(60), 64 * 10**5))
+        assert fit.together is together
+        assert fit.found[:3].all()
+
+
 def test_candidates_that_mark_the_same_bits_are_not_told_apart_and_say_so() -> None:
     """Two strings on one bit have one share between them; a third on a bit of its own keeps its own."""
     narrow = Rappor.calibrate(None, 2.0, 4.0, bits=16, hashes=1, cohorts=1)

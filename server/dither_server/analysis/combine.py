@@ -1,18 +1,26 @@
 """Estimates of several versions of one metric, weighed by what each knows: only where it is asked for.
 
 Two versions are never summed: their noise has other laws. But if the truth was the same under both, the mean that
-weighs each estimate by the inverse of its variance is unbiased, and of the means the one with the least error.
+weighs each estimate by the inverse of its variance has the least error of all means. The variance is that at one share
+for all versions (``spread``): with that at each estimate a low one would weigh more, and the mean would be too low. The
+weights still depend a little on the estimates, so the mean is nearly unbiased: to some hundredths of its error.
 """
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dither_shared import Mechanism
+
+from ..intervals import Law, normal_interval, score_interval
+from .spread import spread_of, weights_of
 from .tables import Column, Table
 
 __all__ = ["Combined", "CombinedRow", "combined"]
+
+Floats = NDArray[np.float64]
 
 
 class CombinedRow(TypedDict):
@@ -35,33 +43,62 @@ class Combined(TypedDict):
     values: list[CombinedRow]
 
 
-def combined(metric: str, tables: Sequence[Table], confidence: float) -> Table:
+def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanism], confidence: float) -> Table:
     """Return the combination of estimates of one metric, as a table of ``Combined``.
 
     A version without reports has no part in it. The values are those that every version lists, in the order of the
-    first; intervals are normal.
+    first. Intervals are score intervals with the mean's own law, in [0, 1]; an error is that at the mean.
     """
-    tables = [one for one in tables if one.about["reports"]]
-    values = _common([one.columns["value"] for one in tables])
-    weights, weighted = np.zeros(len(values)), np.zeros(len(values))
-    for one in tables:
-        where = {value: place for place, value in enumerate(one.columns["value"])}
-        places = np.array([where[value] for value in values], dtype=np.intp)
-        frequency, error = (np.asarray(one.columns[name])[places] for name in ("frequency", "standard_error"))
-        weight = np.where(error > 0, 1 / np.where(error > 0, error, 1) ** 2, np.nan)  # of NaN and 0 nothing is known
-        weights, weighted = weights + weight, weighted + frequency * weight
+    known = [pair for pair in zip(tables, mechanisms, strict=True) if pair[0].about["reports"]]
+    values = _common([one.columns["value"] for one, _ in known])
+    numbers = _columns(known, values, 1 - confidence) if values else [np.zeros(0)] * 4
     about = {
         "metric": metric,
-        "versions": [one.about["version"] for one in tables],
-        "reports": sum(one.about["reports"] for one in tables),
+        "versions": [one.about["version"] for one, _ in known],
+        "reports": sum(one.about["reports"] for one, _ in known),
         "confidence": confidence,
     }
-    mean, error = weighted / weights, np.sqrt(1 / weights)
-    margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    ends = {"low": mean - margin, "high": mean + margin}
-    return Table(about, {"value": values, "frequency": mean, "standard_error": error, **ends})
+    names = ("frequency", "standard_error", "low", "high")
+    unknown = ~np.isfinite(numbers[1])
+    told = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
+    return Table(about, {"value": values, **told})
 
 
 def _common(lists: Sequence[Column]) -> list[str]:
     others = [set(one) for one in lists[1:]]
     return [value for value in lists[0] if all(value in one for one in others)] if lists else []
+
+
+def _columns(known: Sequence[tuple[Table, Mechanism]], values: Sequence[str], alpha: float) -> list[Floats]:
+    """Return the means, their errors, and the ends of their intervals."""
+    frequency, error = (_numbers(known, values, name) for name in ("frequency", "standard_error"))
+    spreads = [
+        spread_of(mechanism, frequency[place], error[place], one.about["reports"])
+        for place, (one, mechanism) in enumerate(known)
+    ]
+    weights = weights_of(spreads, frequency)
+    mean = np.where(np.isfinite(error).all(axis=0), (weights * frequency).sum(axis=0), np.nan)
+    squares = weights**2
+    slope, thinning = squares.T @ [one.slope for one in spreads], squares.T @ [one.thinning for one in spreads]
+    constant = (squares * [one.constant for one in spreads]).sum(axis=0)
+
+    def error_at(share: Floats) -> Floats:
+        return np.asarray(np.sqrt(constant + slope * share + thinning * share * (1 - share)))
+
+    def skewness(share: Floats) -> Floats:
+        return np.asarray((weights**3 * [one.cube(share) for one in spreads]).sum(axis=0) / error_at(share) ** 3)
+
+    spread = error_at(np.clip(mean, 0, 1))
+    if not thinning.any():  # of RAPPOR alone
+        return [mean, spread, *normal_interval(mean, spread, 1 - alpha)]
+    law = Law(0.0, slope / thinning, 1.0)
+    return [mean, spread, *score_interval(law, mean, 1 / thinning, alpha, np.sqrt(constant), skewness)]
+
+
+def _numbers(known: Sequence[tuple[Table, Mechanism]], values: Sequence[str], name: str) -> Floats:
+    """Return a number of each version and value."""
+    columns = []
+    for one, _ in known:
+        where = {value: place for place, value in enumerate(one.columns["value"])}
+        columns.append(np.asarray(one.columns[name], dtype=np.float64)[[where[value] for value in values]])
+    return np.array(columns)

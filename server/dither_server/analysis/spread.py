@@ -64,14 +64,19 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
         return Spread(error**2)
     trials = reports * float(mechanism.coverage)
     share, law, gap = np.clip(frequency, 0, 1), noise_law(mechanism).sampled(), float(mechanism.p - mechanism.q)
-    once = Spread(np.zeros(()), law.slope / trials, 1 / trials, float(mechanism.q), gap, 1 / (trials**2 * gap**3))
+    once = Spread(
+        np.zeros(()), float(law.slope) / trials, 1 / trials, float(mechanism.q), gap, 1 / (trials**2 * gap**3)
+    )
     least = law.constant / trials / 2  # whatever rounding does
     once = once._replace(constant=np.maximum(error**2 - once.variance(share), least))
     if mechanism.forever_ratio is not None:
-        longer = {"slope": once.slope * periods, "thinning": once.thinning * periods, "own": once.own * periods**2}
-        return once._replace(constant=once.constant * periods, **longer)
-    again = {"thinning": once.thinning + (periods - 1) / reports, "people": (periods**2 - 1) / reports**2}
-    return once._replace(**again)
+        return once._replace(
+            constant=once.constant * periods,
+            slope=once.slope * periods,
+            thinning=once.thinning * periods,
+            own=once.own * periods**2,
+        )
+    return once._replace(thinning=once.thinning + (periods - 1) / reports, people=(periods**2 - 1) / reports**2)
 
 
 def weights_of(spreads: Sequence[Spread], frequency: Floats) -> Floats:
@@ -81,9 +86,9 @@ def weights_of(spreads: Sequence[Spread], frequency: Floats) -> Floats:
     mean with such weights at 1/2, and then again. So they hardly hang together with the estimates that they weigh, and
     the mean is all but unbiased.
     """
-    share = np.full(frequency.shape[1], 0.5)
+    share, weights = np.full(frequency.shape[1], 0.5), np.zeros_like(frequency)
     for _ in range(_PASSES):
         inverse = np.array([1 / one.variance(share) for one in spreads])
-        weights = inverse / np.maximum(inverse.sum(axis=0), _NOTHING)
+        weights = np.asarray(inverse / np.maximum(inverse.sum(axis=0), _NOTHING))
         share = np.clip((weights * frequency).sum(axis=0), 0, 1)
     return weights

@@ -32,8 +32,8 @@ __all__ = ["FALSE_DISCOVERIES", "Fit", "decode", "regress"]
 FALSE_DISCOVERIES = 0.05
 """Of the strings that are said to be there, the expected share that is not."""
 
-_MOST_AT_ONCE = 2000
-"""The widest fit of all candidates together: its normal matrix takes 32 MB."""
+_MOST_AT_ONCE = 300
+"""The widest fit of all candidates together: its time grows with the cube of their number, and selection finds more."""
 
 _READ_WHOLE = 50
 """Of a list no longer than this every line is read, found or not: nothing is picked out."""
