@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from dither_shared.entropy import SystemEntropy
 
+from .attempts import Attempt, Attempts
 from .consent import Mode
 from .glance import Glance
 from .journal import Journal
@@ -20,6 +21,9 @@ from .permission import Permission
 from .trouble import Trouble, told
 
 __all__ = ["AppStatus", "Asked", "Listing", "apps_in", "status_of"]
+
+_LONGEST_UPLOAD = 60.0
+"""Seconds after which an upload that began is not under way any more."""
 
 _OURS = ("consent", "journal", "secret")
 
@@ -49,6 +53,10 @@ class AppStatus:
     dropped: int = 0
     last_day: date | None = None
     """The day of the last report that is known of."""
+    last_attempt: Attempt | None = None
+    """The last try to upload a report."""
+    failed_attempts: int = 0
+    """How many tries failed since the last that succeeded."""
     metrics: tuple[Asked, ...] = ()
     trouble: tuple[str, ...] = ()
     """What could not be read, in words."""
@@ -99,11 +107,15 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
         problems.append(told(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
+    attempts = Attempts(state, trouble, "")
+    attempts.conclude(older=_LONGEST_UPLOAD)
     return AppStatus(
         app=app,
         folder=str(folder),
         mode=consent.mode,
         decided_by=consent.decided_by,
+        last_attempt=attempts.last(),
+        failed_attempts=attempts.failures(),
         trouble=(*trouble.counts, *problems),
         **known._asdict(),
     )

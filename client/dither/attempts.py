@@ -1,6 +1,7 @@
 """Attempts: what delivery remembers from run to run, and tells of the uploads that it tried.
 
-It stands in a small file of its own, ``delivery``, which is replaced at each attempt. If it is lost or damaged, then
+It stands in a small file of its own, ``delivery``, which is replaced when an attempt begins and when it ends: so an
+upload that a program did not live to see the end of is known to the next one. If it is lost or damaged, then
 some report is tried again too early, and a warning is told twice; nothing that was spent or queued depends on it.
 """
 
@@ -22,6 +23,8 @@ __all__ = ["Attempt", "Attempts"]
 _DAY = 86400.0
 _PEACE = 3600.0
 """Seconds after a failure in which no exit waits."""
+
+UNANSWERED = "no answer before the program ended"
 
 _MOST_HELD = 300
 _MOST_KINDS = 30
@@ -46,6 +49,8 @@ class _Memory:
     endpoint: str = ""
     accepted: bool = False
     result: str = ""
+    begun: float = 0.0  # when the upload began whose end nobody has noted; 0.0 for none
+    begun_to: str = ""
     failures: int = 0
     failed_at: float = 0.0
     exit_at: float = 0.0
@@ -62,6 +67,7 @@ class Attempts:
         self._endpoint = endpoint[:_LONGEST_TEXT]
         self._clock = clock
         self._unwritten: _Memory | None = None
+        self._under_way = False
 
     @property
     def host(self) -> str:
@@ -84,10 +90,46 @@ class Attempts:
         """Return which reports failed, by batch."""
         return self._recall().held
 
+    def begin(self) -> None:
+        """Remember that an attempt begins, before the first byte; for the one who is ``sending``."""
+        memory = self._recall()
+        if memory.begun:
+            self._conclude(memory)
+        memory.begun, memory.begun_to = self._clock(), self._endpoint
+        self._under_way = True
+        self._remember(memory)
+
+    def end(self) -> None:
+        """Take note that no attempt of this process is under way, whatever became of it."""
+        self._under_way = False
+
+    def conclude(self, older: float = 0.0) -> None:
+        """Count an attempt as failed whose program ended before the answer, if there is one.
+
+        One that began within the last ``older`` seconds is let be.
+        """
+        begun = self._recall().begun
+        if self._under_way or not begun or 0 <= self._clock() - begun < older:
+            return
+        with suppress(OSError, StateError), self._state.sending() as ours:
+            memory = self._recall()
+            if ours and memory.begun:  # else it is under way, in another program
+                self._conclude(memory)
+                self._remember(memory)
+
+    def _conclude(self, memory: _Memory) -> None:
+        """Take a begun attempt for one that failed; the collector is to blame only if an exit waited for it in vain."""
+        memory.at, memory.endpoint, memory.begun = memory.begun, memory.begun_to, 0.0
+        memory.accepted, memory.result = False, UNANSWERED
+        memory.failures += 1
+        if memory.exit_at >= memory.at:
+            memory.failed_at = memory.exit_at
+        self._tell(memory, UNANSWERED, int(self._clock() // _DAY))
+
     def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
         """Remember an attempt; log the first failure of its ``kind`` in a day."""
         memory, now = self._recall(), self._clock()
-        memory.at, memory.endpoint = now, self._endpoint
+        memory.at, memory.endpoint, memory.begun = now, self._endpoint, 0.0
         memory.accepted, memory.result = accepted, result[:_LONGEST_TEXT]
         memory.failures = 0 if accepted else memory.failures + 1
         memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
@@ -138,7 +180,8 @@ def _read(data: dict[str, Any]) -> _Memory:
         str(batch): Hold(float(moment), float(not_before), int(failures))
         for batch, (moment, not_before, failures) in memory.held.items()
     }
-    datetime.fromtimestamp(memory.at, UTC).astimezone()
+    for moment in (memory.at, memory.begun):
+        datetime.fromtimestamp(moment, UTC).astimezone()
     return memory
 
 

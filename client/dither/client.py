@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from dither_shared.answers import type_name
 from dither_shared.entropy import Entropy, SystemEntropy
 from dither_shared.errors import ParameterError
 from dither_shared.metric import Metric, load_metrics
@@ -31,9 +32,10 @@ from .permission import Permission
 from .places import check_app_name, default_folder
 from .recorder import Recorder
 from .sender import Sender
+from .silence import Silence
 from .state import MemoryState, State, StateError
 from .transport import HttpTransport, Transport
-from .trouble import Trouble
+from .trouble import Trouble, told
 from .worker import Worker
 
 __all__ = ["Client"]
@@ -84,17 +86,16 @@ class Client(Oversight):
         self._trouble = Trouble()
         self._entropy = entropy or SystemEntropy()
         self._today = today or _utc_today
-        self._silent = False  # because it is closed, or something is wrong with how it was made
+        self._silent = Silence()
         self._metrics: Mapping[str, Metric] = {}
         self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
             check_app_name(app)
-            self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(metrics)
-            transport = transport or HttpTransport(endpoint, token=token)
+            self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
+            self._transport = transport or HttpTransport(endpoint, token=token)
+            self._spread = spread
             self._settle(_state(state, app), self._step, environ, policy)
-            self._sender = Sender(
-                self._journal, transport, self._may_send, self._attempts, departures=Departures(spread)
-            )
+            self._sender = self._new_sender()
             self._exit = ExitWait(exit_wait, exit_every, self._attempts, self._worker.rested)
             self._resume()
         except Exception as error:
@@ -103,13 +104,12 @@ class Client(Oversight):
 
     def _give_up(self, error: Exception) -> None:
         """Stay silent, for the client could not be made; a mistake of the app's developer is raised if ``strict``."""
-        self._silent = True
-        if not isinstance(error, ParameterError):
-            self._trouble.failed("start", error)
-        elif self._strict:
+        mistake = isinstance(error, ParameterError)
+        reason = str(error) if mistake else f"start failed: {told(error, self._trouble.folder)}"
+        self._silent.disable(reason)
+        if mistake and self._strict:
             raise error
-        else:
-            self._trouble.note("telemetry is disabled", str(error))
+        self._trouble.note(f"telemetry is disabled: {reason}")
 
     def __repr__(self) -> str:
         return f"Client({', '.join(sorted(self._metrics))})"
@@ -121,7 +121,8 @@ class Client(Oversight):
         is reported under the catch-all label. Returns at once. Raises only ParameterError, for a mistake of the app's
         developer, and only if ``strict``.
         """
-        if self._silent:
+        if self._silent.why:
+            self._silent.unrecorded += 1
             return
         try:
             if self._recorder.record(metric, value):
@@ -144,6 +145,7 @@ class Client(Oversight):
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
 
+        False, too, if answers went nowhere: the client could not be made, or it was closed before they were given.
         It ends early once all that is left must expect to fail; ``status`` says why. A report that the collector put
         off (Retry-After) waits nevertheless.
         """
@@ -156,7 +158,7 @@ class Client(Oversight):
                 if outbox.next() is not None:
                     self._sender.hurry()
                     self._worker.flush(timeout, lambda: not self._sender.hurried)
-            return outbox.next() is None and outbox.dropped == dropped
+            return not self._silent.lossy and outbox.next() is None and outbox.dropped == dropped
         except Exception as error:
             self._trouble.failed("flush", error)
             return False
@@ -164,9 +166,8 @@ class Client(Oversight):
     def close(self) -> None:
         """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""
         try:
-            self._silent = True
-            self._exit.cancel()
-            self._worker.close()
+            self._silent.close()
+            self._stop()
         except Exception as error:
             self._trouble.failed("close", error)
 
@@ -174,7 +175,20 @@ class Client(Oversight):
         """Start again in a child process; called there by itself."""
         self._exit.cancel()  # the parent waits for it, if anybody does
         self._journal.after_fork()
+        self._attempts.end()
         self._worker.after_fork()
+
+    def _stop(self) -> None:
+        self._exit.cancel()
+        self._worker.close()
+
+    def _restart(self) -> None:
+        self._sender = self._new_sender()  # which knows nothing of what was forgotten
+        self._worker.open()
+
+    def _new_sender(self) -> Sender:
+        departures = Departures(self._spread)
+        return Sender(self._journal, self._transport, self._may_send, self._attempts, departures=departures)
 
     def _settle(
         self,
@@ -233,7 +247,14 @@ class Client(Oversight):
 def _state(state: str | Path | MemoryState | None, app: str) -> State:
     if isinstance(state, MemoryState):
         return state
-    return FolderState(default_folder(app) if state is None else Path(state))
+    return FolderState(default_folder(app) if state is None else Path(_path(state, "state")))
+
+
+def _path(given: object, name: str = "metrics") -> str | Path:
+    """Return ``given``; raise ParameterError, which names the argument, unless it is a path."""
+    if not isinstance(given, str | Path):
+        raise ParameterError(name, f"a value of type {type_name(given)}, where a path is wanted")
+    return given
 
 
 def _utc_today() -> date:

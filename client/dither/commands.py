@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
-from .attempts import Attempt
 from .client import Client
 from .explain import PERIODS
 from .namesakes import is_about_namesakes
+from .plain import plain
 from .status import MetricStatus, Status
-from .tables import as_json, many, table
+from .tables import as_json, attempt_text, many, table
 
 __all__ = ["USERS", "Command", "add_command", "run"]
 
@@ -114,7 +114,7 @@ def _in_trouble(client: Client) -> bool:
 
 def _bodies(bodies: Sequence[bytes], otherwise: str) -> int:
     for body in bodies:
-        print(body.decode("ascii"))
+        print(plain(body.decode("ascii", "replace")))
     if not bodies:
         print(f"dither: {otherwise}", file=sys.stderr)
     return 0
@@ -125,14 +125,9 @@ def _status_text(status: Status) -> str:
     lines += [_metric_text(metric) for metric in status.metrics]
     lines.append(f"{status.queued} waiting, {status.sent} sent, {status.dropped} dropped, {status.shown} only shown")
     if status.last_attempt is not None:
-        lines.append(_attempt_text(status.last_attempt, status.failed_attempts))
+        lines.append(attempt_text(status.last_attempt, status.failed_attempts))
     lines += [f"trouble: {what}, {many(times, 'time')}" for what, times in status.trouble.items()]
     return "\n".join(lines)
-
-
-def _attempt_text(attempt: Attempt, failures: int) -> str:
-    failed = f" ({many(failures, 'attempt')} failed since the last success)" if failures else ""
-    return f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}"
 
 
 def _metric_text(metric: MetricStatus) -> str:

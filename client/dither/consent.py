@@ -3,7 +3,7 @@
 The order of authority, the first that speaks decides:
 
 1. ``DO_NOT_TRACK`` in the environment (any value but "" and "0"): off;
-2. ``DITHER`` in the environment: off, local or on; anything else is taken for off;
+2. ``DITHER`` in the environment: off, local or on, in small letters or large; anything else is taken for off;
 3. a continuous integration machine, or a test run by pytest: off, for there is nobody whose answers they would be;
 4. the administrator's policy file (policy.py); one that cannot be read is taken for off;
 5. the user's own choice, stored on the device; one that cannot be read is taken for off, and a yes that has outlived
@@ -69,7 +69,7 @@ def decide(
     if environ.get("DO_NOT_TRACK", "") not in {"", "0"}:
         return Consent("off", "DO_NOT_TRACK in the environment")
     if wish := environ.get("DITHER", ""):
-        return _read(wish, "DITHER in the environment")
+        return _read(wish.lower(), "DITHER in the environment")
     if automatic:
         return Consent("off", f"{automatic}: a machine has nothing to answer")
     if policy is not None:

@@ -13,6 +13,7 @@ from .records import Record, from_lines
 __all__ = ["open_private", "read", "read_small", "records_of", "replace", "swap", "sync_folder", "write"]
 
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_PLAIN |= getattr(os, "O_NONBLOCK", 0)  # for a file it means nothing; of a pipe in its place nobody waits for the end
 _MOST_OF_A_SMALL_FILE = 1 << 20
 
 

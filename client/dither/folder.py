@@ -5,7 +5,7 @@
     journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held while the journal is read or written
     sending     held by the process that uploads
-    delivery    the last attempt and what is put off      replaced atomically; its loss does no harm
+    delivery    the last attempts and what is put off     replaced atomically; its loss does no harm
 
 No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
 into a file of its own, and nothing leaks from a client that is never closed. It costs about ten microseconds a record.
@@ -40,6 +40,9 @@ __all__ = ["FolderState"]
 
 _FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
 _HEADER_BYTES = 36
+_LARGEST = 1 << 26
+"""Bytes of a journal that may be one; a client keeps its own far below."""
+
 _TRIES = 22
 """For the journal: the first report of a device, which others wait for, may have to be made durable."""
 
@@ -126,6 +129,8 @@ class FolderState:
         position = 0 if anew else cursor.position
         if size < position:
             raise StateError("the journal has shrunk")
+        if size - position > _LARGEST:
+            raise StateError("the journal is too large to be one of ours")
         records, damaged, torn = from_lines(read(self._journal, position, size - position))
         if anew:
             check_header(records, damaged)

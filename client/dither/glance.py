@@ -2,8 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .consent import Choice
@@ -58,6 +58,25 @@ class Glance(FolderState):
         found = super().news(cursor)
         self.damaged = 0 if found is None else found.damaged
         return found
+
+    def recall(self) -> bytes:
+        """Return what delivery remembered last, or nothing."""
+        with suppress(FileNotFoundError):
+            _check("delivery", os.lstat(self._paths["delivery"]))
+        return super().recall()
+
+    @contextmanager
+    def sending(self) -> Iterator[bool]:
+        """Enter, though others may be sending, too: nothing is sent from here."""
+        yield True
+
+    def remember(self, data: bytes) -> None:
+        """Leave what delivery remembered as it is."""
+        raise StateError("the state is only looked at")
+
+    def append(self, records: Iterable[Record]) -> int:
+        """Leave what a clock that was ahead has spoilt as it is."""
+        return self._end
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Leave what is damaged as it is."""

@@ -31,10 +31,9 @@ Between two such days a metric reports at most once in each period that the cloc
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import repeat
 
 from dither_shared.metric import Metric
-from dither_shared.privacy import sequential
+from dither_shared.privacy import group, sequential
 
 from .account import Account, Price, Spent
 from .clock import is_ahead
@@ -219,7 +218,7 @@ class Ledger:
         """Return the epsilon that this version of ``metric`` has spent; an upper bound if records were damaged."""
         account = self._accounts.get(metric.version)
         charges = (account.charges if account else 0) + self._hold.damaged
-        return sequential(repeat(metric.charge, charges))
+        return group(metric.charge, charges) if charges else 0.0
 
     def accounts(self) -> list[Spent]:
         """Return what every metric version has spent that ever reported, in the order of their first reports."""
@@ -254,7 +253,8 @@ class Ledger:
     def _admits(self, price: float) -> bool:
         if self._lifetime_cap == math.inf:
             return True
-        claims = (max(one.claim, sequential(repeat(one.epsilon, one.charges))) for one in self._accounts.values())
+        # A list at once: another thread may add an account meanwhile.
+        claims = [max(one.claim, one.spent) for one in list(self._accounts.values())]
         return sequential([*claims, price]) <= self._lifetime_cap
 
 

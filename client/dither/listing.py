@@ -9,7 +9,7 @@ from pathlib import Path
 from .apps import AppStatus, Listing, apps_in, status_of
 from .places import apps_folder, check_app_name, default_folder
 from .plain import plain
-from .tables import as_json, table
+from .tables import as_json, attempt_text, table
 
 __all__ = ["show"]
 
@@ -35,6 +35,9 @@ def _show_all(listing: Listing, *, for_programs: bool) -> int:
         print(table([_HEAD, *map(_row, listing.apps)]))
     elif not trouble:
         print(f"no app keeps anything in {plain(listing.folder)}")
+    for one in listing.apps:
+        if one.last_attempt is not None and not one.last_attempt.accepted:
+            print(f"the last upload of {plain(one.app)} failed")
     for strange in listing.foreign:
         print(f"left out: {plain(strange)}")
     if listing.apps:
@@ -59,6 +62,8 @@ def _one_text(one: AppStatus) -> str:
     if one.metrics:
         lines += ["", *_metrics_text(one), ""]
     lines.append(f"{one.waiting} waiting, {one.sent} sent, {one.dropped} dropped, {one.shown} only shown")
+    if one.last_attempt is not None:
+        lines.append(plain(attempt_text(one.last_attempt, one.failed_attempts)))
     lines.append("What it asks is in its metrics.toml: --metrics FILE shows that, too.")
     return "\n".join(lines)
 

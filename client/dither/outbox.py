@@ -68,7 +68,7 @@ class Outbox:
 
     def waiting(self, local: bool = False) -> list[Queued]:
         """Return the reports that are to be sent, oldest first; or those made for the user's eyes only."""
-        return [entry for entry in self._queue.values() if bool(entry.local) is local]
+        return [entry for entry in self._entries() if bool(entry.local) is local]
 
     def history(self) -> list[Queued]:
         """Return the last reports that were sent, oldest first."""
@@ -76,7 +76,10 @@ class Outbox:
 
     def next(self) -> Queued | None:
         """Return the oldest report that is to be sent."""
-        return next((entry for entry in self._queue.values() if not entry.local), None)
+        return next((entry for entry in self._entries() if not entry.local), None)
+
+    def _entries(self) -> list[Queued]:
+        return list(self._queue.values())  # at once: another thread may add one meanwhile
 
     def misdated(self, today: int) -> list[Done]:
         """Return what was made while the clock was ahead: its day will come, and be answered, again."""

@@ -9,10 +9,12 @@ from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.metric import Metric
 
 from .attempts import Attempts
+from .consent import Consent, Mode
 from .journal import Journal
 from .namesakes import ADVICE, namesakes
 from .permission import Permission
 from .recorder import Recorder
+from .silence import Silence
 from .trouble import Trouble
 
 if TYPE_CHECKING:
@@ -35,9 +37,14 @@ class Oversight:
     _trouble: Trouble
     _told_of_namesakes: bool = False
     _attempts: Attempts
+    _silent: Silence
 
-    def close(self) -> None:
-        """Stop; what is recorded from now on is ignored."""
+    def _stop(self) -> None:
+        """Send nothing more."""
+        raise NotImplementedError
+
+    def _restart(self) -> None:
+        """Go on after ``_stop``, as if everything began here."""
         raise NotImplementedError
 
     def preview(self) -> list[bytes]:
@@ -63,21 +70,26 @@ class Oversight:
         """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
         from .status import Status, overview  # noqa: PLC0415 - a program that only records has no use for it
 
-        consent = self._permission.consent()
+        consent = self._consent_now()
         try:
             self._refresh()
+            self._attempts.conclude()
             return overview(
                 self._metrics.values(),
+                consent,
                 self._permission,
                 self._journal,
                 self._recorder,
                 self._trouble,
                 self._attempts,
+                self._silent,
                 self._today(),
             )
         except Exception as error:
             self._trouble.failed("status", error)
-            return Status(mode=consent.mode, decided_by=consent.decided_by, trouble=dict(self._trouble.counts))
+            trouble = dict(self._trouble.counts)
+            unrecorded = self._silent.unrecorded
+            return Status(mode=consent.mode, decided_by=consent.decided_by, unrecorded=unrecorded, trouble=trouble)
 
     def pending(self) -> list[str]:
         """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
@@ -106,32 +118,41 @@ class Oversight:
             self._failed("consent_text", error)
             return ""
 
-    def consent(self, mode: str, metrics: Iterable[str] | None = None) -> None:
+    def consent(self, mode: Mode, metrics: Iterable[str] | None = None) -> None:
         """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
 
         The environment and a policy may still overrule it. With "off", reports that wait are dropped; with "on", those
-        that were made for the user's eyes only. Raises only ParameterError, for a mistake, and only if ``strict``.
+        that were made for the user's eyes only. After ``forget``, "local" and "on" begin anew. Raises only
+        ParameterError, for a mistake, and only if ``strict``.
         """
         try:
             self._permission.choose(mode, self._chosen(metrics))
             if mode != "off":
                 self._journal.begin()
             self._journal.settle(self._permission.consent().mode)
+            if mode != "off" and self._silent.end():
+                self._restart()
         except Exception as error:
             self._failed("consent", error)
 
     def forget(self) -> None:
-        """Turn telemetry off and delete the secret, the ledger and the outbox; this client then stays silent.
+        """Turn telemetry off and delete the secret, the ledger and the outbox.
 
+        This client then stays silent until ``consent`` is called with "local" or "on".
         Reports that were sent carry no identity, so nobody can find them again, and they cannot be recalled.
         """
         try:
-            self.close()
+            self._silent.forget()
+            self._stop()
             self._permission.choose("off", ())
             self._journal.state.forget()
             self._journal.clear()
         except Exception as error:
             self._failed("forget", error)
+
+    def _consent_now(self) -> Consent:
+        """Return the consent that holds, off if this client does nothing whatever was chosen."""
+        return Consent("off", self._silent.why) if self._silent else self._permission.consent()
 
     def _chosen(self, names: Iterable[str] | None) -> list[Metric]:
         if names is None:

@@ -22,6 +22,9 @@ from .trouble import Trouble
 
 __all__ = ["Recorder"]
 
+_MOST_SORTS = 20
+"""Mistakes, by metric and type, beyond which only a metric's first is logged."""
+
 
 class Recorder:
     """Makes the reports of one client, and counts the answers of which none is made."""
@@ -46,6 +49,7 @@ class Recorder:
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = 0
         self._misnamed = False
+        self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were told
 
     def record(self, name: str, value: object) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.
@@ -100,7 +104,11 @@ class Recorder:
         mistake = f"a value of type {type_name(value)} that is no answer; {metric.answers.wanted}"
         if self._strict:
             raise ParameterError(f"metrics.{metric.name}", mistake)
-        self._trouble.note(f"mistaken value for metrics.{metric.name}", mistake)
+        sort = metric.name, type_name(value)
+        new = sort not in self._mistaken_sorts and len(self._mistaken_sorts) < _MOST_SORTS
+        if new:
+            self._mistaken_sorts.add(sort)
+        self._trouble.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
 
     def _undefined(self, name: object) -> ParameterError:
         """Return the error for a name that no metric has.

@@ -59,6 +59,7 @@ class Sender:
     def resume(self) -> bool:
         """Return whether an earlier run left a report that is due; the oldest such then leaves without waiting."""
         waiting = self._journal.outbox.waiting()
+        self._attempts.conclude()
         self._departures.learn(self._attempts.held())
         due = next((entry for entry in waiting if not self._departures.holds(entry)), None)
         if due is not None:
@@ -115,8 +116,15 @@ class Sender:
         return pause
 
     def _upload(self, entry: Queued) -> bool:
-        """Upload a report; return whether others may follow in haste."""
+        """Upload a report, and remember that it began; return whether others may follow in haste."""
         self._journal.state.sync()
+        self._attempts.begin()
+        try:
+            return self._carry(entry)
+        finally:
+            self._attempts.end()
+
+    def _carry(self, entry: Queued) -> bool:
         try:
             answer = self._transport.send(entry.body)
         except UnreachableError as error:

@@ -9,12 +9,13 @@ from dither_shared.metric import Metric
 
 from .account import cap_of
 from .attempts import Attempt, Attempts
-from .consent import Mode
+from .consent import Consent, Mode
 from .explain import MANY, after, cost, odds
 from .journal import Journal
 from .ledger import Ledger
 from .permission import Permission
 from .recorder import Recorder
+from .silence import Silence
 from .trouble import Trouble
 
 __all__ = ["MetricStatus", "Status", "overview"]
@@ -85,21 +86,25 @@ class Status:
     mistakes: int = 0
     """Calls with an object that is no answer to their metric, such as None: a mistake of the app's developer. It is
     reported under the catch-all label like any other answer."""
+    unrecorded: int = 0
+    """Answers that went nowhere, for this client was disabled, closed or made to forget when they were given."""
     trouble: dict[str, int] = field(default_factory=dict)
     """What went wrong, in words, and how often."""
 
 
 def overview(
     metrics: Iterable[Metric],
+    consent: Consent,
     permission: Permission,
     journal: Journal,
     recorder: Recorder,
     trouble: Trouble,
     attempts: Attempts,
+    silence: Silence,
     today: date,
 ) -> Status:
     """Return the status of a client, from its parts."""
-    consent, ledger, outbox = permission.consent(), journal.ledger, journal.outbox
+    ledger, outbox = journal.ledger, journal.outbox
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
@@ -123,6 +128,7 @@ def overview(
         withheld=recorder.withheld,
         outside=recorder.outside,
         mistakes=recorder.mistakes,
+        unrecorded=silence.unrecorded,
         trouble=dict(trouble.counts),
     )
 

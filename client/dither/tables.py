@@ -1,10 +1,13 @@
-"""Tables and JSON, as the commands print them."""
+"""Tables, lines and JSON, as the commands print them."""
 
 import json
 from collections.abc import Sequence
 from operator import methodcaller
 
-__all__ = ["as_json", "many", "table"]
+from .attempts import Attempt
+from .plain import plain
+
+__all__ = ["as_json", "attempt_text", "many", "table"]
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> str:
@@ -21,3 +24,9 @@ def many(count: int, what: str) -> str:
 def as_json(value: object) -> str:
     """Return JSON for programs, with days and moments as in 2027-06-30."""
     return json.dumps(value, indent=2, default=methodcaller("isoformat"))
+
+
+def attempt_text(attempt: Attempt, failures: int) -> str:
+    """Return a line on the last upload, and on how many failed since one succeeded."""
+    failed = f" ({many(failures, 'attempt')} failed since the last success)" if failures else ""
+    return plain(f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to {attempt.endpoint}: {attempt.result}{failed}")

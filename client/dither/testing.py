@@ -227,7 +227,7 @@ def _harmless(
 
 def _restore(client: Client, parts: dict[str, object]) -> None:
     """Let a client be what it was; if the app has closed it meanwhile, closed."""
-    closed = client._silent
+    closed = bool(client._silent)
     Client.close(client)
     vars(client).update(parts)
     if closed:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, urlsplit
 
+from dither_shared.answers import type_name
 from dither_shared.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class HttpTransport:
 
 
 def _parts(endpoint: str) -> SplitResult:
+    _check_text("endpoint", endpoint)
     try:
         parts = urlsplit(endpoint)
         host, _ = parts.hostname, parts.port
@@ -101,6 +103,12 @@ def _parts(endpoint: str) -> SplitResult:
     if parts.query or parts.fragment or parts.username is not None:
         raise ParameterError("endpoint", "has a query, a fragment or a user name; only host, port and path are used")
     return parts
+
+
+def _check_text(name: str, value: object) -> None:
+    """Raise ParameterError, which does not quote ``value``, unless it is a string."""
+    if not isinstance(value, str):
+        raise ParameterError(name, f"a value of type {type_name(value)}, where a string is wanted")
 
 
 def _ascii(host: str) -> str:
@@ -128,6 +136,7 @@ def _path(parts: SplitResult) -> str:
 
 def _checked(token: str) -> str:
     """Return ``token``; raise ParameterError, which does not quote it, unless it can stand in a header."""
+    _check_text("token", token)
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise ParameterError("token", "has other characters than letters, digits and signs, or none at all")
     return token

@@ -20,16 +20,19 @@ _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errn
 
 
 class Trouble:
-    """Counts by kind of trouble. ``folder`` is where the state is kept, if it is on a disk."""
+    """Counts by kind of trouble, and logs to the logger "dither".
+
+    ``folder`` is where the state is kept, if it is on a disk.
+    """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
         self.counts: Counter[str] = Counter()
 
-    def note(self, kind: str, advice: str = "") -> None:
-        """Count one more of ``kind``; log the first, with ``advice``, at WARNING to the logger "dither"."""
+    def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
+        """Count one more of ``kind``; log the first, and a ``new`` sort of it, with ``advice``, at WARNING."""
         self.counts[kind] += 1
-        if self.counts[kind] == 1:
+        if new or self.counts[kind] == 1:
             self._log(kind, advice)
 
     def failed(self, place: str, error: Exception) -> None:

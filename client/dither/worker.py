@@ -71,6 +71,11 @@ class Worker:
             self._closed = True
             self._changed.notify_all()
 
+    def open(self) -> None:
+        """Go on after ``close``."""
+        with self._changed:
+            self._closed = False
+
     def join(self, timeout: float) -> None:
         """Wait for the thread to end; for tests."""
         thread = self._thread

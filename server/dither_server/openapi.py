@@ -1,5 +1,6 @@
 """The API's description, OpenAPI 3.1. The tests hold the app to it, request by request."""
 
+from .confidence import LEAST_CONFIDENCE, MOST_CONFIDENCE
 from .exports import FORMATS
 from .policies import POLICIES
 from .problems import MEDIA_TYPE, Kind
@@ -74,6 +75,7 @@ def _query(name: str, schema: Json, description: str) -> Json:
 
 _DAY = {"type": "string", "format": "date"}
 _SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+_CONFIDENCE = {"type": "number", "minimum": LEAST_CONFIDENCE, "maximum": MOST_CONFIDENCE}
 _VERSION = _query("version", {"type": "string"}, "Another version than the current one.")
 
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
@@ -102,7 +104,7 @@ def _days() -> list[Json]:
         _NAME,
         _query("since", _DAY, "First UTC day."),
         _query("until", _DAY, "Last UTC day, included."),
-        _query("confidence", _SHARE, "Confidence of the intervals."),
+        _query("confidence", _CONFIDENCE, "Confidence of the intervals."),
     ]
 
 

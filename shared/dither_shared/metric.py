@@ -158,6 +158,8 @@ def _metric(name: str, table: object) -> Metric:
         )
     if not isinstance(table, dict):
         raise ParameterError(place, f"not a table; write [metrics.{name}]")
+    if "type" not in table and (inner := next((key for key in table if isinstance(table[key], dict)), None)):
+        raise ParameterError(place, f'holds a table; a name with a dot is quoted: [metrics."{name}.{inner}"]')
     try:
         return _read_metric(name, table)
     except ParameterError as error:
@@ -271,9 +273,12 @@ def _date(table: Mapping[str, object], key: str) -> date | None:
 
 
 def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:
-    values = table.get(key)
-    if not isinstance(values, list) or not values:
-        raise ParameterError(key, 'missing; a list of strings such as ["light", "dark"]')
+    values = table.get(key, [])
+    if not isinstance(values, list):
+        raise ParameterError(key, f'{values!r} is not a list of strings such as ["light", "dark"]')
+    if not values:
+        wrong = "empty" if key in table else "missing"
+        raise ParameterError(key, f'{wrong}; a list of strings such as ["light", "dark"]')
     seen: set[str] = set()
     for value in values:
         if not isinstance(value, str) or not value:

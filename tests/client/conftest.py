@@ -13,6 +13,7 @@ import pytest
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
 from client.former_devices import HERE
+from dither.consent import Mode
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def make(calendar: Calendar) -> Iterator[Make]:
     """Return a function that makes clients, to whom the user said yes unless ``mode`` says otherwise."""
     made: list[dither.Client] = []
 
-    def new(state: Path | dither.MemoryState | None = None, *, mode: str | None = "on", **other: Any) -> dither.Client:
+    def new(state: Path | dither.MemoryState | None = None, *, mode: Mode | None = "on", **other: Any) -> dither.Client:
         state = dither.MemoryState() if state is None else state
         usual: dict[str, Any] = {"metrics": METRICS, "endpoint": ENDPOINT, "app": "tests", "state": state}
         usual |= {"transport": Script(), "today": calendar, "background": False, "strict": True, "environ": {}}

@@ -28,8 +28,20 @@ def test_a_mistake_is_reported_and_told_by_metric_and_type(make: Make, caplog: p
     status = client.status()
     assert (status.queued, status.ignored, status.outside, status.mistakes) == (1, 2, 1, 3)
     assert status.trouble == {"mistaken value for metrics.mobile": 3}
-    (line,) = caplog.messages
-    assert line.startswith("mistaken value for metrics.mobile; a value of type str that is no answer; give True or")
+    client.record("mobile", "Other-Secret")
+    heads = [line.partition(" that is no answer; give True or")[0] for line in caplog.messages]
+    assert heads == [
+        f"mistaken value for metrics.mobile; a value of type {name}" for name in ("str", "int", "NoneType")
+    ]
+
+
+def test_mistakes_of_many_types_do_not_fill_a_log(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    client = make(strict=False)
+    for number in range(1000):
+        client.record("mobile", type(f"T{number}", (), {})())
+    assert len(caplog.messages) == 20
+    client.record("theme", [])
+    assert len(caplog.messages) == 21, "the first of a metric is told nevertheless"
 
 
 def test_a_mistake_is_told_whatever_the_user_has_chosen(make: Make) -> None:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -290,3 +291,46 @@ def test_a_relative_xdg_state_home_is_ignored(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert default_folder("notes") == tmp_path / "state/dither/notes"
     assert apps_folder() == tmp_path / "state/dither"
+
+
+def test_uploads_that_fail_are_told_without_the_questions(
+    home: Path, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = make(home / "notes", app="notes", transport=Script([202, 401]))
+    client.record("mobile", True)
+    assert client.flush(5)
+    assert run("status", "--app", "notes") == 0
+    assert "202: accepted\n" in capsys.readouterr().out
+    client.record("theme", "dark")
+    assert not client.flush(5)
+    before = contents(home)
+    assert run("status", "--app", "notes") == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("last upload: ")]
+    assert "401: the collector asks for another token" in line
+    assert line.endswith("(1 attempt failed since the last success)")
+    assert run("status", "--app", "notes", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["failed_attempts"], told["last_attempt"]["accepted"]) == (1, False)
+    assert run("status") == 0
+    assert "\nthe last upload of notes failed\n" in capsys.readouterr().out
+    assert contents(home) == before
+
+
+@pytest.mark.parametrize(("age", "failures"), [(61, 1), (5, 0)])
+def test_an_upload_without_an_end_is_told_once_it_is_none_any_more(
+    home: Path, make: Make, age: int, failures: int
+) -> None:
+    client = make(home / "notes", app="notes")
+    client.record("mobile", True)
+    (home / "notes" / "delivery").write_text(json.dumps({"begun": time.time() - age, "begun_to": "https://x.org"}))
+    before = contents(home)
+    found = status_of("notes", home / "notes", {})
+    assert found.failed_attempts == failures
+    assert (found.last_attempt is None) == (failures == 0)
+    assert contents(home) == before
+
+
+def test_a_pipe_in_the_place_of_what_delivery_remembers_is_not_waited_for(home: Path, make: Make) -> None:
+    make(home / "notes", app="notes").record("mobile", True)
+    os.mkfifo(home / "notes" / "delivery")
+    assert status_of("notes", home / "notes", {}).last_attempt is None

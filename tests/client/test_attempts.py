@@ -9,7 +9,8 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT, Make, Script
+from client.devices import ENDPOINT, Make, Script, Stuck
+from client.test_processes import run
 from dither.__main__ import main
 from dither.attempts import Attempts
 from dither.departures import Hold
@@ -181,3 +182,65 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(state.recall()) < 30_000
     assert len(attempts.held()) == 300
     assert attempts.host == "example.org"
+
+
+def test_an_upload_that_outlived_its_program_is_known_to_the_next(
+    make: Make, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    definitions = folder.parent / "metrics.toml"
+    definitions.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    program = (
+        "import dither, os\n"
+        "class Ends:\n"
+        "    def send(self, body):\n"
+        "        os._exit(3)\n"
+        "client = dither.Client(*sys.argv[1:3], 'tests', sys.argv[3], transport=Ends(), environ={'DITHER': 'on'})\n"
+        "client.record('theme', 'dark')\n"
+        "client.flush(60)\n"
+    )
+    for number in range(1, 4):
+        assert run(program, str(definitions), ENDPOINT, str(folder)).returncode == 3
+        client = make(folder, metrics=definitions, mode=None, today=None)
+        for _ in range(2):
+            assert told_by(client) == ("no answer before the program ended", number), "it counts once"
+        assert client.status().last_attempt.endpoint == ENDPOINT  # type: ignore[union-attr]  # looked at above
+    told = f"an upload to {ENDPOINT} failed: no answer before the program ended"
+    assert [one.getMessage() for one in caplog.records] == [told]
+
+
+def test_an_upload_that_is_under_way_elsewhere_is_not_taken_for_failed(make: Make, folder: Path) -> None:
+    stuck = Stuck()
+    client = make(folder, transport=stuck, background=True)
+    client.record("mobile", True)
+    assert stuck.started.wait(10)
+    for one in (client, make(folder, mode=None)):
+        assert (one.status().last_attempt, one.status().failed_attempts) == (None, 0)
+    stuck.release.set()
+    assert client._worker.rested(10)
+    assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
+
+
+def test_an_exit_that_waited_in_vain_is_the_last_for_an_hour() -> None:
+    now, state = [1.79e9], dither.MemoryState()
+    for waits, again in ((True, False), (False, True)):
+        first = Attempts(state, Trouble(), ENDPOINT, lambda: now[0])
+        first.begin()
+        now[0] += 1
+        assert not waits or first.may_wait(0.0)
+        now[0] += 601
+        second = Attempts(state, Trouble(), ENDPOINT, lambda: now[0])
+        second.conclude()
+        assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
+        now[0] += 3600
+    assert second.failures() == 2
+
+
+def test_a_transport_that_breaks_leaves_an_attempt_without_answer(make: Make, folder: Path) -> None:
+    class Broken(Script):
+        def send(self, body: bytes) -> NoReturn:
+            raise RuntimeError
+
+    client = make(folder, transport=Broken())
+    client.record("mobile", True)
+    assert not client.flush(5)
+    assert told_by(client) == ("no answer before the program ended", 1)

@@ -20,7 +20,8 @@ from dither.consent import Choice, decide
         ({"DITHER": "on"}, "off", "on", "DITHER"),
         ({"DITHER": "local"}, "on", "local", "DITHER"),
         ({"DITHER": "off"}, "on", "off", "DITHER"),
-        ({"DITHER": "ON"}, "on", "off", "DITHER"),
+        ({"DITHER": "ON"}, "off", "on", "DITHER"),
+        ({"DITHER": "yes"}, "on", "off", "DITHER"),
         ({"DITHER": ""}, "on", "on", "user"),
         ({"DO_NOT_TRACK": "1", "DITHER": "on"}, "on", "off", "DO_NOT_TRACK"),
         ({"DO_NOT_TRACK": "false"}, "on", "off", "DO_NOT_TRACK"),
@@ -120,7 +121,7 @@ def test_a_damaged_choice_is_off(make: Make, folder: Path) -> None:
 
 def test_a_mode_that_is_none_is_the_developers_mistake(make: Make) -> None:
     with pytest.raises(dither.ParameterError, match="maybe"):
-        make().consent("maybe")
+        make().consent("maybe")  # type: ignore[arg-type]  # which is the mistake
     quiet = make(strict=False)
-    quiet.consent("maybe")
+    quiet.consent("maybe")  # type: ignore[arg-type]  # likewise
     assert quiet.status().mode == "on"

@@ -6,7 +6,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import Make, Script
+from client.devices import ENDPOINT, METRICS, Make, Script, Stuck
 
 
 def test_wrong_values_are_reported_as_the_catch_all_and_counted(make: Make) -> None:
@@ -54,9 +54,77 @@ def test_definitions_that_cannot_be_read_disable_the_client(make: Make, tmp_path
         make(endpoint="ftp://example.org", transport=None)
     client = make(metrics=missing, strict=False)
     client.record("mobile", True)
-    assert client.flush(1)
     assert client.preview() == []
-    assert list(client.status().trouble) == ["telemetry is disabled"]
+    reason = f"telemetry is disabled: {missing}: cannot be read: No such file or directory"
+    assert client.status().trouble == {reason: 1}
+    client.consent("on")
+    client.record("mobile", True)
+    status = client.status()
+    assert (status.mode, status.unrecorded, status.queued) == ("off", 2, 0)
+    assert status.decided_by == f"a mistake: {reason.replace('disabled', 'disabled in this program')}"
+    assert not client.flush(1), "nothing can arrive"
+    client.close()
+    assert client.status().decided_by == status.decided_by, "which is still the reason"
+
+
+def test_a_client_that_is_closed_looks_off_and_says_what_it_lost(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    assert client.flush(5)
+    client.close()
+    assert client.flush(5), "all has arrived"
+    client.record("theme", "dark")
+    client.consent("on")
+    status = client.status()
+    assert (status.mode, status.decided_by) == ("off", "the app, which has closed this client")
+    assert {metric.state for metric in status.metrics} == {"off"}
+    assert (status.unrecorded, status.queued, status.sent) == (1, 0, 1)
+    assert not client.flush(5)
+    assert make(folder, mode=None).status().mode == "on", "the choice holds for the next run"
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_yes_after_forget_begins_anew_in_the_same_program(make: Make, folder: Path, in_memory: bool) -> None:
+    script = Script()
+    client = make(dither.MemoryState() if in_memory else folder, transport=script, environ={"DITHER": "on"})
+    client.record("mobile", True)
+    client.forget()
+    client.record("mobile", True)
+    status = client.status()
+    assert (status.mode, status.unrecorded, status.queued) == ("off", 1, 0)
+    assert "deleted" in status.decided_by
+    client.consent("off")
+    assert client.status().mode == "off"
+    client.consent("on")
+    with pytest.raises(dither.ParameterError, match="colour"):
+        client.record("colour", "red")
+    client.record("mobile", True)
+    assert (client.status().mode, client.status().queued) == ("on", 1)
+    assert client.flush(5)
+    assert len(script.bodies) == 1
+    assert client.status().trouble == {}
+
+
+def test_a_yes_after_forget_uploads_in_the_background_again(make: Make, folder: Path) -> None:
+    stuck = Stuck()
+    client = make(folder, transport=stuck, background=True)
+    client.forget()
+    client.consent("on")
+    client.record("mobile", True)
+    assert stuck.started.wait(10)
+    stuck.release.set()
+    assert client._worker.rested(10)
+    assert client.status().sent == 1
+
+
+def test_a_yes_does_not_reopen_what_was_closed(make: Make, folder: Path) -> None:
+    for endings in (("close", "forget"), ("forget", "close")):
+        client = make(folder)
+        for ending in endings:
+            getattr(client, ending)()
+        client.consent("on")
+        client.record("mobile", True)
+        assert (client.status().mode, client.status().queued) == ("off", 0)
 
 
 def test_strict_names_an_object_that_is_no_answer_by_its_type_alone(make: Make) -> None:
@@ -73,7 +141,7 @@ def test_strict_names_an_object_that_is_no_answer_by_its_type_alone(make: Make) 
 def test_arguments_that_cannot_be_disable_the_client(make: Make, mistake: dict[str, object]) -> None:
     client = make(mode=None, strict=False, transport=None, **mistake)
     client.record("mobile", True)
-    assert (client.preview(), client.sent(), client.pending(), client.flush(1)) == ([], [], [], True)
+    assert (client.preview(), client.sent(), client.pending(), client.flush(1)) == ([], [], [], False)
     assert client.status().trouble
     assert client.status().mode == "off"
 
@@ -81,7 +149,8 @@ def test_arguments_that_cannot_be_disable_the_client(make: Make, mistake: dict[s
 @pytest.mark.parametrize("app", [None, "", ".", "..", "../../etc", "a/b", "a\\b", "a\nb", "C:", 7])
 def test_an_app_whose_name_is_none_disables_the_client(app: str, tmp_path: Path) -> None:
     client = dither.Client({}, "https://example.org", app, tmp_path, environ={"DITHER": "on"})
-    assert client.status().trouble == {"telemetry is disabled": 1}
+    (trouble,) = client.status().trouble
+    assert trouble.startswith("telemetry is disabled: app: ")
     with pytest.raises(dither.ParameterError, match=r"^app: "):
         dither.Client({}, "https://example.org", app, strict=True, environ={})
 
@@ -97,3 +166,22 @@ def test_an_unreachable_server_keeps_reports(make: Make, folder: Path) -> None:
     assert not client.flush(0)
     client.close()
     assert make(folder).status().queued == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("endpoint", value) for value in (5, None, b"https://example.org")),
+        *(("token", value) for value in (5, b"Very-Secret", ["Very-Secret"])),
+        *(("metrics", value) for value in (None, 5, b"metrics.toml")),
+        *(("state", value) for value in (5, b"folder")),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(make: Make, name: str, value: object) -> None:
+    wrong = {"transport": None, name: value}
+    with pytest.raises(dither.ParameterError, match=rf"^{name}: a value of type {type(value).__name__}, where"):
+        make(mode=None, **wrong) if name != "state" else dither.Client(METRICS, ENDPOINT, "a", value, strict=True)  # type: ignore[arg-type]  # which is the mistake
+    if name != "state":
+        (trouble,) = make(mode=None, strict=False, **wrong).status().trouble
+        assert trouble.startswith(f"telemetry is disabled: {name}: a value of type ")
+        assert "Very-Secret" not in trouble

@@ -262,5 +262,7 @@ def test_a_metric_is_disabled_and_enabled_while_collectors_run(folder: Path) -> 
     assert [line.split()[1] for line in lines if not line.endswith("  theme")] == ["enabled"] * 3
     assert invoke(folder, "metric", "enable", "theme", "--version", version).stdout == f"{version}  enabled  theme\n"
     assert "disabled" not in invoke(folder, "metric", "list").stdout
-    assert "NAME: not registered" in told(invoke(folder, "metric", "disable", "nothing"))
-    assert "--version: not registered" in told(invoke(folder, "metric", "enable", "theme", "--version", "0" * 16))
+    assert "NAME: 'nothing' is not registered; dither-server" in told(invoke(folder, "metric", "disable", "nothing"))
+    assert "NAME: 'thme' is not registered; did you mean 'theme'?" in told(invoke(folder, "metric", "disable", "thme"))
+    strange = told(invoke(folder, "metric", "enable", "theme", "--version", "0" * 16))
+    assert f"--version: '{'0' * 16}' of theme is not registered; there are {version}" in strange

@@ -226,8 +226,8 @@ def test_registering_again_takes_what_the_numbers_do_not_depend_on(store: Store)
     ("url", "match"),
     [
         ("nonsense", "not a database URL"),
-        ("sqlite://", "memory forgets"),
-        ("sqlite:///:memory:", "memory forgets"),
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
         ("unheard-of://host/db", "not a database URL"),
         ("sqlite:////nowhere/at/all/dither.db", "folder does not exist"),
     ],

@@ -181,7 +181,12 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME + "candidates = []", "m.toml: metrics.theme.candidates: unknown"),
         (THEME.replace('"dark"', '"light"'), "m.toml: metrics.theme.values: 'light' is listed twice"),
         (THEME.replace('"dark"', "3"), "m.toml: metrics.theme.values: 3 is not a string"),
-        (THEME.replace('["light", "dark"]', "[]"), "m.toml: metrics.theme.values: missing"),
+        (THEME.replace('["light", "dark"]', "[]"), "m.toml: metrics.theme.values: empty; a list of strings"),
+        (THEME.replace('["light", "dark"]', '"light"'), "m.toml: metrics.theme.values: 'light' is not a list of"),
+        (
+            THEME.replace("[metrics.theme]", "[metrics.ui.theme]"),
+            'm.toml: metrics.ui: holds a table; a name with a dot is quoted: [metrics."ui.theme"]',
+        ),
         (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
         (
             THEME.replace('"choice"', '"chioce"'),

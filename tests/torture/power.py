@@ -26,8 +26,11 @@ _WORK = """
 import sys
 from pathlib import Path
 import sqlalchemy
-from dither_server.store import Store, Upload
+from datetime import timedelta
+from dither_server.store import Store, Upload, ids, journal
 from server.collecting import COUNTED, THEME, TODAY, rows_of
+
+journal._SETTLE, journal._STEP, ids._PAGE = 12, 5, 7  # what happens at thousands of ids, at a few
 
 folder, commits, synchronous = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 store = Store(f"sqlite:///{folder}/dither.db")
@@ -42,8 +45,10 @@ def connected(connection, _):
 with open(folder / "acknowledged", "wb", buffering=0) as acknowledged:
     for number in range(commits):
         name = number.to_bytes(16, "big")
-        assert store.commit([Upload(name, THEME, rows_of(THEME, 1, name))], TODAY, b"s" * 16) == [COUNTED]
+        day = TODAY + timedelta(days=number // 40)
+        assert store.commit([Upload(name, THEME, rows_of(THEME, 1, name))], day, b"s" * 16) == [COUNTED]
         acknowledged.write(name)
+        store.tend()
 store._engine.dispose(close=False)
 import os
 os._exit(0)  # as a power cut would have it, without a last checkpoint
@@ -126,6 +131,8 @@ def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[b
         with closing(sqlite3.connect(folder / "dither.db")) as connection:
             checked = connection.execute("PRAGMA integrity_check").fetchone()[0]
             counted = {row[0] for row in connection.execute("SELECT batch FROM batches")}
+            for (ids,) in connection.execute("SELECT ids FROM batch_journal WHERE typeof(ids) = 'blob'"):
+                counted |= {ids[start : start + 16] for start in range(0, len(ids), 32)}
     except sqlite3.DatabaseError as error:
         return f"corrupt: {error}"
     if checked != "ok":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dither_shared import ParameterError
+from dither_shared.errors import did_you_mean
 
 from ..config import utc_today
 from .options import Found, refusing, settings_options, stored
@@ -101,5 +102,10 @@ def _known(store: "Store", name: str, version: str | None) -> list[str]:
     versions = store.versions(name)
     asked = [one for one in versions if version in {None, one}]
     if not asked:
-        raise ParameterError("--version" if versions else "NAME", "not registered; dither-server metric list")
+        if versions:
+            raise ParameterError(
+                "--version", f"{version!r} of {name} is not registered; there are {', '.join(versions)}"
+            )
+        meant = did_you_mean(name, sorted({one for one, _ in store.registered()}))
+        raise ParameterError("NAME", f"{name!r} is not registered{meant}; dither-server metric list")
     return asked

@@ -37,6 +37,7 @@ _NEW = Hot(
 )
 _ROWS = sa.select(JOURNAL.c.number, JOURNAL.c.day, JOURNAL.c.ordered, JOURNAL.c.ids).order_by(JOURNAL.c.number)
 _NUMBERS = sa.select(JOURNAL.c.number).order_by(JOURNAL.c.number)
+_FIRST = Hot(sa.select(_OLDEST))
 _APPEND = Hot(sa.insert(JOURNAL))
 _MOVE = "INSERT OR IGNORE INTO batches (day, batch, digest) VALUES (?, ?, ?)"
 
@@ -58,8 +59,8 @@ class Journal:
     def refresh(self, connection: sa.Connection) -> Mapping[bytes, bytes]:
         """Read what is new, in the writer's transaction and before it writes; return the digest of each id."""
         rows = _NEW.rows(connection, {"last": self._last})
-        if rows:
-            self._leave(rows[0][3])
+        oldest = rows[0][3] if rows else _FIRST.rows(connection)[0][0]
+        self._leave(self._last + 1 if oldest is None else oldest)
         for number, ids, ordered, _ in rows:
             self._rows[number] = ids
             self._digests.update((record[:_ID], record[_ID:]) for record in _records(ids))

@@ -157,7 +157,7 @@ class Store:
                     self._ids.open(connection, day)
         raise AssertionError
 
-    def forget(self, before: date, limit: int = 2_000) -> bool:
+    def forget(self, before: date, limit: int = 1_000) -> bool:
         """Drop ids of batches received before a day, and return whether there may be more.
 
         A batch whose id is forgotten would be counted again: ``before`` must be farther back than any device retries.

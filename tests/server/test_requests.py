@@ -1,0 +1,116 @@
+"""What is read of a connection: requests, in whatever parts they come, and nothing that could be two."""
+
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dither_server.serving.parser import Parser, Room
+from dither_server.serving.request import Request, environ_of, path_of
+
+HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+def read(data: Iterable[bytes], body: int = 1000, room: int = 10_000) -> list[Request | HTTPStatus]:
+    parser = Parser(Room(room, body))
+    for part in data:
+        parser.feed(part)
+    return parser.found
+
+
+GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n12\r\n3\r\n345\r\n0\r\nX-Forwarded-For: 127.0.0.1\r\n\r\n"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(GOOD + CHUNKED + GOOD)), max_size=12))
+def test_it_does_not_matter_in_which_parts_a_request_arrives(cuts: list[int]) -> None:
+    whole = GOOD + CHUNKED + GOOD
+    places = [0, *sorted(cuts), len(whole)]
+    found = read(whole[start:end] for start, end in pairwise(places))
+    assert found == read([whole])
+    assert [one.body for one in found if isinstance(one, Request)] == [b"12345"] * 3
+    assert all("HTTP_X_FORWARDED_FOR" not in environ_of(one, "", ("", 0)) for one in found if isinstance(one, Request))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        b"POST /v1/reports HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nContent-Length : 5\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n12345",
+        b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 4400 + b"\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
+        b"GET / HTTP/1.1\r\nX: a\0b\r\n\r\n",
+        b"GET / HTTP/2.0\r\n\r\n",
+        b"GET / HTTP/1.1 \r\nno header\r\n\r\n",
+        b"GET ftp://x/ HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_not_read(wrong: bytes) -> None:
+    found = read([wrong + GOOD])
+    assert found == [HTTPStatus.BAD_REQUEST]
+    assert read(bytes([byte]) for byte in wrong + GOOD) == found
+
+
+def test_what_a_request_may_take_is_bounded_while_it_comes() -> None:
+    def drip(part: bytes) -> Iterator[bytes]:
+        yield HEAD
+        yield from (part for _ in range(100_000))
+
+    assert read(drip(b"X: " + b"a" * 500)) == [HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE]
+    assert read([HEAD + b"Content-Length: 1001\r\n\r\n"]) == [HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
+    chunks = [HEAD + b"Transfer-Encoding: chunked\r\n\r\n", *[b"64\r\n" + b"x" * 100 + b"\r\n"] * 11]
+    assert read(chunks) == [HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
+    trailers = [HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n", *[b"X: " + b"a" * 500] * 1000]
+    assert read(trailers) == [HTTPStatus.REQUEST_ENTITY_TOO_LARGE]
+    parts = [HEAD + b"Content-Length: 900\r\n\r\n", b"x" * 600]
+    assert read(parts, room=500) == [HTTPStatus.SERVICE_UNAVAILABLE]
+
+
+def test_bodies_that_are_let_go_leave_their_room() -> None:
+    room = Room(10_000, 1000)
+    for end in (b"", b"\0" * 2000):
+        parser = Parser(room)
+        parser.feed(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        parser.feed(b"5\r\n12345\r\n" + end)
+        parser.close()
+        assert room.taken == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        (b"/a%20b?c=%2F#d", (b"/a%20b", b"c=%2F")),
+        (b"http://x:8/a?b", (b"/a", b"b")),
+        (b"HTTPS://x", (b"/", b"")),
+        (b"//x/a", (b"//x/a", b"")),
+        (b"*", (b"*", b"")),
+        (b"x", None),
+        (b"ftp://x/a", None),
+    ],
+)
+def test_targets(target: bytes, path: tuple[bytes, bytes] | None) -> None:
+    assert path_of(target) == path
+
+
+def test_headers_in_wsgi() -> None:
+    names = [(b"X_Forwarded_For", b"1"), (b"Cookie", b"a"), (b"cookie", b"b"), (b"X-A", b" 1 "), (b"x-a", b"2")]
+    environ = environ_of(
+        Request("GET", b"/%C3%A4", "1.1", names, b"", is_chunked=False, keeps_alive=True), "p", ("h", 1)
+    )
+    assert "HTTP_X_FORWARDED_FOR" not in environ
+    assert (environ["HTTP_COOKIE"], environ["HTTP_X_A"]) == ("a; b", "1, 2")
+    assert environ["PATH_INFO"].encode("latin-1").decode() == "/ä"
