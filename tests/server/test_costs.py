@@ -228,15 +228,21 @@ def test_an_answer_that_nobody_reads_frees_its_place(app: Flask) -> None:
     assert app.test_client().get(ESTIMATE).status_code == 200
 
 
-@pytest.mark.parametrize("path", [TABLE, TREND, f"{TREND}?top=2", ESTIMATE, "/m/wide", "/"])
-def test_work_ends_when_the_peer_is_gone(path: str, app: Flask, read: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("path", "told_by"),
+    [
+        *((path, "dither.peer_gone") for path in (TABLE, TREND, f"{TREND}?top=2", ESTIMATE, "/m/wide", "/")),
+        (TABLE, "waitress.client_disconnected"),
+    ],
+)
+def test_work_ends_when_the_peer_is_gone(path: str, told_by: str, app: Flask, read: list[str]) -> None:
     asked: list[bool] = []
 
     def gone() -> bool:
         asked.append(True)
         return len(asked) > 2
 
-    app.test_client().get(path, environ_overrides={"waitress.client_disconnected": gone})
+    app.test_client().get(path, environ_overrides={told_by: gone})
     assert len(asked) == 3 or path == ESTIMATE
     assert len(read) <= 4
     assert ended(app) == {"abandoned": 1}

@@ -5,6 +5,7 @@ import http.client
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from itertools import repeat
@@ -23,6 +24,7 @@ from dither_server.serving.connection import Connection
 from dither_server.serving.crowd import Crowd
 from dither_server.serving.gateway import Gateway
 from dither_server.serving.parser import Room
+from dither_server.work import PEER_GONE
 from dither_shared import ParameterError
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
@@ -123,6 +125,7 @@ class Served:
         self.seconds = seconds
         self.ready = threading.Event()
         self.gone = threading.Event()
+        self.watching = threading.Event()
         self.thread = threading.Thread(target=lambda: asyncio.run(self.run()))
 
     async def run(self) -> None:
@@ -164,6 +167,8 @@ class Served:
             return self.breaking()
         if path == "/raises":
             raise ArithmeticError
+        if path == "/silent":
+            self.watch(environ)
         if path == "/endless":
             start("200 OK", [])
             return self.endless(environ)
@@ -175,9 +180,18 @@ class Served:
         yield b"part"
         raise ArithmeticError
 
+    def watch(self, environ: WSGIEnvironment) -> None:
+        """Compute, and send nothing, until the peer is gone."""
+        self.watching.set()
+        ticks = iter(range(1000 * int(PATIENCE)))
+        while next(ticks, None) is not None and not environ[PEER_GONE]():
+            time.sleep(0.001)
+        if environ[PEER_GONE]():
+            self.gone.set()
+
     def endless(self, environ: WSGIEnvironment) -> Iterator[bytes]:
         try:
-            while not environ["waitress.client_disconnected"]():
+            while not environ[PEER_GONE]():
                 yield b"x" * 65_536
         finally:
             self.gone.set()
@@ -186,6 +200,15 @@ class Served:
         with socket.create_connection(self.address, PATIENCE) as peer:
             peer.sendall(data)
             return peer.makefile("rb").read()
+
+
+def test_an_app_is_told_that_the_peer_has_hung_up_before_it_sends_anything() -> None:
+    with Served() as served:
+        with socket.create_connection(served.address, PATIENCE) as peer:
+            peer.sendall(b"GET /silent HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert served.watching.wait(PATIENCE)
+            assert not served.gone.is_set()
+        assert served.gone.wait(PATIENCE)
 
 
 def test_answers_of_the_app() -> None:
