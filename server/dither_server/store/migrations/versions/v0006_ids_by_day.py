@@ -15,7 +15,6 @@ _log = logging.getLogger(__name__)
 def upgrade() -> None:
     """Make the tables, and move the ids, day by day."""
     connection = op.get_bind()
-    op.drop_index("ix_batches_day", "batches")
     op.rename_table("batches", "batches_before")
     if connection.dialect.name == "postgresql":
         op.execute("ALTER TABLE batches_before DROP CONSTRAINT batches_pkey")
