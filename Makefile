@@ -19,6 +19,7 @@ lint: .venv/installed
 bench: .venv/installed
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_ingest
+	$(BIN)/python -m tests.bench_ids
 	$(BIN)/python -m tests.bench_coverage
 	$(BIN)/python -m tests.bench_decoders
 	cd tests && ../$(BIN)/python -m client.linkage
