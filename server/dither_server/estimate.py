@@ -1,6 +1,5 @@
 """From a tally to frequencies: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal, NamedTuple
@@ -16,11 +15,11 @@ from .consistency import onto_simplex, onto_subsimplex
 from .decoders import rappor
 from .decoders.support import support
 from .intervals import (
-    Law,
     Simultaneous,
     exact_interval,
     level_of_each,
     noise_cube,
+    noise_interval,
     noise_law,
     normal_interval,
     score_interval,
@@ -162,18 +161,20 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
     if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
         bias, cube = collision_bias(mechanism, tally, frequency)
 
-    def skewness(law: Law) -> Callable[[Floats], Floats]:
-        return lambda at: (cube + noise_cube(mechanism, at, trials, law.thinning)) / law.error(at, trials, bias) ** 3
-
     if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
         sampled = noise.sampled()
-        ends = score_interval(sampled, frequency, trials, alpha, bias, skewness(sampled))
+
+        def skewness(at: Floats) -> Floats:
+            moment = cube + noise_cube(mechanism, at, trials, sampled.thinning)
+            return np.asarray(moment / sampled.error(at, trials, bias) ** 3)
+
+        ends = score_interval(sampled, frequency, trials, alpha, bias, skewness)
     else:
         ends = exact_interval(mechanism, supporting, trials, alpha)
     return _Columns(
         frequency,
         noise.error(share, trials, bias),
-        *score_interval(noise, frequency, trials, alpha, bias, skewness(noise)),
+        *noise_interval(mechanism, frequency, trials, alpha, bias, cube),
         noise.sampled().error(share, trials, bias),
         *ends,
         onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),

@@ -22,6 +22,7 @@ __all__ = [
     "Simultaneous",
     "exact_interval",
     "level_of_each",
+    "noise_interval",
     "noise_law",
     "normal_interval",
     "score_interval",
@@ -64,6 +65,26 @@ def noise_law(mechanism: Mechanism) -> Law:
     """
     p, q = float(mechanism.p), float(mechanism.q)
     return Law(q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q), float(1 - mechanism.coverage))
+
+
+def noise_interval(
+    mechanism: Mechanism,
+    frequency: Floats,
+    trials: Floats | Counts,
+    alpha: float,
+    bias: Floats | float = 0.0,
+    cube: Floats | float = 0.0,
+) -> Ends:
+    """Return the interval of a share among those who reported, by noise alone.
+
+    ``bias`` and ``cube`` are the standard deviation and third central moment of what a sketch's collisions add.
+    """
+    law = noise_law(mechanism)
+
+    def skewness(at: Floats) -> Floats:
+        return np.asarray((cube + noise_cube(mechanism, at, trials, law.thinning)) / law.error(at, trials, bias) ** 3)
+
+    return score_interval(law, frequency, trials, alpha, bias, skewness)
 
 
 def noise_cube(mechanism: Mechanism, share: Floats, trials: Floats | Counts, thinning: float) -> Floats:

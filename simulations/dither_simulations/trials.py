@@ -8,7 +8,7 @@ import numpy as np
 
 from dither_server.consistency import onto_simplex
 from dither_server.estimate import debiased, estimate
-from dither_server.intervals import noise_law, score_interval
+from dither_server.intervals import noise_interval
 from dither_server.tally import Tally
 from dither_shared import Mechanism
 
@@ -104,7 +104,7 @@ def _told(setting: Setting, seed: np.random.SeedSequence) -> _Told:
     frequency, _, trials = debiased(decoded, population.labels, tally)
     return _Told(
         frequency,
-        *score_interval(noise_law(decoded), frequency, trials, 1 - setting.confidence),
+        *noise_interval(decoded, frequency, trials, 1 - setting.confidence),
         consistent=onto_simplex,
     )
 

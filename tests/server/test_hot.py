@@ -52,10 +52,12 @@ def test_what_the_driver_raises_is_the_stores(store: Store) -> None:
     with pytest.raises(StoreError, match=r"^database: no such table: nowhere$"), store._transaction() as one:
         Hot(sa.select(sa.table("nowhere", sa.column("x")))).rows(one)
     assert store.commit([upload()], TODAY, b"s" * 16) == [COUNTED]
-    with store._transaction() as one:
+    gone = pytest.raises(StoreError, match=r"^database: Cannot operate on a closed database")
+    with gone, store._transaction() as one:
         one.connection.driver_connection.close()  # type: ignore[union-attr]
-        with pytest.raises(StoreError, match=r"^database: Cannot operate on a closed database"):
+        try:
             Hot(sa.select(METRICS.c.name)).rows(one)
-        assert one.invalidated
+        finally:
+            assert one.invalidated
     assert store.commit([upload()], TODAY, b"s" * 16) == [COUNTED]
     assert store.tally(THEME).total == 6

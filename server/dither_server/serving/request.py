@@ -46,6 +46,7 @@ def environ_of(request: Request, peer: str, here: tuple[str, int]) -> WSGIEnviro
         "SCRIPT_NAME": "",
         "PATH_INFO": (unquote_to_bytes(path) if b"%" in path else path).decode("latin-1"),
         "QUERY_STRING": query.decode("latin-1"),
+        "REQUEST_URI": request.target.decode("latin-1"),
         "SERVER_PROTOCOL": f"HTTP/{request.version}",
         "SERVER_NAME": here[0],
         "SERVER_PORT": str(here[1]),

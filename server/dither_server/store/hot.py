@@ -130,10 +130,10 @@ def _compile(
 
 
 def _run(connection: sa.Connection, ask: Callable[[Any], Any]) -> Any:
-    held = connection.connection
-    cursor = held.cursor()
-    dialect = connection.dialect
+    held, dialect = connection.connection, connection.dialect
+    cursor: Any = None
     try:
+        cursor = held.cursor()  # a connection that is gone may say so here
         return ask(cursor)
     except dialect.loaded_dbapi.Error as error:
         if dialect.is_disconnect(error, held.driver_connection, cursor):
@@ -141,4 +141,5 @@ def _run(connection: sa.Connection, ask: Callable[[Any], Any]) -> Any:
         kind = RacedError if isinstance(error, dialect.loaded_dbapi.IntegrityError) else StoreError
         raise kind(told(error)) from error
     finally:
-        cursor.close()
+        if cursor is not None:
+            cursor.close()
