@@ -60,6 +60,8 @@ class Client(Oversight):
     be) raise ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
+    _OUTCOME = Outcome  # like those of Oversight
+
     def __init__(
         self,
         metrics: str | Path | Mapping[str, Metric],
@@ -131,16 +133,12 @@ class Client(Oversight):
                     self._worker.wake(cut=self._journal.untidy)
                 else:
                     self._journal.tidy()
-        except ParameterError as error:
-            if self._strict:
-                raise
-            self._trouble.note("unknown metric", str(error))
         except Exception as error:
-            self._trouble.failed("record", error)
+            self._failed("record", error, "unknown metric")
 
     def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
-        return Outcome(self.record, metric, ok, failed)
+        return self._OUTCOME(self.record, metric, ok, failed)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
@@ -160,7 +158,7 @@ class Client(Oversight):
                     self._worker.flush(timeout, lambda: not self._sender.hurried)
             return not self._silent.lossy and outbox.next() is None and outbox.dropped == dropped
         except Exception as error:
-            self._trouble.failed("flush", error)
+            self._failed("flush", error)
             return False
 
     def close(self) -> None:
@@ -169,7 +167,7 @@ class Client(Oversight):
             self._silent.close()
             self._stop()
         except Exception as error:
-            self._trouble.failed("close", error)
+            self._failed("close", error)
 
     def after_fork(self) -> None:
         """Start again in a child process; called there by itself."""

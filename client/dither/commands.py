@@ -17,8 +17,9 @@ from typing import NamedTuple
 from .client import Client
 from .explain import PERIODS
 from .namesakes import is_about_namesakes
+from .overview import MetricStatus
 from .plain import plain
-from .status import MetricStatus, Status
+from .status import Status
 from .tables import as_json, attempt_text, many, table
 
 __all__ = ["USERS", "Command", "add_command", "run"]

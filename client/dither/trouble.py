@@ -51,6 +51,8 @@ class Trouble:
         return True
 
     def _log(self, kind: str, advice: str) -> None:
+        if sys.is_finalizing():  # a thread that was frozen may hold the lock of a handler
+            return
         try:
             import logging  # noqa: PLC0415 - a third of the import time, and mostly never needed
 

@@ -4,6 +4,7 @@ It is started by the first report that waits and ends when none is left. It is a
 wait for it (but see exits.py); what is not sent stays in the outbox for the next run.
 """
 
+import sys
 import threading
 from collections.abc import Callable
 
@@ -27,7 +28,13 @@ class Worker:
         self._closed = False
 
     def wake(self, *, cut: bool = False) -> None:
-        """Make sure that a thread is at work; return at once. Only ``cut`` cuts short a wait between two steps."""
+        """Make sure that a thread is at work; return at once. Only ``cut`` cuts short a wait between two steps.
+
+        When the interpreter shuts down, threads are frozen where they are, maybe with the lock, and a new one never
+        runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
+        """
+        if sys.is_finalizing():
+            return
         with self._changed:
             self._asked = True
             if cut and not self._cut:
@@ -55,6 +62,8 @@ class Worker:
 
         If the thread rests, although something is left, and it is ``over``, then the wait is, too.
         """
+        if sys.is_finalizing():
+            return False
         self.wake(cut=True)
         with self._changed:
             self._changed.wait_for(lambda: self._thread is None or (self._resting and over()), timeout)
@@ -67,12 +76,16 @@ class Worker:
 
     def close(self) -> None:
         """Ask the thread to end after the upload that it may be at; do not wait for it."""
+        if sys.is_finalizing():
+            return
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def open(self) -> None:
         """Go on after ``close``."""
+        if sys.is_finalizing():
+            return
         with self._changed:
             self._closed = False
 
