@@ -32,6 +32,7 @@ from .permission import Permission
 from .places import check_app_name, default_folder
 from .recorder import Recorder
 from .sender import Sender
+from .settings import MOST_SECONDS, number
 from .silence import Silence
 from .state import MemoryState, State, StateError
 from .transport import HttpTransport, Transport
@@ -83,7 +84,7 @@ class Client(Oversight):
         exit_every: float = EVERY,
     ) -> None:
         self._endpoint = str(endpoint)
-        self._lifetime_cap = lifetime_cap
+        self._lifetime_cap = math.inf
         self._app, self._strict, self._background = app, strict, background
         self._trouble = Trouble()
         self._entropy = entropy or SystemEntropy()
@@ -96,6 +97,7 @@ class Client(Oversight):
             self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
             self._transport = transport or HttpTransport(endpoint, token=token)
             self._spread = spread
+            self._lifetime_cap = _cap(lifetime_cap)
             self._settle(_state(state, app), self._step, environ, policy)
             self._sender = self._new_sender()
             self._exit = ExitWait(exit_wait, exit_every, self._attempts, self._worker.rested)
@@ -148,6 +150,7 @@ class Client(Oversight):
         off (Retry-After) waits nevertheless.
         """
         try:
+            patience = min(max(number("timeout", timeout), 0.0), MOST_SECONDS)
             outbox = self._journal.outbox
             dropped = outbox.dropped
             if not self._silent and self._may_send():
@@ -155,7 +158,7 @@ class Client(Oversight):
                 dropped = outbox.dropped
                 if outbox.next() is not None:
                     self._sender.hurry()
-                    self._worker.flush(timeout, lambda: not self._sender.hurried)
+                    self._worker.flush(patience, lambda: not self._sender.hurried)
             return not self._silent.lossy and outbox.next() is None and outbox.dropped == dropped
         except Exception as error:
             self._failed("flush", error)
@@ -253,6 +256,14 @@ def _path(given: object, name: str = "metrics") -> str | Path:
     if not isinstance(given, str | Path):
         raise ParameterError(name, f"a value of type {type_name(given)}, where a path is wanted")
     return given
+
+
+def _cap(given: object) -> float:
+    """Return a cap of epsilon; raise ParameterError unless it is a number that is not negative."""
+    cap = number("lifetime_cap", given)
+    if cap < 0:
+        raise ParameterError("lifetime_cap", "it is negative; 0 lets nothing be reported, infinity everything")
+    return cap
 
 
 def _utc_today() -> date:

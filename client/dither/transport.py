@@ -15,6 +15,8 @@ from urllib.parse import SplitResult, urlsplit
 from dither_shared.answers import type_name
 from dither_shared.errors import ParameterError
 
+from .settings import seconds
+
 if TYPE_CHECKING:
     from .exchange import Stream
 
@@ -53,7 +55,8 @@ class HttpTransport:
 
     ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
     with each upload, for a collector that asks for one. It must be the app's, the same for all its users: one of a
-    device's own would be its name. Raises ParameterError for an endpoint or a token that cannot be.
+    device's own would be its name. Raises ParameterError for an endpoint, a timeout or a token
+    that cannot be.
     """
 
     def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
@@ -61,7 +64,9 @@ class HttpTransport:
         self._secure = parts.scheme == "https"
         self._host = _ascii(parts.hostname or "")
         self._port = _PORTS[parts.scheme] if parts.port is None else parts.port
-        self._timeout = timeout
+        self._timeout = seconds("timeout", timeout)
+        if not self._timeout:
+            raise ParameterError("timeout", "0 seconds are too few for any upload")
         head = {
             "Host": _authority(self._host, parts),
             "User-Agent": "dither",
