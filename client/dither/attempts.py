@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from .departures import Hold
 from .state import State, StateError
+from .transport import without_secrets
 from .trouble import Trouble
 
 __all__ = ["Attempt", "Attempts"]
@@ -64,7 +65,7 @@ class Attempts:
     def __init__(self, state: State, trouble: Trouble, endpoint: str, clock: Callable[[], float] = time.time) -> None:
         self._state = state
         self._trouble = trouble
-        self._endpoint = endpoint[:_LONGEST_TEXT]
+        self._endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
         self._clock = clock
         self._unwritten: _Memory | None = None
         self._under_way = False
@@ -72,7 +73,9 @@ class Attempts:
     @property
     def host(self) -> str:
         """The name of the computer at the endpoint."""
-        return urlsplit(self._endpoint).hostname or "the collector"
+        with suppress(ValueError):  # a transport of the app's own may take what is no URL
+            return urlsplit(self._endpoint).hostname or "the collector"
+        return "the collector"
 
     def last(self) -> Attempt | None:
         """Return the last attempt, of any run."""
@@ -175,6 +178,7 @@ def _read(data: dict[str, Any]) -> _Memory:
     """Return what was remembered; raise ValueError, TypeError or AttributeError for anything else."""
     known = _Memory()
     memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
+    memory.endpoint, memory.begun_to = without_secrets(memory.endpoint), without_secrets(memory.begun_to)
     memory.told = {str(kind): int(day) for kind, day in memory.told.items()}
     memory.held = {
         str(batch): Hold(float(moment), float(not_before), int(failures))

@@ -83,7 +83,7 @@ class Client(Oversight):
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
     ) -> None:
-        self._endpoint = str(endpoint)
+        self._endpoint = endpoint if isinstance(endpoint, str) else ""
         self._lifetime_cap = math.inf
         self._app, self._strict, self._background = app, strict, background
         self._trouble = Trouble()

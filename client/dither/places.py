@@ -38,4 +38,5 @@ def apps_folder() -> Path:
 def check_app_name(app: object) -> None:
     """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        raise ParameterError("app", f"{app!r} is not a name; letters, digits, '-', '_', '.' and spaces are")
+        given = repr(app) if isinstance(app, str) and "@" not in app else "what was given"  # the endpoint, maybe
+        raise ParameterError("app", f"{given} is not a name; letters, digits, '-', '_', '.' and spaces are")

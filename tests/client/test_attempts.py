@@ -143,6 +143,16 @@ def test_a_moment_that_cannot_be_puts_nothing_off(make: Make, folder: Path, reme
     assert client.flush(5)
 
 
+def test_a_password_that_an_earlier_version_remembered_is_not_shown(
+    make: Make, folder: Path, remembered: bytes
+) -> None:
+    told = json.loads(remembered) | {"endpoint": "https://user:Very-Secret@example.org/a"}
+    (folder / "delivery").write_text(json.dumps(told))
+    last = make(folder, mode=None).status().last_attempt
+    assert last is not None
+    assert last.endpoint == "https://example.org/a"
+
+
 def test_a_symbolic_link_is_not_followed(make: Make, folder: Path, tmp_path: Path, remembered: bytes) -> None:
     (tmp_path / "target").write_bytes(remembered)
     (folder / "delivery").unlink()
