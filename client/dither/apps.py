@@ -107,7 +107,7 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
         problems.append(told(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
-    attempts = Attempts(state, trouble, "")
+    attempts = Attempts(state, Trouble(), "")  # which cannot be remembered, and need not be
     attempts.conclude(older=_LONGEST_UPLOAD)
     return AppStatus(
         app=app,

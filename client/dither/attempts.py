@@ -142,13 +142,16 @@ class Attempts:
         self._remember(memory)
 
     def may_wait(self, every: float) -> bool:
-        """Return whether an exit may wait now, and remember that it does: not so soon again, nor after a failure."""
+        """Return whether an exit may wait now, and remember that it does: not so soon again, nor after a failure.
+
+        If it cannot be remembered no exit waits, for the next program would wait again, and the next.
+        """
         memory, now = self._recall(), self._clock()
         if 0 <= now - memory.exit_at < every or 0 <= now - memory.failed_at < _PEACE:
             return False
         memory.exit_at = now
         self._remember(memory)
-        return True
+        return self._unwritten is None
 
     def _tell(self, memory: _Memory, kind: str, today: int) -> None:
         told = {kind: day for kind, day in memory.told.items() if day == today}
@@ -169,9 +172,11 @@ class Attempts:
 
     def _remember(self, memory: _Memory) -> None:
         self._unwritten = memory  # as long as it cannot be written, it holds in this process
-        with suppress(OSError, StateError):
+        try:
             self._state.remember(json.dumps(vars(memory)).encode("ascii"))
             self._unwritten = None
+        except (OSError, StateError) as error:
+            self._trouble.failed("remembering the uploads", error)
 
 
 def _read(data: dict[str, Any]) -> _Memory:

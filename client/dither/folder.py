@@ -213,7 +213,10 @@ class FolderState:
 
     def remember(self, data: bytes) -> None:
         """Keep a few bytes in place of those before; they may be lost."""
-        swap(self._paths["delivery"], data)
+        try:
+            swap(self._paths["delivery"], data)
+        except OSError as error:  # about a file whose name is never the same
+            raise OSError(error.errno, error.strerror, self._paths["delivery"]) from error
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
