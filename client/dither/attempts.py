@@ -6,6 +6,7 @@ some report is tried again too early, and a warning is told twice; nothing that 
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -24,6 +25,9 @@ __all__ = ["Attempt", "Attempts"]
 _DAY = 86400.0
 _PEACE = 3600.0
 """Seconds after a failure in which no exit waits."""
+
+_LONGEST_SENDING = 120.0
+"""Seconds after which a process that sends is taken to be stopped, or stuck."""
 
 UNANSWERED = "no answer before the program ended"
 
@@ -62,7 +66,9 @@ class _Memory:
 class Attempts:
     """The last attempt and those that failed since the last success; and which reports are put off until when."""
 
-    def __init__(self, state: State, trouble: Trouble, endpoint: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, state: State, trouble: Trouble, endpoint: object, clock: Callable[[], float] = time.time
+    ) -> None:
         self._state = state
         self._trouble = trouble
         self._endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
@@ -92,6 +98,25 @@ class Attempts:
     def held(self) -> Mapping[str, Hold]:
         """Return which reports failed, by batch."""
         return self._recall().held
+
+    def held_up(self) -> str:
+        """Return in words which process has kept all others from sending for minutes; "" if none does."""
+        try:
+            holder = self._state.sender(_LONGEST_SENDING)
+            if holder is None:
+                return ""
+            when = datetime.fromtimestamp(holder.since, UTC).astimezone()
+        except (OSError, StateError, ValueError, OverflowError):
+            return ""
+        who = "another process" if holder.pid is None else f"process {holder.pid}"
+        who = "this process" if holder.pid == os.getpid() else who
+        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and does not end, so that no other can send"
+
+    def refused(self) -> None:
+        """Warn, once a day, if another process does not let this one send."""
+        memory, words = self._recall(), self.held_up()
+        if words and self._tell(memory, "held up", words):
+            self._remember(memory)
 
     def begin(self) -> None:
         """Remember that an attempt begins, before the first byte; for the one who is ``sending``."""
@@ -127,7 +152,7 @@ class Attempts:
         memory.failures += 1
         if memory.exit_at >= memory.at:
             memory.failed_at = memory.exit_at
-        self._tell(memory, UNANSWERED, int(self._clock() // _DAY))
+        self._tell(memory, UNANSWERED, self._message(memory))
 
     def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
         """Remember an attempt; log the first failure of its ``kind`` in a day."""
@@ -138,7 +163,7 @@ class Attempts:
         memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
         if not accepted:
             memory.failed_at = now
-            self._tell(memory, kind, int(now // _DAY))
+            self._tell(memory, kind, self._message(memory))
         self._remember(memory)
 
     def may_wait(self, every: float) -> bool:
@@ -153,11 +178,14 @@ class Attempts:
         self._remember(memory)
         return self._unwritten is None
 
-    def _tell(self, memory: _Memory, kind: str, today: int) -> None:
-        told = {kind: day for kind, day in memory.told.items() if day == today}
-        if kind not in told and len(told) < _MOST_KINDS and self._trouble.warn(self._message(memory)):
-            told[kind] = today
-        memory.told = told
+    def _tell(self, memory: _Memory, kind: str, message: str) -> bool:
+        """Log what is told once a day; return whether it is told now."""
+        today = int(self._clock() // _DAY)
+        memory.told = {kind: day for kind, day in memory.told.items() if day == today}
+        if kind in memory.told or len(memory.told) >= _MOST_KINDS or not self._trouble.warn(message):
+            return False
+        memory.told[kind] = today
+        return True
 
     def _message(self, memory: _Memory) -> str:
         return f"an upload to {memory.endpoint or 'the collector'} failed: {memory.result}"

@@ -62,6 +62,8 @@ class Client(Oversight):
     """
 
     _OUTCOME = Outcome  # like those of Oversight
+    _lost = False
+    """Whether an answer could not be kept since the last flush."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class Client(Oversight):
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
     ) -> None:
-        self._endpoint = endpoint if isinstance(endpoint, str) else ""
+        self._endpoint = endpoint
         self._lifetime_cap = math.inf
         self._app, self._strict, self._background = app, strict, background
         self._trouble = Trouble()
@@ -137,6 +139,7 @@ class Client(Oversight):
                     self._journal.tidy()
         except Exception as error:
             self._failed("record", error, "unknown metric")
+            self._lost = self._lost or not isinstance(error, self._MISTAKE)
 
     def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
@@ -145,24 +148,26 @@ class Client(Oversight):
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
 
-        False, too, if answers went nowhere: the client could not be made, or it was closed before they were given.
+        False, too, if that cannot be known, for the state cannot be read; and if answers went nowhere: one could not
+        be kept since the last flush, the client could not be made, or it was closed before they were given.
         It ends early once all that is left must expect to fail; ``status`` says why. A report that the collector put
         off (Retry-After) waits nevertheless.
         """
         try:
-            patience = min(max(number("timeout", timeout), 0.0), MOST_SECONDS)
-            outbox = self._journal.outbox
-            dropped = outbox.dropped
-            if not self._silent and self._may_send():
-                self._refresh()
-                dropped = outbox.dropped
-                if outbox.next() is not None:
-                    self._sender.hurry()
-                    self._worker.flush(patience, lambda: not self._sender.hurried)
-            return not self._silent.lossy and outbox.next() is None and outbox.dropped == dropped
+            return self._flush(min(max(number("timeout", timeout), 0.0), MOST_SECONDS))
         except Exception as error:
             self._failed("flush", error)
             return False
+
+    def _flush(self, timeout: float) -> bool:
+        kept, self._lost = not self._lost, False
+        known, outbox = self._refresh(), self._journal.outbox
+        dropped = outbox.dropped
+        if outbox.next() is not None and not self._silent and self._may_send():
+            self._sender.hurry()
+            self._worker.flush(timeout, lambda: not self._sender.hurried)
+        arrived = known and outbox.next() is None and outbox.dropped == dropped
+        return arrived and kept and not self._silent.lossy
 
     def close(self) -> None:
         """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""

@@ -4,7 +4,7 @@
     secret      the device's secret, drawn once           likewise, and never again
     journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held while the journal is read or written
-    sending     held by the process that uploads
+    sending     held by the process that uploads, which signs it
     delivery    the last attempts and what is put off     replaced atomically; its loss does no harm
 
 No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
@@ -21,6 +21,7 @@ is lost is drawn anew only when the user, asked again, says yes again.
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -32,6 +33,7 @@ from .consent import Choice
 from .contents import check_header, choice_of, is_former, key_of, new_header, slices
 from .filelock import FileLock
 from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
+from .holder import Holder, holder_of, sign
 from .keys import SECRET_BYTES
 from .records import Chosen, Record, Secret, from_lines, to_line
 from .state import BusyError, Cursor, News, StateError
@@ -199,10 +201,22 @@ class FolderState:
         """Enter as the one who uploads; False if another process is at it."""
         ours = self._sending.acquire()
         try:
+            if ours:
+                sign(self._paths["sending"])
             yield ours
         finally:
             if ours:
                 self._sending.release()
+
+    def sender(self, longer: float) -> Holder | None:
+        """Return who has been sending for so many seconds or longer, and still is; None if nobody is."""
+        holder = holder_of(self._paths["sending"])
+        if holder is None or 0 <= time.time() - holder.since < longer:
+            return None
+        if self._sending.acquire():  # for a moment
+            self._sending.release()
+            return None
+        return holder
 
     def recall(self) -> bytes:
         """Return what was remembered last, or nothing."""

@@ -1,4 +1,7 @@
-"""Glance: a state folder that is only looked at. Nothing is made, locked or mended, and no file is waited for."""
+"""Glance: a state folder that is only looked at. Nothing is made or mended, and no file is waited for.
+
+No lock is taken either, but for a moment that of the sender, to see whether whoever took it long ago still has it.
+"""
 
 import os
 import stat

@@ -181,13 +181,15 @@ class Oversight:
         except Exception:  # noqa: S110 - there is nobody left to tell
             pass
 
-    def _refresh(self) -> None:
-        """Read what other processes wrote; what cannot be read is no reason to show nothing."""
+    def _refresh(self) -> bool:
+        """Read what other processes wrote; return whether that is possible. If not, it is no reason to show nothing."""
         try:
             self._journal.refresh()
             self._look_for_namesakes()
         except Exception as error:
             self._trouble.failed("reading the state", error)
+            return False
+        return True
 
     def _look_for_namesakes(self) -> None:
         """Say once if another app seems to go by the same name."""

@@ -91,6 +91,7 @@ def overview(
         dropped=outbox.dropped,
         last_attempt=attempts.last(),
         failed_attempts=attempts.failures(),
+        held_up=attempts.held_up(),
         ignored=recorder.ignored,
         withheld=recorder.withheld,
         outside=recorder.outside,

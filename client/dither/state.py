@@ -14,6 +14,7 @@ from dither_shared.entropy import Entropy
 from dither_shared.errors import DitherError
 
 from .consent import Choice
+from .holder import Holder
 from .keys import SECRET_BYTES
 from .records import Done, Queued, Record
 
@@ -100,6 +101,9 @@ class State(Protocol):
 
     def sending(self) -> AbstractContextManager[bool]:
         """Enter as the one who uploads; False if another process is at it."""
+
+    def sender(self, longer: float) -> Holder | None:
+        """Return who has been sending for so many seconds or longer, and still is; None if nobody is."""
 
     def recall(self) -> bytes:
         """Return what was remembered last, or nothing. Asked for without holding the journal."""
@@ -203,6 +207,10 @@ class MemoryState:
     def sending(self) -> Iterator[bool]:
         """Enter: always granted."""
         yield True
+
+    def sender(self, longer: float) -> Holder | None:
+        """Return None: nobody else has it."""
+        return None
 
     def recall(self) -> bytes:
         """Return what was remembered last, or nothing."""

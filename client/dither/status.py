@@ -35,6 +35,8 @@ class Status:
     """The last try to upload a report, by any program of this app on this device: when, where, and what came of it."""
     failed_attempts: int = 0
     """How many tries failed since the last that succeeded."""
+    held_up: str = ""
+    """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
     ignored: int = 0
     """Answers that came after the first of their period."""
     withheld: int = 0

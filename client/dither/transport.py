@@ -117,8 +117,10 @@ def _quoted(endpoint: str) -> str:
     return "what was given" if {*endpoint} & {*"@?#%"} else repr(endpoint)
 
 
-def without_secrets(endpoint: str) -> str:
+def without_secrets(endpoint: object) -> str:
     """Return an endpoint to be shown: without a user name, a password, a query and a fragment, whatever it is."""
+    if not isinstance(endpoint, str):
+        return ""
     scheme, _, rest = endpoint.partition("://")
     head = f"{scheme}://" if rest and scheme.isalnum() else ""
     shown = (rest if head else endpoint).rpartition("@")[2]  # first, for a password may hold any sign
