@@ -194,14 +194,14 @@ class Attempts:
         if self._unwritten is not None:
             return self._unwritten
         try:
-            return _read(json.loads(self._state.recall() or b"{}"))
+            return _read(json.loads(self._state.recall("delivery") or b"{}"))
         except Exception:  # whatever is wrong with the file, it is as if there were none
             return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
         self._unwritten = memory  # as long as it cannot be written, it holds in this process
         try:
-            self._state.remember(json.dumps(vars(memory)).encode("ascii"))
+            self._state.remember("delivery", json.dumps(vars(memory)).encode("ascii"))
             self._unwritten = None
         except (OSError, StateError) as error:
             self._trouble.failed("remembering the uploads", error)

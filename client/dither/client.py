@@ -239,10 +239,12 @@ class Client(Oversight):
         mode = self._permission.consent().mode
         if not self._background or mode == "off":
             return
-        if not self._journal.state.exists():
+        resumes = self._journal.state.exists()
+        if not resumes:
             with suppress(StateError, OSError):  # it is tried again, and told of, when there is a report
                 self._journal.settle(mode)
-        elif mode == "on":
+        self._note_versions()
+        if resumes and mode == "on":
             self._refresh()
             if self._sender.resume():
                 self._exit.arm()

@@ -6,6 +6,7 @@
     lock        held while the journal is read or written
     sending     held by the process that uploads, which signs it
     delivery    the last attempts and what is put off     replaced atomically; its loss does no harm
+    versions    of each metric, as programs started       likewise
 
 No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
 into a file of its own, and nothing leaks from a client that is never closed. It costs about ten microseconds a record.
@@ -36,11 +37,11 @@ from .files import open_private, read, read_small, records_of, replace, swap, sy
 from .holder import Holder, holder_of, sign
 from .keys import SECRET_BYTES
 from .records import Chosen, Record, Secret, from_lines, to_line
-from .state import BusyError, Cursor, News, StateError
+from .state import BusyError, Cursor, News, Notes, StateError
 
 __all__ = ["FolderState"]
 
-_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
+_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery", "versions")
 _HEADER_BYTES = 36
 _LARGEST = 1 << 26
 """Bytes of a journal that may be one; a client keeps its own far below."""
@@ -218,19 +219,19 @@ class FolderState:
             return None
         return holder
 
-    def recall(self) -> bytes:
+    def recall(self, notes: Notes) -> bytes:
         """Return what was remembered last, or nothing."""
         try:
-            return read_small(self._paths["delivery"])
+            return read_small(self._paths[notes])
         except FileNotFoundError:
             return b""
 
-    def remember(self, data: bytes) -> None:
+    def remember(self, notes: Notes, data: bytes) -> None:
         """Keep a few bytes in place of those before; they may be lost."""
         try:
-            swap(self._paths["delivery"], data)
+            swap(self._paths[notes], data)
         except OSError as error:  # about a file whose name is never the same
-            raise OSError(error.errno, error.strerror, self._paths["delivery"]) from error
+            raise OSError(error.errno, error.strerror, self._paths[notes]) from error
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
@@ -238,7 +239,7 @@ class FolderState:
             return
         self._lock_or_fail()
         try:
-            named = [Path(self._paths[name]) for name in ("journal", "secret", "delivery")]
+            named = [Path(self._paths[name]) for name in ("journal", "secret", "delivery", "versions")]
             for path in (*named, *self.folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None

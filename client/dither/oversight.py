@@ -1,6 +1,7 @@
 """Oversight: what a user can see of telemetry, and decide; the half of a client that a settings page calls."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import date
 
 from dither_shared.entropy import Entropy
@@ -10,10 +11,11 @@ from dither_shared.metric import Metric
 from .attempts import Attempts
 from .consent import Consent, Mode
 from .journal import Journal
-from .namesakes import ADVICE, namesakes
+from .namesakes import ADVICE, namesakes, noted, returns_in
 from .permission import Permission
 from .recorder import Recorder
 from .silence import Silence
+from .state import StateError
 from .status import Status
 from .trouble import Trouble
 
@@ -185,16 +187,30 @@ class Oversight:
         """Read what other processes wrote; return whether that is possible. If not, it is no reason to show nothing."""
         try:
             self._journal.refresh()
-            self._look_for_namesakes()
+            self._look_for_namesakes(self._notes())
         except Exception as error:
             self._trouble.failed("reading the state", error)
             return False
         return True
 
-    def _look_for_namesakes(self) -> None:
-        """Say once if another app seems to go by the same name."""
-        if self._journal.ledger.returns and not self._told_of_namesakes:
-            found = namesakes(self._app, self._metrics, self._journal.ledger, self._today().toordinal())
+    def _note_versions(self) -> None:
+        """Note what this program asks, for whoever wonders whether another goes by its name."""
+        notes = noted(self._notes(), self._metrics, self._today().toordinal())
+        if notes is not None:
+            with suppress(StateError, OSError):  # then another start may note it
+                self._journal.state.remember("versions", notes)
+
+    def _notes(self) -> bytes:
+        with suppress(StateError, OSError):
+            return self._journal.state.recall("versions")
+        return b""
+
+    def _look_for_namesakes(self, notes: bytes = b"") -> None:
+        """Say once if another app seems to go by the same name; ``notes`` are of the versions that programs asked."""
+        returns = self._journal.ledger.returns
+        if (returns or notes) and not self._told_of_namesakes:
+            returns = {**returns_in(notes), **returns}
+            found = namesakes(self._app, self._metrics, returns, self._today().toordinal())
             if found is not None:
                 self._told_of_namesakes = True
                 self._trouble.note(found, ADVICE)

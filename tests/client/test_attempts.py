@@ -211,7 +211,7 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
 
 def test_an_exit_that_cannot_be_remembered_does_not_wait() -> None:
     class Forgetful(dither.MemoryState):
-        def remember(self, data: bytes) -> NoReturn:
+        def remember(self, notes: str, data: bytes) -> NoReturn:
             raise PermissionError
 
     for state, waits in ((dither.MemoryState(), True), (Forgetful(), False)):
@@ -229,7 +229,7 @@ def test_what_is_remembered_is_bounded() -> None:
     attempts = Attempts(state, Trouble(), "https://example.org/" + "x" * 100_000)
     held = {f"{number:032x}": Hold(1e9 + number, 1e9, 1) for number in range(10_000)}
     attempts.note("words " * 1000, "kind", held, accepted=False)
-    assert len(state.recall()) < 30_000
+    assert len(state.recall("delivery")) < 30_000
     assert len(attempts.held()) == 300
     assert attempts.host == "example.org"
 
