@@ -29,7 +29,7 @@ from .journal import Journal
 from .outcomes import Outcome
 from .oversight import Oversight
 from .permission import Permission
-from .places import check_app_name, default_folder
+from .places import check_app_name, default_folder, folder_of
 from .recorder import Recorder
 from .sender import Sender
 from .settings import MOST_SECONDS, number
@@ -96,7 +96,7 @@ class Client(Oversight):
         self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
             check_app_name(app)
-            self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
+            self._metrics = _checked(metrics) if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
             self._transport = transport or HttpTransport(endpoint, token=token)
             self._spread = spread
             self._lifetime_cap = _cap(lifetime_cap)
@@ -255,7 +255,21 @@ class Client(Oversight):
 def _state(state: str | Path | MemoryState | None, app: str) -> State:
     if isinstance(state, MemoryState):
         return state
-    return FolderState(default_folder(app) if state is None else Path(_path(state, "state")))
+    return FolderState(default_folder(app) if state is None else folder_of(_path(state, "state")))
+
+
+def _checked(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """Return ``metrics``; raise ParameterError unless they are metrics by name."""
+    kinds = {(type_name(name), type_name(one)) for name, one in metrics.items() if not _is_metric(name, one)}
+    for name, one in kinds:
+        raise ParameterError(
+            "metrics", f"an object of type {one} by one of type {name}, where metrics by name are wanted"
+        )
+    return metrics
+
+
+def _is_metric(name: object, one: object) -> bool:
+    return isinstance(name, str) and isinstance(one, Metric)
 
 
 def _path(given: object, name: str = "metrics") -> str | Path:

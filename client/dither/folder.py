@@ -99,7 +99,12 @@ class FolderState:
         """Store the user's choice."""
         self._make_folder()
         records: list[Record] = [Chosen(choice.mode), *(choice.accepted or {}).values()]
-        replace(self._paths["consent"], b"".join(map(to_line, records)))
+        try:
+            replace(self._paths["consent"], b"".join(map(to_line, records)))
+        except OSError:
+            if choice.mode == "off":  # the disk is full, maybe; then there is no yes either
+                Path(self._paths["consent"]).unlink(missing_ok=True)
+            raise
 
     def exists(self) -> bool:
         """Return whether there is a journal, or was one."""

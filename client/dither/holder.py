@@ -32,11 +32,13 @@ def holder_of(path: str) -> Holder | None:
     """Return who last took the lock on a file, and may have let go of it; None if there is no such file."""
     try:
         found = os.lstat(path)
-        if not stat.S_ISREG(found.st_mode):
-            return None
-        pid, since = map(int, read_small(path).split())
-    except ValueError:  # an earlier version, which does not sign
-        return Holder(None, found.st_mtime)
+        signature = read_small(path) if stat.S_ISREG(found.st_mode) else None
     except OSError:
         return None
+    if signature is None:
+        return None
+    try:
+        pid, since = map(int, signature.split())
+    except ValueError:  # an earlier version, which does not sign
+        return Holder(None, found.st_mtime)
     return Holder(pid, float(since))

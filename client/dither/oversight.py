@@ -147,8 +147,13 @@ class Oversight:
         try:
             self._silent.forget()
             self._stop()
-            self._permission.choose("off", ())
-            self._journal.state.forget()
+            state = self._journal.state
+            try:
+                self._permission.choose("off", ())
+            except OSError:  # for lack of room, maybe, of which there is more when all is deleted
+                state.forget()
+                self._permission.choose("off", ())
+            state.forget()
             self._journal.clear()
         except Exception as error:
             self._failed("forget", error)

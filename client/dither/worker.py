@@ -4,11 +4,17 @@ It is started by the first report that waits and ends when none is left. It is a
 wait for it (but see exits.py); what is not sent stays in the outbox for the next run.
 """
 
+import atexit
 import sys
 import threading
+import weakref
 from collections.abc import Callable
+from importlib import import_module
 
 __all__ = ["Worker"]
+
+_PARTING = 5.0
+"""Seconds for which the end of a subinterpreter waits for an upload."""
 
 
 class Worker:
@@ -17,7 +23,7 @@ class Worker:
     ``failed`` is told of an exception that a step raised; the thread then ends, and the next ``wake`` starts another.
     """
 
-    def __init__(self, step: Callable[[], float | None], failed: Callable[[Exception], None]) -> None:
+    def __init__(self, step: Callable[[], float | None], failed: Callable[[BaseException], None]) -> None:
         self._step = step
         self._failed = failed
         self._changed = threading.Condition()
@@ -42,7 +48,14 @@ class Worker:
                 self._changed.notify_all()
             if self._thread is not None or self._closed:
                 return
-            thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
+            try:
+                thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
+            except RuntimeError:  # a subinterpreter that has no daemons: only another program will send
+                return
+        if not _at_work:
+            atexit.unregister(_at_exit)
+            atexit.register(_at_exit)
+        _at_work.add(self)
         self._start(thread)
 
     def _start(self, thread: threading.Thread) -> None:
@@ -105,7 +118,7 @@ class Worker:
         try:
             while self._again():
                 pass
-        except Exception as error:  # the host's stderr is not ours to write a traceback to
+        except BaseException as error:  # the host's stderr is not ours to write a traceback to
             self._failed(error)
         finally:
             self._ended(threading.current_thread())
@@ -130,3 +143,28 @@ class Worker:
                 self._changed.notify_all()
             self._changed.wait_for(lambda: self._closed or self._cut, pause or 0.0)
             return not self._closed
+
+
+_at_work: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+"""Those that have had a thread."""
+
+
+def _at_exit() -> None:
+    """End the threads of a subinterpreter, such as mod_wsgi's: Python aborts the whole process if one outlives it."""
+    if not _in_subinterpreter():
+        return
+    workers = list(_at_work)
+    for worker in workers:
+        worker.close()
+    for worker in workers:
+        worker.join(_PARTING)
+
+
+def _in_subinterpreter() -> bool:
+    for name in ("_interpreters", "_xxsubinterpreters"):  # from Python 3.13, and before
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        return bool(module.get_current() != module.get_main())
+    return False
