@@ -1,6 +1,7 @@
 """The API's description is true: schemathesis asks whatever it allows, and looks at every answer."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,17 @@ from dither_server.store import StoredToken
 from server.collecting import THEME, TODAY, batch, rows_of, upload
 
 OPERATIONS = [(path, method) for path, item in openapi()["paths"].items() for method in item]
+
+PINNED = Path(__file__).with_name("openapi.json")
+"""The document as it was agreed. After a change that is meant: ``PYTHONPATH=tests python -m server.test_openapi``."""
+
+
+def written(document: Any) -> str:
+    """A document as text, one for all that mean the same: an operation's parameters have no order."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            operation.get("parameters", []).sort(key=lambda one: (one["in"], one["name"]))
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 @pytest.fixture
@@ -82,3 +94,11 @@ def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
     rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint != "static"]
     routes = {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
     assert set(openapi()["paths"]) == routes
+
+
+def test_the_document_changes_only_where_that_is_meant(client: FlaskClient) -> None:
+    assert written(client.get("/openapi.json").json) == PINNED.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    PINNED.write_text(written(openapi()), encoding="utf-8")
