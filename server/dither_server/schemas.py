@@ -1,10 +1,54 @@
-"""What the API's answers hold, as JSON schemas."""
+"""What the API takes and answers, as named JSON schemas. A schema may hold others; the document refers to them."""
 
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Json", "schemas"]
+__all__ = [
+    "ACCEPTED",
+    "BATCH",
+    "COMBINED",
+    "COMPARISON",
+    "ESTIMATE",
+    "METRIC",
+    "METRICS",
+    "PROBLEM",
+    "RECEPTION",
+    "STATUS",
+    "TREND",
+    "VERSION",
+    "Json",
+    "Schema",
+]
 
 Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A JSON schema that the document holds once, by its name."""
+
+    name: str
+    holds: Json
+
+
+_TEXT = {"type": "string"}
+_STRINGS = {"type": "array", "items": _TEXT}
+_NUMBER = {"type": ["number", "null"]}
+_REPORTS = {"type": "integer", "minimum": 0}
+
+
+def _object(properties: Json, **more: Any) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties), **more}
+
+
+def _closed(properties: Json) -> Json:
+    """Return the schema of an object that holds nothing else."""
+    return _object(properties, additionalProperties=False)
+
+
+def _list(properties: Json, **more: Any) -> Json:
+    return {"type": "array", "items": _closed(properties), **more}
+
 
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
@@ -14,9 +58,8 @@ _FOUND = (
     "Of a candidate string: whether it is found, at an expected 5% of false discoveries among all that are. "
     "Null where nothing is selected, as where the answers are listed."
 )
-_NUMBER = {"type": ["number", "null"]}
 _ROW = {
-    "value": {"type": "string"},
+    "value": _TEXT,
     **{
         name: _NUMBER | {"description": said}
         for name, said in (
@@ -48,7 +91,7 @@ _POISONING = {
     },
 }
 _CHECK = {
-    "test": {"type": "string"},
+    "test": _TEXT,
     "says": {"type": "string", "description": "What holds of honest reports."},
     "p_value": {"type": "number", "minimum": 0, "maximum": 1},
     "level": {"type": "number", "description": "Its part of the false alarms, of which there is 1 in 1,000 estimates."},
@@ -61,15 +104,15 @@ _REST = {
 }
 
 _SIDE = {
-    "metric": {"type": "string"},
-    "version": {"type": "string"},
+    "metric": _TEXT,
+    "version": _TEXT,
     "reports": {"type": "integer", "minimum": 0},
     "periods": {"type": "integer", "minimum": 1},
     "since": {"type": ["string", "null"]},
     "until": {"type": ["string", "null"]},
 }
 _DIFFERENCE = {
-    "value": {"type": "string"},
+    "value": _TEXT,
     "first": _NUMBER,
     "second": _NUMBER,
     "difference": _NUMBER | {"description": "The second less the first."},
@@ -85,7 +128,7 @@ _DIFFERENCE = {
     },
 }
 _COURSE = {
-    "value": {"type": "string"},
+    "value": _TEXT,
     "slope": _NUMBER | {"description": "Of a straight line, in shares a day."},
     "slope_error": _NUMBER | {"description": "Its standard error, as if the same people reported in all steps."},
     "p_value": _NUMBER | {"description": "Of no change, over the slope and every step against all others."},
@@ -93,19 +136,12 @@ _COURSE = {
     "drift": {"type": "boolean", "description": "Whether that is below 1 - confidence."},
 }
 _STEP = {
-    "since": {"type": "string"},
-    "until": {"type": "string"},
+    "since": _TEXT,
+    "until": _TEXT,
     "reports": {"type": "integer"},
     "tested": {"type": "boolean", "description": "Whether there are enough reports for the tests."},
 }
 _POINT = dict.fromkeys(("frequency", "standard_error", "low", "high"), _NUMBER)
-
-
-def _object(properties: Json, **more: Any) -> Json:
-    return {"type": "object", "properties": properties, "required": list(properties), **more}
-
-
-_TEXT = {"type": "string"}
 _COST = {
     "epsilon": {"type": "number"},
     "epsilon_after_10": {"type": "number"},
@@ -113,76 +149,59 @@ _COST = {
     "privacy": _TEXT,
 }
 
+COMBINED = Schema("Combined", _closed({
+    "metric": _TEXT, "versions": _STRINGS, "reports": _REPORTS, "confidence": {"type": "number"},
+    "values": _list({name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}),
+}))  # fmt: skip
+COMPARISON = Schema("Comparison", _closed({
+    "sides": _list(_SIDE, minItems=2, maxItems=2),
+    "confidence": {"type": "number"}, "correction": _TEXT, "change": {"type": "number"}, "power": {"type": "number"},
+    "note": _TEXT,
+    "values": _list(_DIFFERENCE),
+}))  # fmt: skip
+ESTIMATE = Schema("Estimate", _closed({
+    "metric": _TEXT, "version": _TEXT, "mechanism": _TEXT, **_COST, "reports": _REPORTS,
+    "periods": {"type": "integer", "minimum": 1, "description": "In so many periods one device may have reported."},
+    "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
+    "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
+    "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
+    "poisoning": _closed(_POISONING),
+    "health": _list(_CHECK),
+    "unlisted": {"anyOf": [{"type": "null"}, _closed(_REST)]},
+    "values": _list(_ROW),
+}))  # fmt: skip
+TREND = Schema("Trend", _closed({
+    "metric": _TEXT, "version": _TEXT, "confidence": {"type": "number"}, "correction": _TEXT, "note": _TEXT,
+    "steps": _list(_STEP),
+    "values": _list(_COURSE | {"points": _list(_POINT)}),
+}))  # fmt: skip
 
-def _told() -> Json:
-    """Return the schemas of what is estimated."""
-    text, number, strings = _TEXT, {"type": "number"}, {"type": "array", "items": _TEXT}
-    estimate = {
-        "metric": text, "version": text, "mechanism": text, **_COST, "reports": {"type": "integer", "minimum": 0},
-        "periods": {"type": "integer", "minimum": 1, "description": "In so many periods one device may have reported."},
-        "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
-        "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
-        "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
-        "poisoning": _object(_POISONING, additionalProperties=False),
-        "health": {"type": "array", "items": _object(_CHECK, additionalProperties=False)},
-        "unlisted": {"anyOf": [{"type": "null"}, _object(_REST, additionalProperties=False)]},
-        "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
-    }  # fmt: skip
-    few = {name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}
-    combination = {
-        "metric": text, "versions": strings, "reports": {"type": "integer", "minimum": 0}, "confidence": number,
-        "values": {"type": "array", "items": _object(few, additionalProperties=False)},
-    }  # fmt: skip
-    comparison = {
-        "sides": {"type": "array", "items": _object(_SIDE, additionalProperties=False), "minItems": 2, "maxItems": 2},
-        "confidence": number, "correction": text, "change": number, "power": number,
-        "note": text,
-        "values": {"type": "array", "items": _object(_DIFFERENCE, additionalProperties=False)},
-    }  # fmt: skip
-    course = {**_COURSE, "points": {"type": "array", "items": _object(_POINT, additionalProperties=False)}}
-    trend = {
-        "metric": text, "version": text, "confidence": number, "correction": text, "note": text,
-        "steps": {"type": "array", "items": _object(_STEP, additionalProperties=False)},
-        "values": {"type": "array", "items": _object(course, additionalProperties=False)},
-    }  # fmt: skip
-    return {
-        "Combined": _object(combination, additionalProperties=False),
-        "Comparison": _object(comparison, additionalProperties=False),
-        "Estimate": _object(estimate, additionalProperties=False),
-        "Trend": _object(trend, additionalProperties=False),
-    }
+METRIC = Schema("Metric", _object({
+    **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), _TEXT),
+    **_COST, "size": {"type": "integer", "description": "How many values it has."}, "values": _STRINGS,
+}))  # fmt: skip
+METRICS = Schema("Metrics", _object({
+    "metrics": {"type": "array", "items": METRIC},
+    "size": {"type": "integer", "description": "How many metrics there are."},
+    "former": _STRINGS,
+}))  # fmt: skip
+VERSION = Schema("Version", _closed({
+    "metric": _TEXT, "version": _TEXT, "reports": {"enum": ["accepted", "disabled"]},
+}))  # fmt: skip
 
-
-def schemas() -> Json:
-    """Return the schemas by name."""
-    text, strings = _TEXT, {"type": "array", "items": _TEXT}
-    metric = {
-        **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
-        **_COST, "size": {"type": "integer", "description": "How many values it has."}, "values": strings,
-    }  # fmt: skip
-    batch = {
-        "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-        "metric": text,
-        "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-        "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
-    }
-    token = {"enum": ["needed", "not-needed"], "description": "Whether one without a token would be refused."}
-    reception = {"collector": {"const": "dither"}, "reports": {"const": "accepted"}, "token": token}
-    version = {"metric": text, "version": text, "reports": {"enum": ["accepted", "disabled"]}}
-    problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
-    return _told() | {
-        "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
-        "Batch": _object(batch, additionalProperties=False),
-        "Metric": _object(metric),
-        "Metrics": _object(
-            {
-                "metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}},
-                "size": {"type": "integer", "description": "How many metrics there are."},
-                "former": {"type": "array", "items": {"type": "string"}},
-            }
-        ),
-        "Problem": _object(problem, additionalProperties=False),
-        "Reception": _object(reception, additionalProperties=False),
-        "Status": _object({"status": text}),
-        "Version": _object(version, additionalProperties=False),
-    }
+BATCH = Schema("Batch", _closed({
+    "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    "metric": _TEXT,
+    "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
+}))  # fmt: skip
+ACCEPTED = Schema("Accepted", _closed({"accepted": {"type": "integer", "minimum": 1}}))
+RECEPTION = Schema("Reception", _closed({
+    "collector": {"const": "dither"},
+    "reports": {"const": "accepted"},
+    "token": {"enum": ["needed", "not-needed"], "description": "Whether one without a token would be refused."},
+}))  # fmt: skip
+STATUS = Schema("Status", _object({"status": _TEXT}))
+PROBLEM = Schema("Problem", _closed({
+    "type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT,
+}))  # fmt: skip

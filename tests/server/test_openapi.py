@@ -1,6 +1,7 @@
 """The API's description is true: schemathesis asks whatever it allows, and looks at every answer."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,17 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from dither_server.app import collector_of
 from dither_server.auth import Role, digest_of, draw_token
+from dither_server.dashboard.pages import pages
 from dither_server.openapi import openapi
+from dither_server.routes import routes
 from dither_server.store import StoredToken
 from server.collecting import THEME, TODAY, batch, rows_of, upload
 
-OPERATIONS = [(path, method) for path, item in openapi()["paths"].items() for method in item]
+BARE = Flask("dither_server")
+for blueprint in (routes, pages):
+    BARE.register_blueprint(blueprint)
+
+OPERATIONS = [(path, method) for path, item in openapi(BARE)["paths"].items() for method in item]
 
 PINNED = Path(__file__).with_name("openapi.json")
 """The document as it was agreed. After a change that is meant: ``PYTHONPATH=tests python -m server.test_openapi``."""
@@ -90,10 +97,18 @@ def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) ->
 
 def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
     document = client.get("/openapi.json").json
-    assert document == openapi()
+    assert document == openapi(app)
     rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint != "static"]
-    routes = {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
-    assert set(openapi()["paths"]) == routes
+    assert set(document["paths"]) == {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    assert all(re.fullmatch("[A-Z].+[.]", one["summary"]) for one in operations)
+
+
+def test_that_an_address_asks_for_too_much_is_described_everywhere() -> None:
+    for item in openapi(BARE)["paths"].values():
+        for operation in item.values():
+            assert "crowded" in operation["responses"]["429"]["description"]
 
 
 def test_the_document_changes_only_where_that_is_meant(client: FlaskClient) -> None:
@@ -101,4 +116,4 @@ def test_the_document_changes_only_where_that_is_meant(client: FlaskClient) -> N
 
 
 if __name__ == "__main__":
-    PINNED.write_text(written(openapi()), encoding="utf-8")
+    PINNED.write_text(written(openapi(BARE)), encoding="utf-8")
