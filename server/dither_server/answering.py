@@ -12,7 +12,7 @@ from .work import PeerGoneError, Work, tells_gone
 __all__ = ["COSTLY", "begin", "streamed"]
 
 COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
-"""The problems of every answer that takes work."""
+"""Problems of every answer that takes work."""
 
 
 def begin() -> Work:

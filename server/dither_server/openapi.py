@@ -1,4 +1,4 @@
-"""The API's description, OpenAPI 3.1, made from what an app's routes declare. The tests hold the app to it."""
+"""The API's description in OpenAPI 3.1, built from what an app's routes declare. The tests hold the app to it."""
 
 import re
 from collections.abc import Iterator
@@ -16,15 +16,15 @@ __all__ = ["openapi"]
 
 _ABOUT = """A collector of reports under local privacy.
 
-Metrics cannot be crossed: reports carry no identity, so which answer to one question came with which answer to another
-is not known here, nor could it be. To ask how two things go together, ask one question whose values are the pairs."""
+Metrics cannot be crossed: reports carry no identity, so the collector cannot know which answers to two questions came
+from the same device. To learn how two things go together, ask one question whose values are the pairs."""
 
 _PLACE = re.compile(r"<(\w+)>")
 """A parameter in a path, as Flask writes it."""
 
 
 def openapi(app: Flask) -> Json:
-    """Return the document of an app."""
+    """Return the OpenAPI document of an app."""
     paths: Json = {}
     for path, method, operation in _operations(app):
         paths.setdefault(path, {})[method] = operation
@@ -37,14 +37,18 @@ def openapi(app: Flask) -> Json:
             "schemas": components,
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "password": {"type": "http", "scheme": "basic", "description": "Any user; the token is the password."},
+                "password": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "The password is the token; the user name is ignored.",
+                },
             },
         },
     }
 
 
 def _operations(app: Flask) -> Iterator[tuple[str, str, Json]]:
-    """Yield the path, the method and the operation of each route that declares an answer."""
+    """Yield path, method and operation of each route that declares an answer."""
     for rule in app.url_map.iter_rules():
         route = app.view_functions[rule.endpoint]
         if isinstance(route, Route) and route.answers is not None:
@@ -88,7 +92,7 @@ def _security(role: Role | None) -> list[Json]:
 
 
 def _wrong(kinds: tuple[Kind, ...]) -> Json:
-    """Return the problems of an operation, those of one status together."""
+    """Return the error responses of an operation: one for each status, naming every problem of that status."""
     content = {MEDIA_TYPE: {"schema": PROBLEM}, "text/html": {}}
     answers: Json = {}
     for kind in kinds:
@@ -98,9 +102,10 @@ def _wrong(kinds: tuple[Kind, ...]) -> Json:
 
 
 def _referring(part: Any, components: Json) -> Any:
-    """Return a part of the document that refers to each schema in it by name, and put these into ``components``."""
+    """Return ``part`` with each Schema in it replaced by a reference, and put the Schemas into ``components``."""
     if isinstance(part, Schema):
-        components[part.name] = _referring(part.holds, components)
+        if part.name not in components:
+            components[part.name] = _referring(part.holds, components)
         return {"$ref": f"#/components/schemas/{part.name}"}
     if isinstance(part, dict):
         return {name: _referring(one, components) for name, one in part.items()}

@@ -1,4 +1,4 @@
-"""What may be asked of estimates, read strictly: by the routes and by the command line."""
+"""Queries about estimates: their parameters, read strictly by the routes and by the command line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +14,10 @@ from .selection import Selection
 
 __all__ = ["Asked", "Comparison", "ListQuery", "OneVersion", "Query", "TrendQuery"]
 
-_LIMIT = COUNT("Show so many at most.")
-_OFFSET = PLACE("Leave out so many before them.")
-_VALUES = "Show only these values; repeat the parameter for each. No number changes with what is left out."
-_TOP = "Show the most frequent, in the order of their shares; in place of limit and offset."
+_LIMIT = COUNT("Show at most this many.")
+_OFFSET = PLACE("Skip this many first.")
+_VALUES = "Show only these values; repeat the parameter for each. What is left out changes no number."
+_TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ class Asked(Parameters):
 
     since: Annotated[date | None, DAY("First UTC day.")] = None
     until: Annotated[date | None, DAY("Last UTC day, included.")] = None
-    confidence: Annotated[float, CONFIDENCE("Confidence of the intervals.")] = 0.95
+    confidence: Annotated[float, CONFIDENCE("Confidence level of the intervals.")] = 0.95
     values: Annotated[tuple[str, ...], TEXTS(_VALUES)] = ()
     top: Annotated[int | None, COUNT(_TOP)] = None
     limit: Annotated[int | None, _LIMIT] = None
@@ -51,7 +51,7 @@ class Asked(Parameters):
 class OneVersion(Asked):
     """A question about one version of a metric: the current one unless another is named."""
 
-    version: Annotated[str | None, TEXT("Another version than the current one.")] = None
+    version: Annotated[str | None, TEXT("Read this version in place of the current one.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +62,10 @@ class Query(OneVersion):
     ``by_day`` asks for an answer to each day with reports, in place of one to all together.
     """
 
-    simultaneous: Annotated[bool, TRUTH("Whether the intervals are to hold all together.")] = False
-    forged: Annotated[float, SHARE("The share of reports assumed forged, where their effect is told.")] = 0.01
-    by_day: Annotated[bool, TRUTH("Whether to answer for each day with reports, in place of all.")] = False
-    format: Annotated[str | None, one_of(FORMATS)("Before what Accept prefers.")] = None
+    simultaneous: Annotated[bool, TRUTH("Widen the intervals so that all hold together.")] = False
+    forged: Annotated[float, SHARE("Assume that this share of the reports is forged, to bound their effect.")] = 0.01
+    by_day: Annotated[bool, TRUTH("Answer separately for each day with reports.")] = False
+    format: Annotated[str | None, one_of(FORMATS)("Answer in this format, whatever Accept prefers.")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,11 +80,11 @@ class Comparison(OneVersion):
     The other side is of the same metric and version unless they are named, and then of other days.
     """
 
-    other: Annotated[str | None, TEXT("Another metric, to compare the values that both list.")] = None
-    other_version: Annotated[str | None, TEXT("The other side's version, if not the current one.")] = None
-    other_since: Annotated[date | None, DAY("The other side's first UTC day.")] = None
-    other_until: Annotated[date | None, DAY("The other side's last UTC day, included.")] = None
-    change: Annotated[float, SHARE("The change for which the needed reports are counted.")] = 0.01
+    other: Annotated[str | None, TEXT("Compare with this metric: the values that both list.")] = None
+    other_version: Annotated[str | None, TEXT("Version of the other side, if not the current one.")] = None
+    other_since: Annotated[date | None, DAY("First UTC day of the other side.")] = None
+    other_until: Annotated[date | None, DAY("Last UTC day of the other side, included.")] = None
+    change: Annotated[float, SHARE("Change of a share for which reports_needed is computed.")] = 0.01
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,7 +123,7 @@ class ListQuery(Parameters):
 class TrendQuery(OneVersion):
     """The parameters of a trend: its steps are days or weeks from Monday to Sunday."""
 
-    step: Annotated[str, one_of(STEPS)("Weeks are from Monday to Sunday.")] = "day"
+    step: Annotated[str, one_of(STEPS)("Length of a step. Weeks run from Monday to Sunday.")] = "day"
 
     def __post_init__(self) -> None:
         super().__post_init__()

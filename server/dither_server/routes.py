@@ -1,4 +1,4 @@
-"""The HTTP routes: each declares itself (``routing``), asks the collector, and writes the answer."""
+"""The HTTP routes of the API. Each declares itself (``routing``), asks the collector and writes the answer."""
 
 from flask import Blueprint, Response, current_app, request
 
@@ -19,7 +19,7 @@ __all__ = ["routes"]
 routes = Blueprint("dither", __name__)
 
 _FEW = 100
-"""Values of each metric that a list of metrics shows."""
+"""The number of values of each metric that a list of metrics shows."""
 
 _TABLES: schemas.Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
 _ESTIMATES = Success(
@@ -28,7 +28,7 @@ _ESTIMATES = Success(
 )
 
 _ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *COSTLY)
-"""The problems of what is told of one version's listed values."""
+"""Problems of an analysis of one version's values."""
 
 
 @routes.post(PATH)
@@ -42,7 +42,7 @@ _ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *CO
     ),
 )  # fmt: skip
 def post_reports() -> Response:
-    """Count a batch of reports, once, however often it is sent."""
+    """Count a batch of reports: once, however often it is sent."""
     status, headers, body = collector_here().ingest.respond(request.environ)
     return Response(body, status, headers)
 
@@ -50,9 +50,9 @@ def post_reports() -> Response:
 @routes.get(PATH)
 @declared(role=Role.REPORT, answers=as_json(schemas.RECEPTION))
 def may_report() -> dict[str, str]:
-    """Say that a report would be let in, with this token.
+    """Say that a report with this token would be accepted.
 
-    The role of the route has refused others. So a developer tries a collector without sending a report of anyone.
+    Callers without the role do not get here. So a developer can try a collector without sending anyone's report.
     """
     needed = collector_here().gatekeeper.asks_for_token(request.environ, Role.REPORT)
     return {"collector": "dither", "reports": "accepted", "token": "needed" if needed else "not-needed"}
@@ -63,7 +63,7 @@ def may_report() -> dict[str, str]:
 def list_metrics(query: ListQuery) -> dict[str, object]:
     """List the metrics, each with its first 100 values.
 
-    Beside them stand the names of those that are asked no more but can be read.
+    ``former`` names metrics that are no longer asked, but can be read.
     """
     here = collector_here()
     metrics = list(here.metrics.values())
@@ -74,7 +74,7 @@ def list_metrics(query: ListQuery) -> dict[str, object]:
 @routes.get("/v1/metrics/<name>")
 @declared(role=Role.READ, reads=ListQuery, answers=as_json(schemas.METRIC), problems=(Kind.UNKNOWN_METRIC,))
 def show_metric(query: ListQuery, name: str) -> dict[str, object]:
-    """Show a metric, its values and its versions."""
+    """Show a metric with its values and versions."""
     metric = metric_named(name)
     versions, disabled = collector_here().store.versions(name), collector_here().store.disabled()
     known = {"versions": versions, "disabled": [one for one in versions if one in disabled]}
@@ -84,10 +84,10 @@ def show_metric(query: ListQuery, name: str) -> dict[str, object]:
 @routes.get("/v1/metrics/<name>/versions/<version>")
 @declared(role=OPEN, answers=as_json(schemas.VERSION), problems=(Kind.UNKNOWN_VERSION,))
 def show_version(name: str, version: str) -> dict[str, str]:
-    """Say whether reports of a metric version are counted, to whoever knows its name and version.
+    """Say whether reports of a metric version are counted, to anyone who knows its name and version.
 
-    Every copy of the app does.
-    The answer is the same for a name that is not known here as for a version, so that nobody can guess names.
+    Every copy of the app knows them. An unknown name and an unknown version get the same answer, so that nobody can
+    guess names.
     """
     collector = collector_here()
     if version not in collector.ingest.metrics.get(name, {}):
@@ -101,7 +101,7 @@ def show_version(name: str, version: str) -> dict[str, str]:
 def estimate_metric(query: Query, name: str) -> Response:
     """Estimate a metric's frequencies.
 
-    The format is the one that ``format`` names, or else Accept prefers.
+    The answer is in the format that ``format`` names, or else in the one that Accept prefers.
     """
     form = chosen(query.format, request.accept_mimetypes)
     metric = listing(version_named(metric_named(name), query.version))
@@ -114,9 +114,9 @@ def estimate_metric(query: Query, name: str) -> Response:
 @routes.get("/v1/metrics/<name>/combined")
 @declared(role=Role.READ, reads=Asked, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY))
 def combine_versions(asked: Asked, name: str) -> Response:
-    """Combine every version's estimates, each weighed by the inverse of its variance.
+    """Combine the estimates of all versions of a metric, each weighted by the inverse of its variance.
 
-    This is right if the truth was the same under all.
+    This is right if the true frequencies were the same under all versions.
     """
     metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.versions(name)]
@@ -127,7 +127,7 @@ def combine_versions(asked: Asked, name: str) -> Response:
 @routes.get("/v1/metrics/<name>/compare")
 @declared(role=Role.READ, reads=Comparison, answers=as_json(schemas.COMPARISON), problems=_ESTIMABLE)
 def compare_estimates(asked: Comparison, name: str) -> Response:
-    """Compare a metric with itself on other days (by default the last two weeks) or versions, or with another."""
+    """Compare a metric with itself on other days (by default its last two weeks), with another version or metric."""
     reader = collector_here().reader
     first = listing(version_named(metric_named(name), asked.version))
     second = listing(version_named(metric_named(asked.other or name), asked.other_version))
@@ -137,7 +137,7 @@ def compare_estimates(asked: Comparison, name: str) -> Response:
 @routes.get("/v1/metrics/<name>/trend")
 @declared(role=Role.READ, reads=TrendQuery, answers=as_json(schemas.TREND), problems=_ESTIMABLE)
 def trend_of_estimates(asked: TrendQuery, name: str) -> Response:
-    """Show a metric's course over days or weeks, and which values drift."""
+    """Show a metric over days or weeks, and which values drift."""
     reader = collector_here().reader
     metric = listing(version_named(metric_named(name), asked.version))
     return streamed(lambda work: json_object(work.run(reader.trend(metric, asked))))
@@ -161,10 +161,7 @@ def readyz() -> dict[str, str]:
 @routes.get("/metrics")
 @declared(role=Role.READ, answers=Success({"text/plain": {}}))
 def show_gauges() -> Response:
-    """Show how the collector fares.
-
-    This is Prometheus' text format.
-    """
+    """Show counters and timings of the collector in Prometheus' text format."""
     return Response(collector_here().gauges.text(), content_type=CONTENT_TYPE)
 
 

@@ -1,4 +1,4 @@
-"""What a route declares beside its path: who may ask, what it reads, what it answers, and which problems it meets.
+"""A route's declaration: who may call it, what it reads, what it answers, and which problems it may answer with.
 
     @routes.get("/v1/metrics/<name>")
     @declared(role=Role.READ, reads=ListQuery, answers=as_json(METRIC), problems=(Kind.UNKNOWN_METRIC,))
@@ -25,12 +25,12 @@ __all__ = ["HTML", "Route", "Success", "as_json", "declared"]
 View = Callable[..., ResponseReturnValue]
 
 _ANYWHERE = (Kind.UNAVAILABLE, Kind.UNAUTHORIZED, Kind.FORBIDDEN, Kind.CROWDED, Kind.INTERNAL)
-"""The problems that every route may meet."""
+"""Problems that every route may answer with."""
 
 
 @dataclass(frozen=True)
 class Success:
-    """An answer that is no problem: ``content`` holds a schema, or nothing, by media type."""
+    """A successful answer: its ``content`` by media type, as in OpenAPI."""
 
     content: Json
     status: int = 200
@@ -41,13 +41,13 @@ HTML = Success({"text/html": {}})
 
 
 def as_json(schema: Schema, status: int = 200, description: str = "Found.") -> Success:
-    """Return the answer of such an object in JSON."""
+    """Return a successful answer in JSON of this schema."""
     return Success({"application/json": {"schema": schema}}, status, description)
 
 
 @dataclass
 class Route:
-    """A view with what it declares. One without ``answers`` is no part of the API, and its document leaves it out."""
+    """A view with its declaration. Without ``answers`` it is not part of the API, and the document leaves it out."""
 
     view: View
     role: Role | None
@@ -60,19 +60,19 @@ class Route:
         update_wrapper(self, self.view)
 
     def __call__(self, **places: str) -> ResponseReturnValue:
-        """Answer the present request; ``places`` are the parameters of its path."""
+        """Answer the current request; ``places`` are the parameters in its path."""
         if self.reads is None:
             return self.view(**places)
         return self.view(self.reads.read(request.args), **places)
 
     @property
     def is_page(self) -> bool:
-        """Whether it is for a browser's address line."""
+        """Whether it is a page for people, to be opened in a browser."""
         return self.answers is HTML
 
     @property
     def summary(self) -> str:
-        """What it does, in one sentence."""
+        """The first line of the view's docstring."""
         return (self.view.__doc__ or "").partition("\n")[0]
 
     @property
@@ -92,7 +92,9 @@ def declared(
 ) -> Callable[[View], Route]:
     """Return a decorator that makes a view a ``Route``.
 
-    ``role`` is the role it takes, or OPEN. ``reads`` reads the parameters after ``?``; the view gets what was read as
-    its first argument. ``takes`` is the schema of a body. ``problems`` are those beside the ones of every route.
+    - ``role``: the role that a caller needs, or OPEN;
+    - ``reads``: the class that reads the query parameters; the view gets its instance as first argument;
+    - ``takes``: the schema of the request's body;
+    - ``problems``: the problems beside those of every route.
     """
     return partial(Route, role=role, answers=answers, reads=reads, takes=takes, problems=problems)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from dither_server import schemas
 from dither_server.app import collector_of
 from dither_server.auth import Role, digest_of, draw_token
 from dither_server.dashboard.pages import pages
@@ -109,6 +111,26 @@ def test_that_an_address_asks_for_too_much_is_described_everywhere() -> None:
     for item in openapi(BARE)["paths"].values():
         for operation in item.values():
             assert "crowded" in operation["responses"]["429"]["description"]
+
+
+def descriptions(part: Any) -> Iterator[str]:
+    """Every description within a part of the document."""
+    for name, one in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        if name == "description" and isinstance(one, str):
+            yield one
+        yield from descriptions(one)
+
+
+def test_descriptions_are_sentences_and_names_of_schemas_are_taken_once() -> None:
+    document = openapi(BARE)
+    said = [*descriptions(document["components"]["schemas"])]
+    for item in document["paths"].values():
+        for operation in item.values():
+            said += descriptions(operation.get("parameters", []))
+    assert len(said) > 80
+    assert [one for one in said if not re.fullmatch(r"[A-Z].+[.]", one, re.DOTALL) or one.startswith("Of ")] == []
+    named = [one.name for one in vars(schemas).values() if isinstance(one, schemas.Schema)]
+    assert sorted(named) == sorted(document["components"]["schemas"])  # of two with one name, one would be lost
 
 
 def test_the_document_changes_only_where_that_is_meant(client: FlaskClient) -> None:

@@ -142,7 +142,7 @@ def show_page(view: MetricView, name: str) -> str:
 @pages.get("/plotly.js")
 @declared(role=Role.READ, answers=Success({"text/javascript": {}}), problems=(Kind.NOT_FOUND,))
 def show_plotly() -> Response:
-    """Hand out Plotly's script."""
+    """Serve Plotly's script."""
     plotly = bundle()
     if plotly is None:
         raise Problem(Kind.NOT_FOUND, "plotly is not installed: pip install 'dither[charts]'")

@@ -1,4 +1,4 @@
-"""What a reader of the pages asked to see: which days, a text to find, and which page of what is found."""
+"""What a page is asked to show: which days, a text to find, and which page of the results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -27,9 +27,11 @@ def _few(text: str, place: str) -> int:
 
 
 _OWN = {
-    "find": TEXT("Show only what has this in its name."),
-    "page": COUNT("Of many, the page."),
-    "limit": Parameter(_few, {"type": "integer", "minimum": 1, "maximum": _MOST}, "Rows or metrics of a page."),
+    "find": TEXT("Show only what contains this text."),
+    "page": COUNT("Show this page."),
+    "limit": Parameter(
+        _few, {"type": "integer", "minimum": 1, "maximum": _MOST}, "Show at most this many rows or metrics on a page."
+    ),
 }
 """What a page reads beside the parameters of an estimate."""
 
