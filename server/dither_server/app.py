@@ -52,7 +52,7 @@ def _admit() -> Response | None:
     if request.endpoint is None:
         return None
     try:
-        route = current_app.view_functions[request.endpoint]
+        route = current_app.view_functions.get(request.endpoint)
         if not isinstance(route, Route):
             raise Problem(Kind.FORBIDDEN, "the route declares no role")
         if route.role is OPEN:

@@ -50,7 +50,7 @@ def openapi(app: Flask) -> Json:
 def _operations(app: Flask) -> Iterator[tuple[str, str, Json]]:
     """Yield path, method and operation of each route that declares an answer."""
     for rule in app.url_map.iter_rules():
-        route = app.view_functions[rule.endpoint]
+        route = app.view_functions.get(rule.endpoint)
         if isinstance(route, Route) and route.answers is not None:
             name, places = rule.endpoint.rpartition(".")[2], _PLACE.findall(rule.rule)
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 from flask import Blueprint, Flask
 from werkzeug.datastructures import MultiDict
+from werkzeug.routing import Rule
 
 from dither_server.app import collector_of, create_app
 from dither_server.auth import Role, digest_of, draw_token
@@ -112,8 +113,9 @@ def test_a_declared_route_is_served_and_refused_without_its_role(app: Flask) -> 
     assert client.get("/box").text == "box"
 
 
-@pytest.mark.parametrize("path", ["/forgotten", "/upside-down"])
+@pytest.mark.parametrize("path", ["/forgotten", "/upside-down", "/viewless"])
 def test_a_route_that_declares_nothing_is_refused_to_everyone(path: str, app: Flask) -> None:
+    app.url_map.add(Rule("/viewless", endpoint="viewless"))
     for headers in ({}, bearing(app, Role.ADMIN)):
         for method in ("GET", "HEAD", "OPTIONS"):
             answer = app.test_client().open(path, method=method, headers=headers)
