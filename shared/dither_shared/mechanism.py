@@ -12,7 +12,6 @@ The randomizer stands beside its law, in plain Python, because it is the device 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
@@ -20,6 +19,7 @@ from typing import ClassVar, Self
 from .entropy import Entropy
 from .errors import ParameterError
 from .probability import epsilon_of
+from .rows import RowFormat, Shape
 
 __all__ = ["MAX_CELLS", "MAX_COUNTERS", "Item", "Mechanism", "Shape"]
 
@@ -31,18 +31,6 @@ MAX_CELLS = 1 << 20
 
 MAX_COUNTERS = 1 << 24
 """The largest tally, cohorts by cells: 128 MiB of counters."""
-
-
-class Shape(Enum):
-    """What the payload of a report holds."""
-
-    SYMBOL = "symbol"
-    """The number of one cell, big-endian in as few bytes as hold every cell."""
-    BITS = "bits"
-    """One bit a cell: cell j is bit j % 8 of byte j // 8, and the bits beyond the last cell are zero."""
-    LIST = "list"
-    """The numbers of ``listed`` cells, ascending, in ``cell_bits`` bits each from the lowest on, little-endian: where
-    few of many cells are reported, this is shorter than a bit for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,47 +156,19 @@ class Mechanism(ABC):
         """Return the privacy loss of ``reports`` reports of one value, rounded up: ε_T."""
         return epsilon_of(self.ratio_after(reports))
 
-    @property
-    def cohort_bytes(self) -> int:
-        """The width of a row's cohort: none if there is one cohort."""
-        return ((self.cohorts - 1).bit_length() + 7) // 8
-
-    @property
-    def payload_bytes(self) -> int:
-        """The width of a row's payload."""
-        if self.shape is Shape.LIST:
-            return (self.listed * self.cell_bits + 7) // 8
-        return ((self.cells if self.shape is Shape.BITS else self.cell_bits) + 7) // 8
-
-    @property
-    def cell_bits(self) -> int:
-        """How many bits hold the number of a cell."""
-        return (self.cells - 1).bit_length()
+    @cached_property
+    def row_format(self) -> RowFormat:
+        """The layout of its report rows."""
+        return RowFormat(self.shape, self.cohorts, self.cells, self.listed)
 
     @property
     def row_bytes(self) -> int:
         """The width of a report row: its cohort and its payload."""
-        return self.cohort_bytes + self.payload_bytes
+        return self.row_format.row_bytes
 
     def parameters(self) -> dict[str, str]:
         """Return what determines the law, exactly, by name: the basis of a metric's version."""
         return {f.name: str(getattr(self, f.name)) for f in fields(self) if f.init}
-
-    def _symbol(self, cell: int) -> bytes:
-        return cell.to_bytes(self.payload_bytes, "big")
-
-    def _bits(self, row: int) -> bytes:
-        return row.to_bytes(self.payload_bytes, "little")
-
-    def _list(self, row: int) -> bytes:
-        width = self.cell_bits
-        lanes = f"{row:b}"[::-1]
-        numbers, place, cell = 0, 0, lanes.find("1")
-        while cell >= 0:
-            numbers |= cell << place
-            place += width
-            cell = lanes.find("1", cell + 1)
-        return numbers.to_bytes(self.payload_bytes, "little")
 
     def _derive(self, **derived: object) -> None:
         """Set derived fields, once, on an object that is frozen from then on."""

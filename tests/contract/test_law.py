@@ -120,18 +120,16 @@ def test_rows_round_trip_and_tally(mechanism: Mechanism) -> None:
 @SMALL
 def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
     row = Report(0, mechanism.randomize(items(mechanism)[0], KeyedEntropy(b"row"))).encode(mechanism)
-    bad = [row + b"\0", row[:-1]]
+    bad, form = [row + b"\0", row[:-1]], mechanism.row_format
     if mechanism.cohorts > 1:
-        bad.append(mechanism.cohorts.to_bytes(mechanism.cohort_bytes, "big") + row[mechanism.cohort_bytes :])
-    unused = 8 * mechanism.payload_bytes - {Shape.BITS: mechanism.cells, Shape.SYMBOL: mechanism.cell_bits}.get(
-        mechanism.shape, mechanism.listed * mechanism.cell_bits
-    )
+        bad.append(mechanism.cohorts.to_bytes(form.cohort_bytes, "big") + row[form.cohort_bytes :])
+    unused = 8 * form.payload_bytes - form.payload_bits
     if unused:
-        head, payload = row[: mechanism.cohort_bytes], bytearray(row[mechanism.cohort_bytes :])
+        head, payload = row[: form.cohort_bytes], bytearray(row[form.cohort_bytes :])
         payload[0 if mechanism.shape is Shape.SYMBOL else -1] |= 0x80
         bad.append(head + payload)
     if mechanism.shape is Shape.LIST:
-        bad.append(row[: mechanism.cohort_bytes] + b"\xff" * mechanism.payload_bytes)
+        bad.append(row[: form.cohort_bytes] + b"\xff" * form.payload_bytes)
     assert len(bad) > 2
     for wrong in bad:
         with pytest.raises(WireError, match="reports: "):

@@ -33,7 +33,7 @@ class ChainOfSymbols(_Chained):
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the symbol or, in this report, another."""
-        return self._symbol(self._chain.instant.draw(drawn, entropy))
+        return self.row_format.symbol(self._chain.instant.draw(drawn, entropy))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,4 +52,4 @@ class ChainOfBits(_Chained):
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the bits of the row, each kept or flipped in this report."""
-        return self._bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))
+        return self.row_format.bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))

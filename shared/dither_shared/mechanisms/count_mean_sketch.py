@@ -165,7 +165,7 @@ class HadamardCountMeanSketch(Sketch):
         """Return a row and the sign of the value's entry in it, or the wrong sign."""
         row = entropy.below(self.bits)
         wrong = not entropy.bernoulli(self._threshold)
-        return self._symbol(2 * row + ((row & self.column(item, cohort)).bit_count() & 1 ^ wrong))
+        return self.row_format.symbol(2 * row + ((row & self.column(item, cohort)).bit_count() & 1 ^ wrong))
 
 
 def _check_open(size: int | None, name: str) -> None:

@@ -64,4 +64,4 @@ class HadamardResponse(Mechanism):
         symbol = entropy.below(self.cells)
         if (symbol & row).bit_count() & 1 != odd:
             symbol ^= row & -row
-        return self._symbol(symbol)
+        return self.row_format.symbol(symbol)

@@ -104,7 +104,7 @@ class ProjectiveGeometry(Mechanism):
         lead = value.index(1)
         vector.insert(lead, 0)
         vector[lead] = space.add(product, space.negative(space.dot(vector, value)))
-        return self._symbol(space.point_index(vector))
+        return self.row_format.symbol(space.point_index(vector))
 
 
 def point_count(order: int, length: int) -> int:

@@ -74,7 +74,7 @@ class SubsetSelection(Mechanism):
         others = entropy.subset(self.size - 1, self.subset - chosen)
         below = others & ((1 << index) - 1)
         row = below | chosen << index | (others ^ below) << 1
-        return self._bits(row) if self.shape is Shape.BITS else self._list(row)
+        return self.row_format.bits(row)
 
 
 def _risk(size: int, subset: int, odds: float) -> float:

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, Report, Shape, SubsetSelection
+from dither_shared import Mechanism, Shape, SubsetSelection
 
 from ..populations import Counts
 
@@ -74,13 +74,5 @@ def _hits(mechanism: Mechanism, targets: tuple[int, ...]) -> Counts:
 
 def _row(mechanism: Mechanism, cells: Sequence[int] | NDArray[np.int64], cohort: int = 0) -> bytes:
     """Return the row that reports these cells."""
-    ascending = sorted(int(cell) for cell in cells)
-    width = mechanism.payload_bytes
-    if mechanism.shape is Shape.SYMBOL:
-        payload = ascending[0].to_bytes(width, "big")
-    elif mechanism.shape is Shape.BITS:
-        payload = sum(1 << cell for cell in ascending).to_bytes(width, "little")
-    else:
-        packed = sum(cell << mechanism.cell_bits * place for place, cell in enumerate(ascending))
-        payload = packed.to_bytes(width, "little")
-    return Report(int(cohort), payload).encode(mechanism)
+    rows = mechanism.row_format
+    return rows.encode(int(cohort), rows.payload(int(cell) for cell in cells))
