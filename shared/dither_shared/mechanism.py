@@ -10,7 +10,7 @@ The randomizer stands beside its law, in plain Python, because it is the device 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -55,6 +55,16 @@ class Mechanism(ABC):
     """The parameters by which a metric's definition may ask for this mechanism."""
     open_domain: ClassVar[bool] = False
     """Whether it takes any string (its UTF-8 bytes) rather than an index of a listed domain."""
+    pure: ClassVar[bool] = True
+    """Whether a report supports a value or does not (p and q): frequencies then follow from the counts of support.
+
+    If not, they are fitted to the cells by regression, whose errors are those of the scatter between cohorts."""
+    own_cells: ClassVar[bool] = False
+    """Whether value v marks cell v and no other, in its only cohort."""
+    independent_cells: ClassVar[bool] = False
+    """Whether the cells of a report are reported independently of each other, given what the value marks."""
+    always_memoised: ClassVar[bool] = False
+    """Whether every such mechanism has a permanent draw, asked for or not."""
 
     size: int | None
     shape: Shape = field(init=False, repr=False)
@@ -101,6 +111,16 @@ class Mechanism(ABC):
         """The privacy loss of all reports of one value together, likewise; None if every report adds to it."""
         return None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
 
+    @property
+    def memoised(self) -> bool:
+        """Whether a device draws once for each value, and all its reports of the value repeat that draw."""
+        return self.forever_ratio is not None
+
+    @property
+    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
+        """P[the permanent draw has a cell], if the value marks it and if it does not; None without a permanent draw."""
+        return None
+
     @abstractmethod
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
@@ -138,6 +158,64 @@ class Mechanism(ABC):
     def _variance_terms(self) -> tuple[float, float, float]:
         gap = self.p - self.q
         return float(self.q * (1 - self.q) / gap**2), float((1 - self.p - self.q) / gap), float(1 / self.coverage)
+
+    @property
+    def marks(self) -> int:
+        """How many cells a value marks in a cohort that speaks of it."""
+        return 1
+
+    @property
+    def weight(self) -> int | None:
+        """How many cells every report has; None if that varies."""
+        return {Shape.SYMBOL: 1, Shape.LIST: self.listed, Shape.BITS: None}[self.shape]
+
+    @property
+    def weight_moments(self) -> tuple[float, float] | None:
+        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed.
+
+        Known of independent cells where every cohort speaks of every value.
+        """
+        if not self.independent_cells or self.coverage != 1:
+            return None
+        marked, others, a, b = self.marks, self.cells - self.marks, float(self.a), float(self.b)
+        return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)
+
+    @property
+    def independent_supports(self) -> bool:
+        """Whether the supports of all values are independent, given the histogram: each is a cell of its own."""
+        return self.own_cells and self.independent_cells
+
+    @property
+    def room(self) -> int | None:
+        """The largest ``size`` with the same cohorts and cells: what it has beyond its own stands for no value."""
+        return self.size
+
+    @property
+    def even_cells(self) -> Sequence[range]:
+        """Groups of cells, as many in each, that are reported alike over all cohorts, whatever the values are."""
+        return ()
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the most that one report, honest or forged, adds to n times an estimate."""
+        p, q = float(self.p), float(self.q)
+        ends = (-q / (p - q), (1 - q) / (p - q))
+        return min(ends), max(ends)
+
+    @property
+    def fitted_cells(self) -> float:
+        """How many independent cells the estimate of one value averages; 1 where it is a count of support."""
+        return 1.0
+
+    @property
+    def collision_variance(self) -> float:
+        """Variance over fixed hash functions of an estimate's bias, per Σ f² of the other values; 0 without any."""
+        return 0.0
+
+    @property
+    def collision_cube(self) -> float:
+        """The third central moment of that bias, per Σ f³."""
+        return 0.0
 
     @property
     def risk(self) -> float:

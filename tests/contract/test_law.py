@@ -38,13 +38,13 @@ def test_marked_cells_are_reported_with_a_and_others_with_b(declared: float, mec
 
 def supports(mechanism: Mechanism, cohort: int, item: Item) -> Callable[[bytes], bool]:
     """Return whether a payload supports an item: for RAPPOR, which has no support, by one of the bits it marks."""
-    marked = mechanism.marked(item, cohort)[: 1 if mechanism.name == "rappor" else None]
+    marked = mechanism.marked(item, cohort)[: None if mechanism.pure else 1]
     return lambda payload: bool(reported(mechanism, payload) & set(marked))
 
 
 @pytest.mark.parametrize(
     ("declared", "mechanism"),
-    [case for case in every_small() if not hasattr(case[1], "collision_variance")],
+    [case for case in every_small() if not case[1].collision_variance],
     ids=name_of,
 )
 def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float, mechanism: Mechanism) -> None:
@@ -78,7 +78,7 @@ def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float
 
 
 @pytest.mark.parametrize(
-    ("declared", "mechanism"), [case for case in every_small() if hasattr(case[1], "collision_variance")], ids=name_of
+    ("declared", "mechanism"), [case for case in every_small() if case[1].collision_variance], ids=name_of
 )
 def test_sketches_have_p_and_the_q_of_a_random_hash(declared: float, mechanism: Mechanism) -> None:
     """A value of another column supports by the law of its own; one of the same column as if it were the value."""

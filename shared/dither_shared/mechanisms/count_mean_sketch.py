@@ -1,6 +1,6 @@
 """Apple's sketches: a value of any kind is hashed to one of m columns by one of many public hash functions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -31,6 +31,7 @@ class Sketch(Mechanism):
     """
 
     open_domain: ClassVar[bool] = True
+    hashes: ClassVar[int] = 1
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "bits", "cohorts"})
 
     size: None = field(init=False, default=None)
@@ -65,6 +66,11 @@ class Sketch(Mechanism):
     def collision_variance(self) -> float:
         """The variance of the bias over the choice of hash functions, per Σ_(u≠v) f_u²."""
         return 1 / (self.cohorts * (self.bits - 1))
+
+    @property
+    def collision_cube(self) -> float:
+        """The third central moment of the bias, per Σ_(u≠v) f_u³."""
+        return (self.bits - 2) / ((self.bits - 1) * self.cohorts) ** 2
 
     def column(self, item: Item, cohort: int) -> int:
         """Return the column of a value (its UTF-8 bytes) under hash function ``cohort``."""
@@ -155,6 +161,16 @@ class HadamardCountMeanSketch(Sketch):
     def _shaped(cls, size: int | None, epsilon: float, **shape: int) -> Self:
         _check_open(size, cls.name)
         return cls(inside=inside_at(checked_epsilon(epsilon), 1, 2), **shape)
+
+    @property
+    def marks(self) -> int:
+        """One symbol of each row."""
+        return self.bits
+
+    @property
+    def even_cells(self) -> Sequence[range]:
+        """The rows, of which each report draws one: two symbols a row."""
+        return [range(2 * row, 2 * row + 2) for row in range(self.bits)]
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbols whose sign is the value's; one for each row."""

@@ -1,5 +1,6 @@
 """Local hashing with linear seeds: the value is hashed to a few symbols by a public seed, and the symbol perturbed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
@@ -84,6 +85,16 @@ class LocalHashing(ChainOfSymbols):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value under one seed."""
         return self._chain.ratio_after(reports)
+
+    @property
+    def room(self) -> int:
+        """Every vector can stand for a value."""
+        return self.cohorts
+
+    @property
+    def even_cells(self) -> Sequence[range]:
+        """The symbols but 0, on which value 0 and the seed 0 fall: over all seeds the others are alike."""
+        return [range(symbol, symbol + 1) for symbol in range(1, self.cells)]
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbol ⟨c, v⟩."""

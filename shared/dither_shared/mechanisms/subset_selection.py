@@ -28,6 +28,7 @@ class SubsetSelection(Mechanism):
     """
 
     name: ClassVar[str] = "subset-selection"
+    own_cells: ClassVar[bool] = True
 
     size: int
     subset: int
@@ -62,6 +63,11 @@ class SubsetSelection(Mechanism):
         near = int(k / (odds + 1))
         subset = min({max(1, near), min(k - 1, near + 1)}, key=lambda d: _risk(k, d, odds))
         return cls(size=k, subset=subset, inside=inside_at(loss, subset, k))
+
+    @property
+    def weight(self) -> int:
+        """Every report has ``subset`` answers, as bits or as a list."""
+        return self.subset
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
