@@ -10,7 +10,7 @@ The randomizer stands beside its law, in plain Python, because it is the device 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -191,9 +191,12 @@ class Mechanism(ABC):
         return self.size
 
     @property
-    def even_cells(self) -> Sequence[range]:
-        """Groups of cells, as many in each, that are reported alike over all cohorts, whatever the values are."""
-        return ()
+    def even_runs(self) -> tuple[int, int] | None:
+        """A cell, and how many form a run: from that cell on all runs are reported alike, whatever the values are.
+
+        This is over all cohorts together; None where no cells are known to be.
+        """
+        return None
 
     @property
     def reach(self) -> tuple[float, float]:

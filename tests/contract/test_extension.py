@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pytest
@@ -126,7 +126,7 @@ def test_it_is_recorded_collected_estimated_exported_and_shown(app: Flask, metri
                 device.record(metric.name, answer)
                 assert device.flush(10)
     url = f"/v1/metrics/{metric.name}/estimate"
-    told = http.get(url).json
+    told = http.get(url).get_json()
     assert told["mechanism"] == Shifted.name
     assert told["reports"] == sum(ANSWERS.values())
     for row, people in zip(told["values"], ANSWERS.values(), strict=True):  # entropy is seeded: no chance in it
@@ -155,7 +155,7 @@ def test_the_contract_holds_for_it(metric: Metric) -> None:
         for one in (
             test_facts.test_a_value_marks_as_many_cells_as_is_said,
             test_facts.test_reports_have_as_many_cells_as_is_said,
-            test_facts.test_even_cells_are_reported_alike_whatever_the_value,
+            test_facts.test_even_runs_are_reported_alike_whatever_the_value,
             test_facts.test_no_report_reaches_farther_than_is_said,
         ):
             one(mechanism)
@@ -198,12 +198,16 @@ def test_so_is_that_of_a_sketch(name: str) -> None:
     np.testing.assert_array_equal(gathered.trials, decoded.trials)
 
 
+def _decoders() -> dict[Any, Any]:
+    return DECODERS  # typed more loosely, for monkeypatch cannot infer a key that is an abstract class
+
+
 def test_a_decoder_may_be_brought_along(monkeypatch: pytest.MonkeyPatch) -> None:
     class Own(Decoder[Shifted]):
         def support(self, mechanism: Shifted, tally: Tally, labels: tuple[str, ...]) -> Support:
             return Support(np.arange(mechanism.size), np.full(mechanism.size, 7))
 
-    monkeypatch.setitem(DECODERS, Shifted, Own())
+    monkeypatch.setitem(_decoders(), Shifted, Own())
     mechanism = Shifted.calibrate(3, 1.0)
     assert support(mechanism, Tally.zero(mechanism), ()).supporting.tolist() == [0, 1, 2]
 
@@ -215,5 +219,5 @@ class Renamed(Shifted):
 
 def test_what_is_derived_from_a_mechanism_has_its_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
     own: Decoder[Shifted] = Decoder()
-    monkeypatch.setitem(DECODERS, Shifted, own)
+    monkeypatch.setitem(_decoders(), Shifted, own)
     assert decoder_of(Renamed.calibrate(3, 1.0)) is own

@@ -65,15 +65,19 @@ def test_cells_are_independent_where_it_is_said(mechanism: Mechanism) -> None:
 
 
 @SMALL
-def test_even_cells_are_reported_alike_whatever_the_value(mechanism: Mechanism) -> None:
+def test_even_runs_are_reported_alike_whatever_the_value(mechanism: Mechanism) -> None:
+    if mechanism.even_runs is None:
+        return
+    first, length = mechanism.even_runs
+    assert not (mechanism.cells - first) % length
     for item in items(mechanism):
         chances = set()
-        for group in mechanism.even_cells:
-            marking = sum(cell in mechanism.marked(item, c) for c in range(mechanism.cohorts) for cell in group)
-            cells = mechanism.cohorts * len(group)
-            chances.add((mechanism.a * marking + mechanism.b * (cells - marking)) / mechanism.cohorts)
-        assert len(chances) <= 1
-    assert len({len(group) for group in mechanism.even_cells}) <= 1
+        for start in range(first, mechanism.cells, length):
+            run = set(range(start, start + length))
+            marking = sum(len(run & set(mechanism.marked(item, c))) for c in range(mechanism.cohorts))
+            others = mechanism.cohorts * length - marking
+            chances.add((mechanism.a * marking + mechanism.b * others) / mechanism.cohorts)
+        assert len(chances) == 1
 
 
 @SMALL

@@ -27,7 +27,7 @@ def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
 
 def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
     """Return counts of reports that are equally likely whatever the answers; ``counts`` are the tally's."""
-    groups = np.array(mechanism.even_cells, dtype=np.intp)
-    if not len(groups):
+    if mechanism.even_runs is None:
         return np.zeros(0)
-    return np.asarray(counts.sum(axis=0)[groups].sum(axis=-1))
+    first, length = mechanism.even_runs
+    return np.asarray(counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))

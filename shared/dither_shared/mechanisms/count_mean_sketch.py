@@ -1,6 +1,6 @@
 """Apple's sketches: a value of any kind is hashed to one of m columns by one of many public hash functions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -168,9 +168,9 @@ class HadamardCountMeanSketch(Sketch):
         return self.bits
 
     @property
-    def even_cells(self) -> Sequence[range]:
+    def even_runs(self) -> tuple[int, int]:
         """The rows, of which each report draws one: two symbols a row."""
-        return [range(2 * row, 2 * row + 2) for row in range(self.bits)]
+        return 0, 2
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbols whose sign is the value's; one for each row."""

@@ -1,6 +1,5 @@
 """Local hashing with linear seeds: the value is hashed to a few symbols by a public seed, and the symbol perturbed."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
@@ -92,9 +91,9 @@ class LocalHashing(ChainOfSymbols):
         return self.cohorts
 
     @property
-    def even_cells(self) -> Sequence[range]:
+    def even_runs(self) -> tuple[int, int]:
         """The symbols but 0, on which value 0 and the seed 0 fall: over all seeds the others are alike."""
-        return [range(symbol, symbol + 1) for symbol in range(1, self.cells)]
+        return 1, 1
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbol ⟨c, v⟩."""
