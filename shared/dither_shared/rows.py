@@ -5,12 +5,13 @@ the order of bytes that its ``Shape`` says, and zero beyond its lowest ``payload
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
-from .errors import WireError
+from .errors import ParameterError, WireError
 
 __all__ = ["RowFormat", "Shape"]
 
@@ -29,39 +30,60 @@ class Shape(Enum):
 
 @dataclass(frozen=True)
 class RowFormat:
-    """The rows of a mechanism with so many ``cohorts`` and ``cells``; a LIST names ``listed`` cells.
+    """The rows of a mechanism with so many ``cohorts`` and ``cells``; a LIST names ``listed`` cells, others none.
 
-    The rest follows: ``cell_bits`` hold the number of a cell, ``payload_bits`` what a payload holds, and a payload is
-    below ``limit``; widths are in bytes.
+    Raises ParameterError if there are no such rows.
     """
 
     shape: Shape
     cohorts: int
     cells: int
     listed: int = 0
-    cell_bits: int = field(init=False, repr=False, compare=False)
-    payload_bits: int = field(init=False, repr=False, compare=False)
-    limit: int = field(init=False, repr=False, compare=False)
-    byteorder: Literal["big", "little"] = field(init=False, repr=False, compare=False)
-    cohort_bytes: int = field(init=False, repr=False, compare=False)
-    payload_bytes: int = field(init=False, repr=False, compare=False)
-    row_bytes: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        symbol, width = self.shape is Shape.SYMBOL, (self.cells - 1).bit_length()
-        held = {Shape.SYMBOL: width, Shape.BITS: self.cells, Shape.LIST: self.listed * width}[self.shape]
-        cohort, payload = ((self.cohorts - 1).bit_length() + 7) // 8, (held + 7) // 8
-        derived = {
-            "cell_bits": width,
-            "payload_bits": held,
-            "limit": self.cells if symbol else 1 << held,
-            "byteorder": "big" if symbol else "little",
-            "cohort_bytes": cohort,
-            "payload_bytes": payload,
-            "row_bytes": cohort + payload,
-        }
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
+        least = 2 if self.shape is Shape.SYMBOL else 1  # one symbol alone would be a payload of no bytes
+        if self.cohorts < 1:
+            raise ParameterError("cohorts", f"{self.cohorts} is not positive")
+        if self.cells < least:
+            raise ParameterError("cells", f"{self.cells} is less than {least}, which a {self.shape.value} needs")
+        right = range(1, self.cells + 1) if self.shape is Shape.LIST else range(1)
+        if self.listed not in right:
+            raise ParameterError("listed", f"{self.listed} of {self.cells} cells cannot be, as a {self.shape.value}")
+
+    @cached_property
+    def cell_bits(self) -> int:
+        """How many bits hold the number of a cell."""
+        return (self.cells - 1).bit_length()
+
+    @cached_property
+    def payload_bits(self) -> int:
+        """How many bits of a payload are used: the lowest."""
+        return {Shape.SYMBOL: self.cell_bits, Shape.BITS: self.cells}.get(self.shape, self.listed * self.cell_bits)
+
+    @cached_property
+    def limit(self) -> int:
+        """What every payload is below, as an integer."""
+        return self.cells if self.shape is Shape.SYMBOL else 1 << self.payload_bits
+
+    @cached_property
+    def byteorder(self) -> Literal["big", "little"]:
+        """The order of a payload's bytes."""
+        return "big" if self.shape is Shape.SYMBOL else "little"
+
+    @cached_property
+    def cohort_bytes(self) -> int:
+        """The width of a cohort: none if there is one cohort."""
+        return ((self.cohorts - 1).bit_length() + 7) // 8
+
+    @cached_property
+    def payload_bytes(self) -> int:
+        """The width of a payload."""
+        return (self.payload_bits + 7) // 8
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """The width of a row."""
+        return self.cohort_bytes + self.payload_bytes
 
     def symbol(self, cell: int) -> bytes:
         """Return the payload that names one cell, for the shape SYMBOL."""

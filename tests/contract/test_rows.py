@@ -7,7 +7,7 @@ import pytest
 
 from dither_server.fold import fold, parsed
 from dither_server.tally import Tally
-from dither_shared import Mechanism, SymmetricUnary, WireError
+from dither_shared import Mechanism, ParameterError, SymmetricUnary, WireError
 from dither_shared.mechanism import Item
 from dither_shared.rows import RowFormat, Shape
 
@@ -100,3 +100,22 @@ def test_formats_are_alike_if_what_they_are_made_of_is() -> None:
     assert RowFormat(Shape.BITS, 1, 3) == RowFormat(Shape.BITS, 1, 3)
     assert RowFormat(Shape.BITS, 1, 3) != RowFormat(Shape.BITS, 1, 4)
     assert len({RowFormat(Shape.BITS, 1, 3), RowFormat(Shape.BITS, 1, 3)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "cohorts", "cells", "listed", "place"),
+    [
+        (Shape.SYMBOL, 0, 2, 0, "cohorts"),
+        (Shape.SYMBOL, 1, 1, 0, "cells"),
+        (Shape.BITS, 1, 0, 0, "cells"),
+        (Shape.BITS, 1, 8, 1, "listed"),
+        (Shape.LIST, 1, 8, 0, "listed"),
+        (Shape.LIST, 1, 8, 9, "listed"),
+        (Shape.LIST, 1, 8, -1, "listed"),
+    ],
+)
+def test_rows_that_cannot_be_are_refused(shape: Shape, cohorts: int, cells: int, listed: int, place: str) -> None:
+    with pytest.raises(ParameterError) as raised:
+        RowFormat(shape, cohorts, cells, listed)
+    assert raised.value.place == place
+    RowFormat(shape, max(cohorts, 1), max(cells, 2), 1 if shape is Shape.LIST else 0)
