@@ -1,5 +1,6 @@
 """A mechanism from outside: no file of the packages knows it, and it is asked for, recorded, collected and shown."""
 
+import ast
 import csv
 import io
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import dither
+import dither_server
+import dither_shared
+import dither_simulations
 from contract import test_facts, test_law, test_privacy
 from dither.transport import Answer
 from dither_server.app import collector_of, create_app
@@ -196,6 +200,24 @@ def test_so_is_that_of_a_sketch(name: str) -> None:
     gathered, decoded = Decoder[Mechanism]().support(mechanism, tally, labels), support(mechanism, tally, labels)
     np.testing.assert_array_equal(gathered.supporting, decoded.supporting)
     np.testing.assert_array_equal(gathered.trials, decoded.trials)
+
+
+def test_no_branch_on_which_mechanism_it_is_stands_outside_the_registries() -> None:
+    """A fact that is missing on ``Mechanism`` is to be added there: whoever asks for a class shuts out what is new."""
+    families = {each.__name__ for family in MECHANISMS.values() for each in family.__mro__} - {"object", "ABC"}
+    found = []
+    for package in (dither, dither_server, dither_shared, dither_simulations):
+        (folder,) = package.__path__
+        for path in Path(folder).rglob("*.py"):
+            if {"mechanisms", "decoders", "samplers"} & set(path.relative_to(folder).parts):
+                continue
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("isinstance", "register")):
+                    named = {
+                        each.id for argument in node.args for each in ast.walk(argument) if isinstance(each, ast.Name)
+                    }
+                    found += [f"{path}:{node.lineno}"] if named & families else []
+    assert found == []
 
 
 def _decoders() -> dict[Any, Any]:
