@@ -93,7 +93,7 @@ class Recorder:
     def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, Permanent | None]:
         """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
         keys = self._journal.keys()
-        if metric.mechanism.forever_ratio is None:
+        if not metric.mechanism.memoised:
             return build(metric, item, keys, self._entropy, today, local), None
         drawn, remembered = recall(metric, item, keys, self._journal.ledger)
         return build(metric, item, keys, self._entropy, today, local, drawn), remembered
