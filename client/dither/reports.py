@@ -27,8 +27,9 @@ def build(
         cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
         payload = mechanism.randomize(item, entropy, cohort)
     else:
-        cohort = keys.cohort(metric)
-        payload = mechanism.repeat(keys.draw(metric, item) if drawn is None else drawn, entropy)
+        own = keys.of(metric)
+        cohort = own.cohort
+        payload = mechanism.repeat(own.draw(item) if drawn is None else drawn, entropy)
     row = Report(cohort, payload).encode(mechanism)
     batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)
     return Queued(batch.batch, metric.name, today, int(local), batch.encode())

@@ -168,12 +168,12 @@ class Mechanism(ABC):
         """Return the privacy loss of ``reports`` reports of one value, rounded up: ε_T."""
         return epsilon_of(self.ratio_after(reports))
 
-    @property
+    @cached_property
     def cohort_bytes(self) -> int:
         """The width of a row's cohort: none if there is one cohort."""
         return ((self.cohorts - 1).bit_length() + 7) // 8
 
-    @property
+    @cached_property
     def payload_bytes(self) -> int:
         """The width of a row's payload."""
         if self.shape is Shape.LIST:
