@@ -28,6 +28,8 @@ class Worker:
 
     def wake(self, *, cut: bool = False) -> None:
         """Make sure that a thread is at work; return at once. Only ``cut`` cuts short a wait between two steps."""
+        if self._asked and self._thread is not None and not cut:
+            return  # the step that was asked for is still to come
         with self._changed:
             self._asked = True
             if cut and not self._cut:
