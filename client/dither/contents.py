@@ -13,24 +13,33 @@ from .keys import SECRET_BYTES
 from .records import Accepted, Chosen, FormerDebit, Header, Record, Secret, to_line
 from .state import StateError
 
-__all__ = ["FORMAT", "check_header", "choice_of", "is_former", "key_of", "new_header", "slices"]
+__all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "is_former", "key_of"]
+__all__ += ["new_header", "paced", "slices"]
 
 FORMAT = 2
+HEADER_BYTES = 36
 _FORMER = 1
 """The format that is read, and written anew (former.py)."""
 
-_SLICE, _COURTESY = 32, 0.0005
-"""Records that are written at a time to a draft, and the seconds in between."""
+_SLICE, _COURTESY = 8, 0.0005
+"""Records that are written at a time to a draft, which takes some 20 microseconds, and the seconds in between."""
 
 
 def slices(records: Iterable[Record]) -> Iterator[bytes]:
-    """Yield the lines of records, some at a time, and let the program's own threads run in between.
-
-    A thread that computes lets go of the interpreter every 5 ms, and a call to ``record`` asks for it a dozen times.
-    """
+    """Yield the lines of records, some at a time."""
     rest = iter(records)
     while lines := b"".join(map(to_line, islice(rest, _SLICE))):
         yield lines
+
+
+def paced(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield records, and let the program's own threads run in between.
+
+    A thread that computes lets go of the interpreter every 5 ms, and a call to ``record`` asks for it several times.
+    """
+    rest = iter(records)
+    while some := list(islice(rest, _SLICE)):
+        yield from some
         time.sleep(_COURTESY)
 
 

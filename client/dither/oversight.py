@@ -145,8 +145,7 @@ class Oversight:
             self._silent.forget()
             self._stop()
             self._permission.choose("off", ())
-            self._journal.state.forget()
-            self._journal.clear()
+            self._journal.forget()
         except Exception as error:
             self._failed("forget", error)
 
