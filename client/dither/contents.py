@@ -13,7 +13,7 @@ from .keys import SECRET_BYTES
 from .records import Accepted, Chosen, FormerDebit, Header, Record, Secret, to_line
 from .state import StateError
 
-__all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "is_former", "key_of"]
+__all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "extent", "is_cut_short", "is_former", "key_of"]
 __all__ += ["new_header", "paced", "slices"]
 
 FORMAT = 2
@@ -62,6 +62,17 @@ def key_of(records: list[Record]) -> bytes:
 def is_former(record: Record) -> bool:
     """Return whether only a journal of the former format has such a record."""
     return isinstance(record, FormerDebit) or (isinstance(record, Header) and record.format == _FORMER)
+
+
+def extent(mark: bytes, size: int) -> bytes:
+    """Return in a line how far a journal goes: the writing of it, by its header, and its bytes."""
+    return b"%b %d" % (mark.strip().rpartition(b" ")[2], size)
+
+
+def is_cut_short(mark: bytes, size: int, before: bytes) -> bool:
+    """Return whether a journal went further ``before``; False for another writing of it, or if that is not known."""
+    writing, _, bytes_before = before.partition(b" ")
+    return extent(mark, 0).partition(b" ")[0] == writing and bytes_before.isdigit() and size < int(bytes_before)
 
 
 def new_header() -> bytes:

@@ -5,6 +5,8 @@
     journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held by whoever has the journal open, against programs of earlier versions
     sending     held by the process that uploads
+    extent      how far the journal went when last made   replaced atomically; its loss does no harm
+                durable
     delivery    the last attempts and what is put off     likewise
 
 The journal stays open between calls, as it says in journal_file.py; what is not used any more closes it.
@@ -12,6 +14,10 @@ The journal stays open between calls, as it says in journal_file.py; what is not
 **Durability.** An append is one ``write``, not followed by ``fsync``: it survives a killed process, and what a power
 cut takes away was never sent, for ``sync`` comes before the first byte of an upload. A debit stands before its report
 in the same file, so that a report that is left has a debit that is left.
+
+**Shrinking.** How far the journal goes is noted in ``extent`` whenever it was made durable, as before each upload. So
+one that was cut short while no program ran, or replaced by an older copy, is noticed if what is missing paid for a
+report that has left. What was never sent it may forget.
 
 **Trust.** A journal without a secret, a secret without a journal, a header of an unknown format, a journal that
 shrinks, a symbolic link: StateError, and nothing is made anew, for that would redraw permanent answers. A secret that
@@ -28,9 +34,9 @@ from pathlib import Path
 from dither_shared.entropy import Entropy
 
 from .consent import Choice
-from .contents import check_header, choice_of, is_former, key_of, new_header, slices
+from .contents import HEADER_BYTES, check_header, choice_of, extent, is_cut_short, is_former, key_of, new_header, slices
 from .filelock import FileLock
-from .files import open_private, read_small, records_of, replace, swap, sync_folder, write
+from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .journal_file import JournalFile
 from .keys import SECRET_BYTES
 from .records import Chosen, Record, Secret, from_lines, to_line
@@ -38,7 +44,7 @@ from .state import Cursor, News, StateError
 
 __all__ = ["FolderState"]
 
-_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
+_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "extent", "delivery")
 _LARGEST = 1 << 26
 """Bytes of a journal that may be one; a client keeps its own far below."""
 
@@ -119,6 +125,9 @@ class FolderState:
         records, damaged, torn = from_lines(file.read(position, size - position))
         if anew:
             check_header(records, damaged)
+            if is_cut_short(file.mark, size, self._extent()):
+                raise StateError("the journal has shrunk since its reports were sent")
+            self._key = None  # after a "forget" the secret, too, is another one
         return News(records, Cursor(file.mark, size), anew, damaged, torn, any(map(is_former, records)))
 
     def append(self, records: Iterable[Record]) -> int:
@@ -165,10 +174,14 @@ class FolderState:
         """Make what was appended durable, and that it is in the file of this name."""
         descriptor = self._open("journal", os.O_RDWR)
         try:
+            size = os.fstat(descriptor).st_size
+            mark = read(descriptor, 0, HEADER_BYTES)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         sync_folder(str(self.folder))
+        with suppress(OSError):  # then less is noticed
+            swap(self._paths["extent"], extent(mark, size))
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
@@ -201,7 +214,7 @@ class FolderState:
             return
         self._file.acquire_to_delete()
         try:
-            named = [Path(self._paths[name]) for name in ("journal", "secret", "delivery")]
+            named = [Path(self._paths[name]) for name in ("journal", "secret", "extent", "delivery")]
             for path in (*named, *self.folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None
@@ -234,6 +247,13 @@ class FolderState:
 
     def _open(self, name: str, flags: int) -> int:
         return open_private(self._paths[name], flags)
+
+    def _extent(self) -> bytes:
+        """Return how far the journal went when it was last made durable, or nothing."""
+        try:
+            return read_small(self._paths["extent"])
+        except FileNotFoundError:
+            return b""
 
     def _has_drawn(self) -> bool:
         """Return whether there was a journal: the secret is drawn when there is one."""

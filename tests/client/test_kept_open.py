@@ -174,3 +174,32 @@ def test_a_journal_that_was_emptied_is_not(make: Make, folder: Path) -> None:
     client.record("mobile", True)
     assert client.status().queued == 0
     assert (folder / "journal").read_bytes() == b""
+
+
+def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    client = make(folder)
+    for name in ("mobile", "theme"):
+        client.record(name, "true")
+    assert client.flush(5)
+    client.record("browser", "firefox")
+    client.close()
+    journal = (folder / "journal").read_bytes()
+    lines = journal.splitlines(keepends=True)
+    unsent = next(place for place, line in enumerate(lines) if b" debit browser " in line)
+    (folder / "journal").write_bytes(b"".join(lines[:unsent]))
+    assert make(folder, mode=None).status().trouble == {}, "what was never sent may be forgotten, as after a power cut"
+    for kept in (2, 1):
+        (folder / "journal").write_bytes(b"".join(lines[:kept]))
+        late = make(folder, mode=None)
+        calendar.pass_days(1)
+        late.record("mobile", True)
+        assert (folder / "journal").read_bytes() == b"".join(lines[:kept])
+        assert any("the journal has shrunk" in words for words in late.status().trouble)
+    (folder / "journal").write_bytes(journal)
+    again = make(folder, mode=None)
+    assert (again.status().sent, again.status().queued, again.status().trouble) == (2, 1, {})
+    again._journal.untidy = True
+    again._journal.tidy()
+    assert make(folder, mode=None).status().sent == 2, "one that was written anew is shorter, and whole"
