@@ -84,10 +84,12 @@ def run(found: Found) -> None:
 @click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
 @click.option("--version", metavar="DIGITS", help="Another version than the current one.")
-@click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Widen the intervals so that all hold together.")
 @click.option("--forged", default="0.01", show_default=True, help="The share of reports assumed forged.")
 @click.option("--candidates", metavar="FILE", help="Strings to look for, one a line, in a metric of any string.")
+@click.option("--top", metavar="N", help="Show only the N most frequent values, in the order of their shares.")
+@click.option("--value", "values", metavar="VALUE", multiple=True, help="Show only this value. Repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
 def estimate(
@@ -100,12 +102,14 @@ def estimate(
     simultaneous: bool,
     forged: str,
     candidates: str | None,
+    top: str | None,
+    values: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Estimate how often each value of METRIC is the true one, from the database."""
     from .commands.asked import metric_asked
     from .commands.table import as_table
-    from .query import Query, confidence_of, day_of, share_of
+    from .query import Query, confidence_of, count_of, day_of, share_of
     from .reader import EstimateReader
 
     query = Query(
@@ -114,6 +118,8 @@ def estimate(
         confidence=confidence_of(confidence),
         simultaneous=simultaneous,
         forged=share_of(forged, "--forged"),
+        top=None if top is None else count_of(top, "--top"),
+        values=values,
     )
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:

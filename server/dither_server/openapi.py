@@ -222,7 +222,7 @@ def _secured(name: str, kinds: tuple[Kind, ...]) -> Json:
 def _wrong(*kinds: Kind) -> Json:
     """Return the problems of an operation, those of one status together."""
     answers: Json = {}
-    for kind in (*kinds, Kind.UNAUTHORIZED, Kind.FORBIDDEN, Kind.INTERNAL):
+    for kind in (*kinds, Kind.UNAUTHORIZED, Kind.FORBIDDEN, Kind.CROWDED, Kind.INTERNAL):
         content = {MEDIA_TYPE: _json("Problem")["application/json"], "text/html": {}}
         said = answers.setdefault(str(kind.status), {"description": "", "content": content})
         said["description"] = "; ".join(filter(None, (said["description"], f"{kind.urn}: {kind.title}")))

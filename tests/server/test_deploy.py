@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from dither_server.auth import Role
 from dither_server.settings import SETTINGS, configured, resolve, variable_of
-from server.collecting import METRICS, METRICS_TOML, batch, environment
+from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment
 from server.test_process import PATIENCE, connect, tally
 from torture.devices import post
 
@@ -25,6 +26,7 @@ def test_the_settings_file_is_one(tmp_path: Path) -> None:
     assert config.open == {Role.REPORT}
     assert not config.trust_loopback
     assert not config.local_token
+    assert config.retention.before("theme", TODAY) == TODAY - timedelta(days=400)
 
 
 def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:

@@ -82,3 +82,9 @@ def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
     rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint != "static"]
     routes = {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
     assert set(openapi()["paths"]) == routes
+
+
+def test_that_an_address_asks_for_too_much_is_described_everywhere() -> None:
+    for item in openapi()["paths"].values():
+        for operation in item.values():
+            assert "crowded" in operation["responses"]["429"]["description"]
