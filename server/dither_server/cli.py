@@ -32,6 +32,7 @@ _LATER = {
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
     "rappor-export": Later(f"{_HERE}.rappor:rappor_export", "Write counts as the files of google/rappor."),
     "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),
+    "refusals": Later(f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
     "restore": Later(f"{_HERE}.backup:restore", "Make the database what a backup holds."),
     "token": Later(f"{_HERE}.admin:token", "Create, list and revoke tokens."),
     "trend": Later(f"{_HERE}.analysis:show_trend", "Show the course of a metric over days or weeks."),

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from dither_shared import DitherError
 
 from .gauges import Gauges
-from .refusals import Refusals
+from .refusals import Refusals, Refused
 from .store import Outcome, Refusal, StoreError, Upload
 
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
@@ -96,9 +96,10 @@ class Committer:
             self._bytes += len(upload.rows)
             self._wake()
 
-    def refused(self, metric: str, kind: str) -> None:
+    def refused(self, refused: Refused) -> None:
         """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
-        if self._refusals.add(metric, kind):
+        self._gauges.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
+        if self._refusals.add(refused):
             with self._changed:
                 if not self._closed:
                     self._wake()

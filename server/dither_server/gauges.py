@@ -17,6 +17,9 @@ __all__ = ["CONTENT_TYPE", "Gauges"]
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+_UNKNOWN = "(unknown)"
+"""The label of what is none of ours, which is no metric's name."""
+
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
@@ -29,6 +32,18 @@ class Gauges:
             "dither_reports_acknowledged",
             "Reports acknowledged, repetitions too.",
             ["metric"],
+            registry=registry,
+        )
+        self._refused = Counter(
+            "dither_refused_batches",
+            "Batches that were refused, each try anew. A name or version that is none of ours is (unknown).",
+            ["reason", "metric", "version"],
+            registry=registry,
+        )
+        self._unread = Counter(
+            "dither_unread_requests",
+            "Requests that were refused before they were read whole: no HTTP, too large, too slow.",
+            ["status"],
             registry=registry,
         )
         self._answers = Counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"], registry=registry)
@@ -76,6 +91,14 @@ class Gauges:
     def acknowledged(self, metric: str, reports: int) -> None:
         """Count reports whose batch is committed."""
         self._reports.labels(metric).inc(reports)
+
+    def refused(self, reason: str, metric: str, version: str) -> None:
+        """Count a refused batch, of a metric and version that are ours or ""."""
+        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc()
+
+    def unread(self, status: int) -> None:
+        """Count a request that is refused before it is read."""
+        self._unread.labels(str(status)).inc()
 
     def answered(self, status: int) -> None:
         """Count an answer."""

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import sqlalchemy
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_server.app import collector_of, create_app
@@ -83,8 +86,9 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     assert pg.forget(TODAY + timedelta(days=1)) is False  # a partition is dropped whole
     assert pg.doubts() == []
     for _ in range(2):
-        pg.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, SHARD)
+        pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
     assert pg.refusals("theme", TODAY, TODAY) == {"malformed": 6}
+    assert pg.refused() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
     assert pg.disable("theme", None, TODAY) == [THEME.version]
     assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
     assert pg.enable("theme", THEME.version) == [THEME.version]
@@ -94,6 +98,21 @@ def test_the_migrations_make_what_the_schema_says(pg: Store) -> None:
     with pg._transaction() as connection:
         assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+
+
+def test_refusals_of_a_former_schema_are_kept(url: str) -> None:
+    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        alembic = Config()
+        alembic.set_main_option("script_location", "dither_server.store:migrations")
+        alembic.attributes["connection"] = connection
+        command.upgrade(alembic, "0007")
+    engine.dispose()
+    with psycopg.connect(url) as old:
+        old.execute("INSERT INTO refusals VALUES ('theme', %s, 'malformed', %s, 7)", (TODAY, SHARD))
+    with closing(Store(url)) as upgraded:
+        upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
+        assert upgraded.refusals("theme") == {"malformed": 9}
 
 
 def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:

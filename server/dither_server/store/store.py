@@ -1,5 +1,6 @@
 """The store: what the rest of the collector asks of a database."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -20,7 +21,7 @@ from .errors import RacedError
 from .estimates import Basis, read_bases, write_estimates
 from .ids import NewDayError, alone, ids_in
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
-from .refusals import Refusal, add_refusals, read_refusals
+from .refusals import Refusal, add_refusals, read_refused
 from .schema import METRICS, TALLIES
 from .tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
@@ -232,8 +233,17 @@ class Store(Database):
         The days are both included. Under the name "" are those that named no metric of ours. Each try counts, so
         a batch that was asked to come again is counted here each time, and once more where it was accepted.
         """
+        kinds: Counter[str] = Counter()
+        for refusal, batches in self.refused(metric, since, until).items():
+            kinds[refusal.kind] += batches
+        return dict(sorted(kinds.items()))
+
+    def refused(
+        self, metric: str | None = None, since: date | None = None, until: date | None = None
+    ) -> dict[Refusal, int]:
+        """Return the same of a metric or of all by name, day, kind and version, in this order."""
         with self._transaction() as connection:
-            return read_refusals(connection, metric, since, until)
+            return read_refused(connection, metric, since, until)
 
     def tokens(self) -> list[StoredToken]:
         """Return every token, oldest first."""
