@@ -4,17 +4,21 @@ Each process counts for itself. Where several workers share a port, as under gun
 of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder for nothing but their counts, empty at the start.
 """
 
+import math
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector
 
 __all__ = ["CONTENT_TYPE", "Gauges"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_OLDEST = "dither_oldest_batch_age_seconds"
 
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _UNKNOWN = "(unknown)"
@@ -26,7 +30,9 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 class Gauges:
     """The numbers of one collector, in a registry of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin to count, at 0 for each of these metrics."""
+        self._clock = clock
         self._registry = registry = CollectorRegistry()
         self._reports = Counter(
             "dither_reports_acknowledged",
@@ -34,6 +40,8 @@ class Gauges:
             ["metric"],
             registry=registry,
         )
+        for name in metrics:
+            self._reports.labels(name)
         self._refused = Counter(
             "dither_refused_batches",
             "Batches that were refused, each try anew. A name or version that is none of ours is (unknown).",
@@ -66,6 +74,13 @@ class Gauges:
             registry=registry,
             multiprocess_mode="livesum",
         )
+        self._oldest = Gauge(
+            _OLDEST,
+            "Seconds for which the oldest batch that is not committed has waited; 0 if none waits.",
+            registry=registry,
+            multiprocess_mode="all",
+        )
+        self._oldest.set(math.inf)
         self._connections = Gauge(
             "dither_connections", "Connections that are open.", registry=registry, multiprocess_mode="livesum"
         )
@@ -87,6 +102,10 @@ class Gauges:
     def waiting(self, batches: int) -> None:
         """Tell how many batches wait for the commit after the one that begins."""
         self._waiting.set(batches)
+
+    def oldest(self, since: float | None) -> None:
+        """Tell since when, by the monotonic clock, the oldest batch waits that is not committed; None if none waits."""
+        self._oldest.set(math.inf if since is None else since)
 
     def acknowledged(self, metric: str, reports: int) -> None:
         """Count reports whose batch is committed."""
@@ -121,10 +140,52 @@ class Gauges:
             self._commit_seconds.observe(time.perf_counter() - start)
             self._commit_batches.observe(batches)
 
-    def text(self) -> bytes:
-        """Return everything in Prometheus' text format."""
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-            return generate_latest(self._registry)
-        everyone = CollectorRegistry()
-        MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
-        return generate_latest(everyone)
+    def text(self, more: Iterable[Family] = ()) -> bytes:
+        """Return everything in Prometheus' text format, and ``more``, which is the same whichever process tells it."""
+        told = CollectorRegistry()
+        told.register(_Told(self._families, more))
+        return generate_latest(told)
+
+    def _families(self) -> Iterator[Family]:
+        everyone = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            everyone = CollectorRegistry()
+            MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
+        for family in everyone.collect():
+            yield self._aged(family) if family.name == _OLDEST else family
+
+    def _aged(self, times: Family) -> Family:
+        """Return the age of what has waited longest, of the times that each process tells while it lives."""
+        waiting = [sample.value for sample in times.samples if _lives(sample.labels.get("pid"))]
+        aged = Family(times.name, times.documentation, "gauge")
+        aged.add_sample(times.name, {}, max(0.0, self._clock() - min(waiting, default=math.inf)))
+        return aged
+
+
+class _Told:
+    """What is told once, in the form that the library wants."""
+
+    def __init__(self, families: Callable[[], Iterable[Family]], more: Iterable[Family]) -> None:
+        self._families = families
+        self._more = more
+
+    def collect(self) -> Iterator[Family]:
+        """Yield everything."""
+        yield from self._families()
+        yield from self._more
+
+    def describe(self) -> Iterable[Family]:
+        """Return nothing: names are not compared."""
+        return ()
+
+
+def _lives(pid: str | None) -> bool:
+    """Return whether a process is there. One that was killed waits no more, but its numbers stay."""
+    if pid is None:
+        return True
+    with suppress(PermissionError):  # it is there, and another's
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return False
+    return True

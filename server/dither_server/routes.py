@@ -125,7 +125,8 @@ def readyz() -> dict[str, str]:
 @routes.get("/metrics")
 def show_gauges() -> Response:
     """Show how the collector fares, in Prometheus' text format."""
-    return Response(collector_here().gauges.text(), content_type=CONTENT_TYPE)
+    collector = collector_here()
+    return Response(collector.gauges.text(collector.vitals.families()), content_type=CONTENT_TYPE)
 
 
 @routes.get("/openapi.json")

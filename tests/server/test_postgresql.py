@@ -38,6 +38,7 @@ from server.collecting import (
 )
 from server.postgresql import WHY_NOT, server
 from server.test_blocks import some_rows
+from server.test_gauges import samples
 from server.test_refresh import SELECT, expected, recipes
 
 SHARD = b"s" * 16
@@ -235,4 +236,9 @@ def test_a_collector_on_it(url: str, tmp_path: Path) -> None:
     assert problem(client.post("/v1/reports", data=other, content_type="application/json")) == (409, "batch-conflict")
     assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
     assert client.get("/readyz").status_code == 200
+    told = samples(client.get("/metrics").text)
+    assert (told["dither_database_up"], told["dither_batch_ids"]) == (1, 1)
+    assert told["dither_database_bytes"] > 1_000_000
+    assert any('database="postgresql ' in name for name in told)
+    assert not any(name.startswith("dither_disk") for name in told)  # its disk is that of another machine
     collector_of(app).close()

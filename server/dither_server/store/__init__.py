@@ -5,6 +5,7 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 """
 
 from .backup import back_up, restore
+from .condition import Condition
 from .counting import Outcome, Upload
 from .errors import StoreError, UnmadeError
 from .estimates import Basis
@@ -15,6 +16,7 @@ from .url import database_url, without_password
 
 __all__ = [
     "Basis",
+    "Condition",
     "Outcome",
     "Refusal",
     "Store",

@@ -8,6 +8,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError
 
+from .condition import Condition, condition_of
 from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
 from .lock import FileLock
@@ -56,6 +57,11 @@ class Database:
         """Raise StoreError if the database cannot be read."""
         with self._transaction() as connection:
             connection.execute(sa.select(METRICS.c.version).limit(1))
+
+    def condition(self) -> Condition:
+        """Return how the database fares."""
+        with self._transaction() as connection:
+            return condition_of(connection)
 
     def doubts(self) -> list[str]:
         """Return what about the database itself endangers what is promised of acknowledged reports."""
