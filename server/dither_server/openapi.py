@@ -51,6 +51,9 @@ def _paths() -> Json:
         "/healthz": {"get": _get("healthz", "Say that the process answers.", _json("Status"))},
         "/readyz": {"get": _get("readyz", "Say that the database answers.", _json("Status"))},
         "/metrics": {"get": _get("show_gauges", "Show how the collector fares.", {"text/plain": {}})},
+        "/v1/diagnosis": {
+            "get": _get("show_diagnosis", "Show what the collector sees of this request.", _json("Diagnosis"))
+        },
         "/openapi.json": {"get": _get("show_openapi", "Show this document.", {"application/json": {}})},
         "/m/{name}": {"get": _get_page()},
         "/plotly.js": {

@@ -23,6 +23,7 @@ POLICIES: dict[str, Role | None] = {
     "dither.healthz": OPEN,
     "dither.readyz": OPEN,
     "dither.show_gauges": Role.READ,
+    "dither.show_diagnosis": Role.ADMIN,
     "dither.show_openapi": OPEN,
     "static": OPEN,
 }

@@ -4,6 +4,7 @@ from flask import Blueprint, Response, request
 
 from .answering import streamed
 from .auth import Role
+from .diagnosis import diagnosis
 from .exports import chosen, json_object
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
@@ -127,6 +128,12 @@ def show_gauges() -> Response:
     """Show how the collector fares, in Prometheus' text format."""
     collector = collector_here()
     return Response(collector.gauges.text(collector.vitals.families()), content_type=CONTENT_TYPE)
+
+
+@routes.get("/v1/diagnosis")
+def show_diagnosis() -> dict[str, object]:
+    """Show what the collector sees of this request, and which program it is."""
+    return diagnosis(collector_here(), request.environ)
 
 
 @routes.get("/openapi.json")

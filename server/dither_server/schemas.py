@@ -169,10 +169,19 @@ def schemas() -> Json:
     token = {"enum": ["needed", "not-needed"], "description": "Whether one without a token would be refused."}
     reception = {"collector": {"const": "dither"}, "reports": {"const": "accepted"}, "token": token}
     version = {"metric": text, "version": text, "reports": {"enum": ["accepted", "disabled"]}}
+    seen = {
+        "address": {"type": "string", "description": "From where the request came, which nothing keeps."},
+        "loopback": {"type": "boolean", "description": "Whether that is the collector's own machine."},
+        "proxy": {"type": "boolean", "description": "Whether it is a declared proxy,"},
+        "forwarded_for": {"type": ["string", "null"], "description": "and for whom that asks."},
+        "signs": {**strings, "description": "What shows that somebody passes the request on."},
+        "local": {"type": "boolean", "description": "Whether it may report for coming from this machine."},
+    }
     problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
     return _told() | {
         "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
         "Batch": _object(batch, additionalProperties=False),
+        "Diagnosis": _object({"version": text, "seen": _object(seen, additionalProperties=False)}),
         "Metric": _object(metric),
         "Metrics": _object(
             {

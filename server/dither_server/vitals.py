@@ -5,11 +5,11 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
-from importlib import metadata
 from typing import Protocol
 
 from prometheus_client.core import GaugeMetricFamily
 
+from .program import VERSION
 from .store import Condition, StoreError
 
 __all__ = ["Vitals"]
@@ -48,7 +48,7 @@ class Vitals:
             "What runs here: 1, with the versions as labels.",
             labels=["version", "python", "database"],
         )
-        info.add_metric([metadata.version("dither"), platform.python_version(), self._engine], 1)
+        info.add_metric([VERSION, platform.python_version(), self._engine], 1)
         yield info
         if known is not None:
             yield from _families(known)

@@ -127,8 +127,8 @@ print(sorted(set(statuses)), process.wait(20), *told, sep="\\n")
     ]
     assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
     command = [sys.executable, "-m", "dither_server", "estimate", "theme"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
-    assert "60 reports" in told.stdout
+    estimate = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
+    assert "60 reports" in estimate.stdout
 
 
 def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> None:

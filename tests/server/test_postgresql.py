@@ -1,6 +1,7 @@
 """The same store on a real PostgreSQL server."""
 
 import itertools
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,6 +17,8 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_server.app import collector_of, create_app
+from dither_server.doctor.database import in_database
+from dither_server.doctor.findings import Level
 from dither_server.refresh import refresh
 from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
 from dither_server.store.schema import SCHEMA
@@ -114,6 +117,18 @@ def test_refusals_of_a_former_schema_are_kept(url: str) -> None:
     with closing(Store(url)) as upgraded:
         upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
         assert upgraded.refusals("theme") == {"malformed": 9}
+
+
+def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
+    pg.commit([upload()], TODAY, SHARD)
+    with closing(Store(url, create=False, read_only=True)) as store:
+        database, clock = in_database(store, thorough=True)
+        assert re.match(r"postgresql [0-9.]+, schema [0-9]{4}, .* MB, about 1 batch ids", database.text), database
+        assert (clock.level, "the database's clock agrees" in clock.text) == (Level.OK, True)
+        assert store.doubts() == []
+        with pytest.raises(StoreError, match="read-only transaction"):
+            store.commit([upload()], TODAY, SHARD)
+    assert pg.tally(THEME).total == 3
 
 
 def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:

@@ -7,6 +7,7 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 from .backup import back_up, restore
 from .condition import Condition
 from .counting import Outcome, Upload
+from .engine import database_file
 from .errors import StoreError, UnmadeError
 from .estimates import Basis
 from .refusals import Refusal
@@ -25,6 +26,7 @@ __all__ = [
     "UnmadeError",
     "Upload",
     "back_up",
+    "database_file",
     "database_url",
     "restore",
     "without_password",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
@@ -13,7 +14,7 @@ from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
 from .lock import FileLock
 from .migrate import migrate, require_current
-from .schema import METRICS
+from .schema import HEAD, METRICS
 
 __all__ = ["Database"]
 
@@ -21,12 +22,13 @@ __all__ = ["Database"]
 class Database:
     """One database, whatever is kept in it."""
 
-    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0) -> None:
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
         """Open the database at ``url``; with ``create`` make what is missing, and upgrade what is old.
 
-        Raises ParameterError for a URL that cannot be used, StoreError for a database that cannot.
+        With ``read_only``, which is for looking without a trace, nothing can be written. Raises ParameterError for a
+        URL that cannot be used, StoreError for a database that cannot.
         """
-        self._engine = open_engine(url, create, lock_wait)
+        self._engine = open_engine(url, create, lock_wait, read_only=read_only)
         path = sqlite_path(self._engine)
         self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"))
         self._lock_wait = lock_wait
@@ -63,6 +65,24 @@ class Database:
         with self._transaction() as connection:
             return condition_of(connection)
 
+    def schema(self) -> str:
+        """Return the schema that the tables have, which is that of this program."""
+        return HEAD
+
+    def damage(self) -> str:
+        """Read a SQLite database whole; return what is found to be damaged, "" if nothing is."""
+        with self._transaction() as connection:
+            found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+        return "" if found == "ok" else found.splitlines()[-1]
+
+    def clock(self) -> datetime | None:
+        """Return the time of the database's machine, or None if it is this one."""
+        if self._engine.dialect.name == "sqlite":
+            return None
+        with self._transaction() as connection:
+            told: datetime | None = connection.scalar(sa.select(sa.func.clock_timestamp()))
+        return told
+
     def doubts(self) -> list[str]:
         """Return what about the database itself endangers what is promised of acknowledged reports."""
         if self._engine.dialect.name != "postgresql":
@@ -70,7 +90,9 @@ class Database:
         with self._transaction() as connection:
             settings = ("fsync", "full_page_writes")
             off = [name for name in settings if connection.exec_driver_sql(f"SHOW {name}").scalar() == "off"]
-        return [f"the database runs with {name} off: a power cut may lose what was acknowledged" for name in off]
+            copies = connection.scalar(sa.select(sa.func.pg_is_in_recovery()))
+        doubts = [f"the database runs with {name} off: a power cut may lose what was acknowledged" for name in off]
+        return [*doubts, "the database is a replica, which takes no reports"] if copies else doubts
 
     @contextmanager
     def _transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:

@@ -37,12 +37,9 @@ _TRIES = 5
 class Store(Database):
     """One database. Safe to use from many threads and processes, with one thread of each writing."""
 
-    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0) -> None:
-        """Open the database at ``url``; with ``create`` make what is missing, and upgrade what is old.
-
-        Raises ParameterError for a URL that cannot be used, StoreError for a database that cannot.
-        """
-        super().__init__(url, create=create, lock_wait=lock_wait)
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
+        """Open the database at ``url``, as ``Database`` does; raise what that raises."""
+        super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only)
         self._ids = ids_in(self._engine)
 
     def register(self, metrics: Iterable[Metric]) -> None:
