@@ -26,7 +26,7 @@ _LATER = {
     "check": Later(f"{_HERE}.admin:check", "Say what is wrong with the configuration, or unwise."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
     "config": Later(f"{_HERE}.admin:show_config", "Show each setting, and where its value comes from."),
-    "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector: settings, database, disk, clocks, proxies."),
+    "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
     "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),

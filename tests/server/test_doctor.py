@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from click.testing import CliRunner, Result
@@ -40,6 +40,16 @@ from server.test_process import PATIENCE
 from torture.devices import post
 
 SHARD = b"s" * 16
+
+
+class Usage(NamedTuple):
+    """What ``shutil`` tells of a disk."""
+
+    total: float
+    used: float
+    free: float
+
+
 STRANGE = "0123456789abcdef"
 
 
@@ -48,7 +58,7 @@ def _usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine that runs the tests is not the one under test."""
     monkeypatch.setattr(machine, "_fsync_times", lambda _: [0.001, 0.002, 0.004])
     monkeypatch.setattr(machine, "file_system_of", lambda _: "ext4")
-    usage = shutil._ntuple_diskusage(100e9, 50e9, 50e9)  # type: ignore[attr-defined]
+    usage = Usage(100e9, 50e9, 50e9)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
 
 
@@ -199,7 +209,7 @@ def levels(findings: Iterator[Finding], about: str = "") -> list[tuple[str, Leve
     [(50e9, Level.OK), (9e9, Level.WARNING), (0.9e9, Level.PROBLEM), (0, Level.PROBLEM)],
 )
 def test_room(free: float, level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usage = shutil._ntuple_diskusage(100e9, 100e9 - free, free)  # type: ignore[attr-defined]
+    usage = Usage(100e9, 100e9 - free, free)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     assert levels(on_machine(tmp_path), "disk")[0][1] is level
 
