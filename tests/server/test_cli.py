@@ -230,6 +230,7 @@ def test_config_shows_each_value_and_its_source(folder: Path) -> None:
     environment_of_it = {**environment(folder), "DITHER_PORT": "9001", "DITHER_DB": "postgresql://u:secret@h/d"}
     arguments = ["config", "--json", "--host", "localhost", "--config", str(folder / "c.toml")]
     shown = json.loads(CliRunner().invoke(cli, arguments, env=environment_of_it).stdout)
+    about = {name: one.pop("about") for name, one in shown.items()}
     assert shown["host"] == {"value": "localhost", "source": "--host"}
     assert shown["port"] == {"value": 9001, "source": "DITHER_PORT"}
     assert shown["threads"] == {"value": 7, "source": f"{folder}/c.toml: threads"}
@@ -238,6 +239,10 @@ def test_config_shows_each_value_and_its_source(folder: Path) -> None:
     lines = invoke(folder, "config").stdout.splitlines()
     assert len(lines) == len(shown)
     assert next(line for line in lines if line.startswith("port")).split(maxsplit=1)[1] == "8000  (default)"
+    explained = invoke(folder, "config", "--explain").stdout.splitlines()
+    assert explained[::2] == lines
+    assert [line.strip() for line in explained[1::2]] == list(about.values())
+    assert all(len(one) > 10 for one in about.values())
 
 
 def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:

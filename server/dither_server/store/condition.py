@@ -39,7 +39,7 @@ class Condition(NamedTuple):
 
 
 def condition_of(connection: sa.Connection) -> Condition:
-    """Return how a database fares. What takes time is to count the ids of today: about 0.1 s for 2 million."""
+    """Return how a database fares. What takes time is to count the ids of today: about 0.3 s for 2 million."""
     ids = _ids(connection)
     path = sqlite_path(connection.engine)
     if path is None:
