@@ -47,7 +47,7 @@ def show_refusals(
     something that this collector was never told: give it their metrics.toml. (no metric) are batches that name no
     metric of this collector, or could not be read.
     """
-    from ..query import day_of
+    from ..parameters import day_of
 
     last = utc_today() if until is None else day_of(until, "--until")
     first = last - _DAYS if since is None else day_of(since, "--since")
