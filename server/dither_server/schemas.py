@@ -210,7 +210,7 @@ DIAGNOSIS = Schema("Diagnosis", _object({
         "address": _TEXT | {"description": "Address that the request came from. Nothing keeps it."},
         "loopback": {"type": "boolean", "description": "Whether that is the collector's own machine."},
         "proxy": {"type": "boolean", "description": "Whether it is a declared proxy."},
-        "forwarded_for": {"type": ["string", "null"], "description": "Last forwarded address that is no proxy of ours."},
+        "forwarded_for": {"type": ["string", "null"], "description": "Last forwarded address that is not a proxy."},
         "signs": _STRINGS | {"description": "What shows that somebody passes the request on."},
         "local": {"type": "boolean", "description": "Whether it may report without a token, being made here."},
     }),
