@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import Metric as Family
@@ -34,62 +35,32 @@ class Gauges:
         """Begin to count, at 0 for each of these metrics."""
         self._clock = clock
         self._registry = registry = CollectorRegistry()
-        self._reports = Counter(
-            "dither_reports_acknowledged",
-            "Reports acknowledged, repetitions too.",
-            ["metric"],
-            registry=registry,
-        )
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
+        histogram = partial(Histogram, registry=registry)
+        self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
         for name in metrics:
             self._reports.labels(name)
-        self._refused = Counter(
-            "dither_refused_batches",
-            "Batches that were refused, each try anew. A name or version that is none of ours is (unknown).",
-            ["reason", "metric", "version"],
-            registry=registry,
+        about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
+        self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
+        about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
+        self._unread = counter("dither_unread_requests", about, ["status"])
+        self._answers = counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"])
+        self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
+        self._commit_batches = histogram("dither_commit_batches", "Batches of a commit.", buckets=_BATCHES)
+        self._failures = counter("dither_commit_failures", "Commits that counted nothing.")
+        about = (
+            "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
         )
-        self._unread = Counter(
-            "dither_unread_requests",
-            "Requests that were refused before they were read whole: no HTTP, too large, too slow.",
-            ["status"],
-            registry=registry,
-        )
-        self._answers = Counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"], registry=registry)
-        self._commit_seconds = Histogram(
-            "dither_commit_seconds", "Time of a commit.", buckets=_SECONDS, registry=registry
-        )
-        self._commit_batches = Histogram(
-            "dither_commit_batches", "Batches of a commit.", buckets=_BATCHES, registry=registry
-        )
-        self._failures = Counter("dither_commit_failures", "Commits that counted nothing.", registry=registry)
-        self._analyses = Counter(
-            "dither_analyses",
-            "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed.",
-            ["outcome"],
-            registry=registry,
-        )
-        self._waiting = Gauge(
-            "dither_batches_waiting",
-            "Batches that still waited when the last commit began.",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
-        self._oldest = Gauge(
-            _OLDEST,
-            "Seconds for which the oldest batch that is not committed has waited; 0 if none waits.",
-            registry=registry,
-            multiprocess_mode="all",
-        )
+        self._analyses = counter("dither_analyses", about, ["outcome"])
+        about = "Batches that still waited when the last commit began."
+        self._waiting = gauge("dither_batches_waiting", about)
+        about = "Seconds for which the oldest batch that is not committed has waited; 0 if none waits."
+        self._oldest = Gauge(_OLDEST, about, registry=registry, multiprocess_mode="all")
         self._oldest.set(math.inf)
-        self._connections = Gauge(
-            "dither_connections", "Connections that are open.", registry=registry, multiprocess_mode="livesum"
-        )
-        self._closed = Counter(
-            "dither_connections_closed",
-            "Connections closed because they were late, gave way to others, or were too many of an address.",
-            ["reason"],
-            registry=registry,
-        )
+        self._connections = gauge("dither_connections", "Connections that are open.")
+        about = "Connections closed because they were late, gave way to others, or were too many of an address."
+        self._closed = counter("dither_connections_closed", about, ["reason"])
 
     def connected(self, connections: int) -> None:
         """Tell how many connections are open."""
