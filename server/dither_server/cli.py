@@ -26,12 +26,14 @@ _LATER = {
     "check": Later(f"{_HERE}.admin:check", "Say what is wrong with the configuration, or unwise."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
     "config": Later(f"{_HERE}.admin:show_config", "Show each setting, and where its value comes from."),
+    "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
     "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
     "rappor-export": Later(f"{_HERE}.rappor:rappor_export", "Write counts as the files of google/rappor."),
     "refresh": Later(f"{_HERE}.export:refresh_estimates", "Bring the view daily_estimates up to date."),
+    "refusals": Later(f"{_HERE}.refusals:show_refusals", "Show which batches were refused, and why."),
     "restore": Later(f"{_HERE}.backup:restore", "Make the database what a backup holds."),
     "token": Later(f"{_HERE}.admin:token", "Create, list and revoke tokens."),
     "trend": Later(f"{_HERE}.analysis:show_trend", "Show the course of a metric over days or weeks."),
@@ -84,10 +86,12 @@ def run(found: Found) -> None:
 @click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
 @click.option("--version", metavar="DIGITS", help="Another version than the current one.")
-@click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Widen the intervals so that all hold together.")
 @click.option("--forged", default="0.01", show_default=True, help="The share of reports assumed forged.")
 @click.option("--candidates", metavar="FILE", help="Strings to look for, one a line, in a metric of any string.")
+@click.option("--top", metavar="N", help="Show only the N most frequent values, in the order of their shares.")
+@click.option("--value", "values", metavar="VALUE", multiple=True, help="Show only this value. Repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
 def estimate(
@@ -100,12 +104,14 @@ def estimate(
     simultaneous: bool,
     forged: str,
     candidates: str | None,
+    top: str | None,
+    values: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Estimate how often each value of METRIC is the true one, from the database."""
     from .commands.asked import metric_asked
     from .commands.table import as_table
-    from .parameters import confidence_of, day_of, share_of
+    from .parameters import confidence_of, count_of, day_of, share_of
     from .query import Query
     from .reader import EstimateReader
 
@@ -115,6 +121,8 @@ def estimate(
         confidence=confidence_of(confidence),
         simultaneous=simultaneous,
         forged=share_of(forged, "--forged"),
+        top=None if top is None else count_of(top, "--top"),
+        values=values,
     )
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:

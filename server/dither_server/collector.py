@@ -17,6 +17,7 @@ from .known_tokens import KnownTokens
 from .purging import Housekeeper
 from .reader import EstimateReader
 from .store import Store
+from .vitals import Vitals
 from .work import Analyses
 
 __all__ = ["Collector"]
@@ -36,7 +37,8 @@ class Collector:
             versions = {name: _versions(self.store, metric) for name, metric in self.metrics.items()}
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
-        self.gauges = Gauges()
+        self.gauges = Gauges(self.metrics)
+        self.vitals = Vitals(self.store)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.gauges, config.analysis_wait)
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)

@@ -6,6 +6,7 @@ an fsync is shared; nothing ever waits for a clock.
 
 import logging
 import threading
+import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import NamedTuple, Protocol
 from dither_shared import DitherError
 
 from .gauges import Gauges
-from .refusals import Refusals
+from .refusals import Refusals, Refused
 from .store import Outcome, Refusal, StoreError, Upload
 
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
@@ -25,7 +26,8 @@ _log = logging.getLogger(__name__)
 Then = Callable[[Outcome | StoreError], object]
 """What is called once with what became of an upload."""
 
-_Waiting = tuple[Upload, Then]
+_Waiting = tuple[Upload, Then, float]
+"""An upload, who is to be told, and since when it waits."""
 
 
 class Limits(NamedTuple):
@@ -78,6 +80,7 @@ class Committer:
         self._refusals = Refusals(today)
         self._waiting: deque[_Waiting] = deque()
         self._bytes = 0
+        self._oldest: float | None = None
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -87,18 +90,22 @@ class Committer:
 
         Raises QueueFullError or ClosedError, and then nothing was queued.
         """
+        now = time.monotonic()
         with self._changed:
             if self._closed:
                 raise ClosedError("the collector is shutting down")
             if len(self._waiting) >= self._limits.queue or self._bytes >= self._limits.bytes:
                 raise QueueFullError(f"{len(self._waiting)} batches are waiting already")
-            self._waiting.append((upload, then))
+            if self._oldest is None:
+                self._grow_old(now)
+            self._waiting.append((upload, then, now))
             self._bytes += len(upload.rows)
             self._wake()
 
-    def refused(self, metric: str, kind: str) -> None:
+    def refused(self, refused: Refused) -> None:
         """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
-        if self._refusals.add(metric, kind):
+        self._gauges.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
+        if self._refusals.add(refused):
             with self._changed:
                 if not self._closed:
                     self._wake()
@@ -123,6 +130,8 @@ class Committer:
         while not (self._closed and not self._waiting):
             if group := self._next_group():
                 self._commit(group, shard)
+                with self._changed:
+                    self._grow_old(self._waiting[0][2] if self._waiting else None)
                 self._tend()
                 self._forget()
             if self._refusals.pause() == 0:
@@ -135,15 +144,20 @@ class Committer:
             while not self._waiting and not self._closed and (pause := self._refusals.pause()) != 0:
                 self._changed.wait(pause)
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._limits.group))]
-            self._bytes -= sum(len(upload.rows) for upload, _ in group)
+            self._bytes -= sum(len(upload.rows) for upload, _, _ in group)
             self._gauges.waiting(len(self._waiting))
             return group
+
+    def _grow_old(self, since: float | None) -> None:
+        """Keep in mind since when the oldest batch waits that is not committed."""
+        self._oldest = since
+        self._gauges.oldest(since)
 
     def _commit(self, group: list[_Waiting], shard: bytes) -> None:
         """Commit a group and answer every request in it, whatever happens."""
         try:
             with self._gauges.commit(len(group)):
-                counted = self._store.commit([upload for upload, _ in group], self._today(), shard)
+                counted = self._store.commit([upload for upload, _, _ in group], self._today(), shard)
         except StoreError as error:
             _log.warning("%d batches were not committed: %s", len(group), error)
             _refuse(group, error)
@@ -155,7 +169,7 @@ class Committer:
                 _log.exception("a batch could not be counted")
                 _refuse(group, StoreError(f"the batch could not be counted ({type(error).__name__})"))
         else:
-            for (_, then), done in zip(group, counted, strict=True):
+            for (_, then, _), done in zip(group, counted, strict=True):
                 _answer(then, done)
 
     def _tend(self) -> None:
@@ -183,7 +197,7 @@ class Committer:
 
 
 def _refuse(group: list[_Waiting], error: StoreError) -> None:
-    for _, then in group:
+    for _, then, _ in group:
         _answer(then, error)
 
 

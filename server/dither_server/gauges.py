@@ -4,62 +4,63 @@ Each process counts for itself. Where several workers share a port, as under gun
 of all, if ``PROMETHEUS_MULTIPROC_DIR`` names a folder for nothing but their counts, empty at the start.
 """
 
+import math
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector
 
 __all__ = ["CONTENT_TYPE", "Gauges"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+_OLDEST = "dither_oldest_batch_age_seconds"
+
 _SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+_UNKNOWN = "(unknown)"
+"""The label of what is none of ours, which is no metric's name."""
+
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class Gauges:
     """The numbers of one collector, in a registry of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, metrics: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin to count, at 0 for each of these metrics."""
+        self._clock = clock
         self._registry = registry = CollectorRegistry()
-        self._reports = Counter(
-            "dither_reports_acknowledged",
-            "Reports acknowledged, repetitions too.",
-            ["metric"],
-            registry=registry,
+        counter = partial(Counter, registry=registry)
+        gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
+        histogram = partial(Histogram, registry=registry)
+        self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
+        for name in metrics:
+            self._reports.labels(name)
+        about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
+        self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
+        about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
+        self._unread = counter("dither_unread_requests", about, ["status"])
+        self._answers = counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"])
+        self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
+        self._commit_batches = histogram("dither_commit_batches", "Batches of a commit.", buckets=_BATCHES)
+        self._failures = counter("dither_commit_failures", "Commits that counted nothing.")
+        about = (
+            "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
         )
-        self._answers = Counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"], registry=registry)
-        self._commit_seconds = Histogram(
-            "dither_commit_seconds", "Time of a commit.", buckets=_SECONDS, registry=registry
-        )
-        self._commit_batches = Histogram(
-            "dither_commit_batches", "Batches of a commit.", buckets=_BATCHES, registry=registry
-        )
-        self._failures = Counter("dither_commit_failures", "Commits that counted nothing.", registry=registry)
-        self._analyses = Counter(
-            "dither_analyses",
-            "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed.",
-            ["outcome"],
-            registry=registry,
-        )
-        self._waiting = Gauge(
-            "dither_batches_waiting",
-            "Batches that still waited when the last commit began.",
-            registry=registry,
-            multiprocess_mode="livesum",
-        )
-        self._connections = Gauge(
-            "dither_connections", "Connections that are open.", registry=registry, multiprocess_mode="livesum"
-        )
-        self._closed = Counter(
-            "dither_connections_closed",
-            "Connections closed because they were late, gave way to others, or were too many of an address.",
-            ["reason"],
-            registry=registry,
-        )
+        self._analyses = counter("dither_analyses", about, ["outcome"])
+        about = "Batches that still waited when the last commit began."
+        self._waiting = gauge("dither_batches_waiting", about)
+        about = "Seconds for which the oldest batch that is not committed has waited; 0 if none waits."
+        self._oldest = Gauge(_OLDEST, about, registry=registry, multiprocess_mode="all")
+        self._oldest.set(math.inf)
+        self._connections = gauge("dither_connections", "Connections that are open.")
+        about = "Connections closed because they were late, gave way to others, or were too many of an address."
+        self._closed = counter("dither_connections_closed", about, ["reason"])
 
     def connected(self, connections: int) -> None:
         """Tell how many connections are open."""
@@ -73,9 +74,21 @@ class Gauges:
         """Tell how many batches wait for the commit after the one that begins."""
         self._waiting.set(batches)
 
+    def oldest(self, since: float | None) -> None:
+        """Tell since when, by the monotonic clock, the oldest batch waits that is not committed; None if none waits."""
+        self._oldest.set(math.inf if since is None else since)
+
     def acknowledged(self, metric: str, reports: int) -> None:
         """Count reports whose batch is committed."""
         self._reports.labels(metric).inc(reports)
+
+    def refused(self, reason: str, metric: str, version: str) -> None:
+        """Count a refused batch, of a metric and version that are ours or ""."""
+        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc()
+
+    def unread(self, status: int) -> None:
+        """Count a request that is refused before it is read."""
+        self._unread.labels(str(status)).inc()
 
     def answered(self, status: int) -> None:
         """Count an answer."""
@@ -98,10 +111,52 @@ class Gauges:
             self._commit_seconds.observe(time.perf_counter() - start)
             self._commit_batches.observe(batches)
 
-    def text(self) -> bytes:
-        """Return everything in Prometheus' text format."""
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-            return generate_latest(self._registry)
-        everyone = CollectorRegistry()
-        MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
-        return generate_latest(everyone)
+    def text(self, more: Iterable[Family] = ()) -> bytes:
+        """Return everything in Prometheus' text format, and ``more``, which is the same whichever process tells it."""
+        told = CollectorRegistry()
+        told.register(_Told(self._families, more))
+        return generate_latest(told)
+
+    def _families(self) -> Iterator[Family]:
+        everyone = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            everyone = CollectorRegistry()
+            MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
+        for family in everyone.collect():
+            yield self._aged(family) if family.name == _OLDEST else family
+
+    def _aged(self, times: Family) -> Family:
+        """Return the age of what has waited longest, of the times that each process tells while it lives."""
+        waiting = [sample.value for sample in times.samples if _lives(sample.labels.get("pid"))]
+        aged = Family(times.name, times.documentation, "gauge")
+        aged.add_sample(times.name, {}, max(0.0, self._clock() - min(waiting, default=math.inf)))
+        return aged
+
+
+class _Told:
+    """What is told once, in the form that the library wants."""
+
+    def __init__(self, families: Callable[[], Iterable[Family]], more: Iterable[Family]) -> None:
+        self._families = families
+        self._more = more
+
+    def collect(self) -> Iterator[Family]:
+        """Yield everything."""
+        yield from self._families()
+        yield from self._more
+
+    def describe(self) -> Iterable[Family]:
+        """Return nothing: names are not compared."""
+        return ()
+
+
+def _lives(pid: str | None) -> bool:
+    """Return whether a process is there. One that was killed waits no more, but its numbers stay."""
+    if pid is None:
+        return True
+    with suppress(PermissionError):  # it is there, and another's
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return False
+    return True

@@ -16,6 +16,7 @@ from .auth import Gatekeeper, Role
 from .committer import ClosedError, Committer, QueueFullError, Then
 from .gauges import Gauges
 from .problems import SAFE_HEADERS, Answer, Kind, Problem, reason
+from .refusals import Refused
 from .store import Outcome, StoreError, Upload
 from .tally import Tally
 
@@ -65,20 +66,22 @@ class Ingest:
 
         The answer is 202 only after the reports are durably counted.
         """
-        named = ""
+        batch: Batch | None = None
+        size: int | None = None
         try:
             self.gatekeeper.admit(environ, Role.REPORT)
-            batch = _decoded(read_body(environ, self.body_limit))
-            named = batch.metric if batch.metric in self.metrics else ""
+            body = read_body(environ, self.body_limit)
+            size = len(body)
+            known = batch = _decoded(body)
             upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
             rows = self._rows(upload)
-            self._submit(upload, lambda told: then(self._committed(named, rows, told)))
+            self._submit(upload, lambda told: then(self._committed(known, size, rows, told)))
         except Exception as error:
-            then(self._refused(named, error))
+            then(self._refused(error, batch, size))
 
     def refuse(self, problem: Problem) -> None:
         """Count a request that the server refuses before it is ours to read."""
-        self._refused("", problem)
+        self._refused(problem)
 
     def _submit(self, upload: Upload, then: Then) -> None:
         try:
@@ -88,17 +91,17 @@ class Ingest:
         except ClosedError as error:
             raise StoreError(str(error)) from None
 
-    def _committed(self, metric: str, rows: int, outcome: Outcome | StoreError) -> Answer:
+    def _committed(self, batch: Batch, size: int | None, rows: int, outcome: Outcome | StoreError) -> Answer:
         if isinstance(outcome, StoreError):
-            return self._refused(metric, outcome)
+            return self._refused(outcome, batch, size)
         if outcome in _UNCOUNTED:
-            return self._refused(metric, Problem(*_UNCOUNTED[outcome]))
-        self.gauges.acknowledged(metric, rows)
+            return self._refused(Problem(*_UNCOUNTED[outcome]), batch, size)
+        self.gauges.acknowledged(batch.metric, rows)
         body = b'{"accepted": %d}' % rows
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS]
         return self._told((202, headers, body))
 
-    def _refused(self, metric: str, error: Exception) -> Answer:
+    def _refused(self, error: Exception, batch: Batch | None = None, size: int | None = None) -> Answer:
         if isinstance(error, Problem):
             problem = error
         elif isinstance(error, StoreError):
@@ -106,7 +109,11 @@ class Ingest:
         else:
             _log.error("a batch could not be received", exc_info=error)
             problem = Problem(Kind.INTERNAL, "the batch was not counted; the collector's log says why")
-        self.committer.refused(metric, problem.kind.slug)
+        refused = Refused(problem.kind.slug, size=size)
+        if batch is not None and batch.metric in self.metrics:
+            is_ours = batch.version in self.metrics[batch.metric]
+            refused = refused._replace(metric=batch.metric, version=batch.version, is_ours=is_ours)
+        self.committer.refused(refused)
         return self._told(problem.answer())
 
     def _told(self, answer: Answer) -> Answer:

@@ -16,7 +16,7 @@ from wsgiref.types import WSGIEnvironment
 
 from dither_shared import ParameterError
 
-__all__ = ["NOWHERE", "Here", "is_loopback"]
+__all__ = ["NOWHERE", "Here", "is_loopback", "signs_of_another"]
 
 _SHOWS_ANOTHER = (
     "HTTP_FORWARDED", "HTTP_X_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP", "HTTP_CF_CONNECTING", "HTTP_CF_RAY",
@@ -67,6 +67,13 @@ class Here:
             and environ.get("REQUEST_URI", "/").startswith("/")  # with a whole URL one asks a proxy
             and not _show_another("\n".join(environ))
         )
+
+
+def signs_of_another(environ: WSGIEnvironment) -> list[str]:
+    """Return what shows that another is behind a request: names of headers, and HTTP/1.0, which only proxies speak."""
+    names = sorted(name.removeprefix("HTTP_").replace("_", "-").title() for name in environ if _show_another(name))
+    protocol = str(environ.get("SERVER_PROTOCOL"))
+    return names if protocol in _WITHOUT_A_PROXY else [*names, protocol]
 
 
 NOWHERE = Here()

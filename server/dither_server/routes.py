@@ -4,6 +4,7 @@ from flask import Blueprint, Response, current_app, request
 
 from . import schemas
 from .answering import COSTLY, streamed
+from .diagnosis import diagnosis
 from .exports import FORMATS, chosen, json_object
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
@@ -162,7 +163,15 @@ def readyz() -> dict[str, str]:
 @declared(role=Role.READ, answers=Success({"text/plain": {}}))
 def show_gauges() -> Response:
     """Show counters and timings of the collector in Prometheus' text format."""
-    return Response(collector_here().gauges.text(), content_type=CONTENT_TYPE)
+    collector = collector_here()
+    return Response(collector.gauges.text(collector.vitals.families()), content_type=CONTENT_TYPE)
+
+
+@routes.get("/v1/diagnosis")
+@declared(role=Role.ADMIN, answers=as_json(schemas.DIAGNOSIS))
+def show_diagnosis() -> dict[str, object]:
+    """Show what the collector sees of this request, and which program it is."""
+    return diagnosis(collector_here(), request.environ)
 
 
 @routes.get("/openapi.json")

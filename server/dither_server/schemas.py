@@ -204,6 +204,17 @@ RECEPTION = Schema("Reception", _closed({
     "reports": {"const": "accepted"},
     "token": {"enum": ["needed", "not-needed"], "description": "Whether a report without a token would be refused."},
 }))  # fmt: skip
+DIAGNOSIS = Schema("Diagnosis", _object({
+    "version": _TEXT | {"description": "Version of the program that answers."},
+    "seen": _closed({
+        "address": _TEXT | {"description": "Address that the request came from. Nothing keeps it."},
+        "loopback": {"type": "boolean", "description": "Whether that is the collector's own machine."},
+        "proxy": {"type": "boolean", "description": "Whether it is a declared proxy."},
+        "forwarded_for": {"type": ["string", "null"], "description": "Last forwarded address that is not a proxy."},
+        "signs": _STRINGS | {"description": "What shows that somebody passes the request on."},
+        "local": {"type": "boolean", "description": "Whether it may report without a token, being made here."},
+    }),
+}))  # fmt: skip
 STATUS = Schema("Status", _object({"status": _TEXT}))
 PROBLEM = Schema("Problem", _closed({
     "type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT,

@@ -60,7 +60,9 @@ class Selection:
         try:
             return np.array([where[value] for value in dict.fromkeys(self.values)], dtype=np.intp)
         except KeyError:
-            raise ParameterError("values", "names one that the metric does not list; repeat values= for each") from None
+            raise ParameterError(
+                "values", "names one that the metric does not list; name each of several by itself"
+            ) from None
 
 
 EVERYTHING = Selection()

@@ -96,8 +96,15 @@ def missing(name: str) -> ParameterError:
 
 
 def describe(found: Mapping[str, Setting | None]) -> dict[str, dict[str, object]]:
-    """Return settings as JSON values, with sources; a password in the database's URL is not shown."""
-    return {name: {"value": _shown(one), "source": one.source if one else "not set"} for name, one in found.items()}
+    """Return settings as JSON values, with sources and what they are about; no password in the database's URL."""
+    return {
+        name: {
+            "value": _shown(one),
+            "source": one.source if one else "not set",
+            "about": SETTINGS[name].metadata["about"],
+        }
+        for name, one in found.items()
+    }
 
 
 def _found(

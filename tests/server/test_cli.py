@@ -56,6 +56,24 @@ def test_estimates_are_a_table(folder: Path) -> None:
     assert len({line.rindex(line.split()[-1]) for line in lines}) == 1  # the last column is straight
 
 
+def test_an_estimate_shows_what_is_asked_for_and_changes_no_number(folder: Path) -> None:
+    def values(*options: str) -> list[dict[str, object]]:
+        shown: list[dict[str, object]] = json.loads(invoke(folder, "estimate", "theme", "--json", *options).stdout)[
+            "values"
+        ]
+        return shown
+
+    everything = values()
+    ranked = sorted(everything, key=lambda row: -float(str(row["frequency"])))
+    assert values("--top", "2") == ranked[:2]
+    assert values("--value", "=1+1", "--value", "dark") == [everything[2], everything[0]]
+    assert (
+        values("--top", "1", "--value", "=1+1", "--value", "dark")
+        == [row for row in ranked if row["value"] in {"=1+1", "dark"}][:1]
+    )
+    assert len(invoke(folder, "estimate", "theme", "--top", "1").stdout.splitlines()) == 8
+
+
 def test_strings_that_are_found_are_told_apart_from_the_verdict(folder: Path) -> None:
     with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
         store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"t" * 16)
@@ -129,6 +147,8 @@ def test_candidates_come_from_a_file(folder: Path) -> None:
         (["estimate", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
         (["estimate", "theme", "--db", "what?"], "not a database URL"),
         (["estimate", "theme", "--since", "soon"], "--since: not a date"),
+        (["estimate", "theme", "--top", "0"], "--top: not a whole number from 1"),
+        (["estimate", "theme", "--value", "drak"], "values: names one that the metric does not list"),
         (["estimate", "theme", "--confidence", "2"], "confidence: not a number between 0.000001 and 0.999999999"),
         (["estimate", "theme", "--confidence", "0.9999999999999999"], "confidence: not a number between"),
         (["trend", "theme", "--confidence", "nan"], "confidence: not a number between"),
@@ -210,6 +230,7 @@ def test_config_shows_each_value_and_its_source(folder: Path) -> None:
     environment_of_it = {**environment(folder), "DITHER_PORT": "9001", "DITHER_DB": "postgresql://u:secret@h/d"}
     arguments = ["config", "--json", "--host", "localhost", "--config", str(folder / "c.toml")]
     shown = json.loads(CliRunner().invoke(cli, arguments, env=environment_of_it).stdout)
+    about = {name: one.pop("about") for name, one in shown.items()}
     assert shown["host"] == {"value": "localhost", "source": "--host"}
     assert shown["port"] == {"value": 9001, "source": "DITHER_PORT"}
     assert shown["threads"] == {"value": 7, "source": f"{folder}/c.toml: threads"}
@@ -218,6 +239,10 @@ def test_config_shows_each_value_and_its_source(folder: Path) -> None:
     lines = invoke(folder, "config").stdout.splitlines()
     assert len(lines) == len(shown)
     assert next(line for line in lines if line.startswith("port")).split(maxsplit=1)[1] == "8000  (default)"
+    explained = invoke(folder, "config", "--explain").stdout.splitlines()
+    assert explained[::2] == lines
+    assert [line.strip() for line in explained[1::2]] == list(about.values())
+    assert all(len(one) > 10 for one in about.values())
 
 
 def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:

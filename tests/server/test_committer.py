@@ -8,6 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from dither_server.committer import ClosedError, Committer, Limits, QueueFullError
+from dither_server.refusals import Refused
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally import Tally
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
@@ -197,8 +198,10 @@ def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: G
 def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:
     committer = Committer(gate, lambda: TODAY, Limits())
     for _ in range(1000):
-        committer.refused("theme", "malformed")
-    committer.refused("", "unauthorized")
+        committer.refused(Refused("malformed", "theme", THEME.version, is_ours=True))
+    committer.refused(Refused("unauthorized"))
     assert gate.refusals == []  # none of them made a write
     committer.close()
-    assert gate.refusals == [{Refusal("theme", TODAY, "malformed"): 1000, Refusal("", TODAY, "unauthorized"): 1}]
+    assert gate.refusals == [
+        {Refusal("theme", TODAY, "malformed", THEME.version): 1000, Refusal("", TODAY, "unauthorized"): 1}
+    ]

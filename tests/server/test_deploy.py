@@ -3,19 +3,29 @@
 import configparser
 import shutil
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from dither_server.auth import Role
 from dither_server.settings import SETTINGS, configured, resolve, variable_of
-from server.collecting import METRICS, METRICS_TOML, batch, environment
+from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment
 from server.test_process import PATIENCE, connect, tally
 from torture.devices import post
+
+GAUGES = (
+    'dither_reports_acknowledged_total{metric="theme"',
+    "dither_batch_ids",
+    "dither_build_info",
+    "dither_database_up",
+    "dither_oldest",
+)
 
 DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
 
@@ -25,6 +35,7 @@ def test_the_settings_file_is_one(tmp_path: Path) -> None:
     assert config.open == {Role.REPORT}
     assert not config.trust_loopback
     assert not config.local_token
+    assert config.retention.before("theme", TODAY) == TODAY - timedelta(days=400)
 
 
 def test_the_dockerfile_sets_what_there_is_and_runs_as_no_root() -> None:
@@ -93,10 +104,10 @@ for _ in range(10):  # whichever worker answers
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
-    told |= {{line for line in lines if line.startswith("dither_reports_acknowledged_total")}}
+    told |= {{line.partition(".")[0] for line in lines if line.startswith({GAUGES!r})}}
     connection.close()
 process.terminate()
-print(sorted(set(statuses)), process.wait(20), *told)
+print(sorted(set(statuses)), process.wait(20), *told, sep="\\n")
 """
     settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
     (tmp_path / "counts").mkdir()
@@ -105,11 +116,19 @@ print(sorted(set(statuses)), process.wait(20), *told)
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60, env=settings
     )
-    assert ended.stdout == '[202] 0 dither_reports_acknowledged_total{metric="theme"} 180.0\n', ended.stderr
+    statuses, code, *told = ended.stdout.splitlines()
+    assert (statuses, code) == ("[202]", "0"), ended.stderr
+    assert sorted(told) == [  # of all workers together, whichever tells it
+        "dither_batch_ids 20",
+        f'dither_build_info{{database="sqlite {sqlite3.sqlite_version.partition(".")[0]}',
+        "dither_database_up 1",
+        "dither_oldest_batch_age_seconds 0",
+        'dither_reports_acknowledged_total{metric="theme"} 180',
+    ]
     assert not (tmp_path / "dither.db-wal").exists()  # the file is whole by itself
     command = [sys.executable, "-m", "dither_server", "estimate", "theme"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
-    assert "60 reports" in told.stdout
+    estimate = subprocess.run(command, capture_output=True, text=True, check=True, env=settings)
+    assert "60 reports" in estimate.stdout
 
 
 def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> None:

@@ -107,10 +107,10 @@ def test_settings_come_from_the_folder_that_one_is_in(folder: Path, monkeypatch:
     assert run("trend", "theme").startswith("theme: ")
     assert run("token", "list") == ""
     shown = json.loads(run("config", "--json", "--db", "sqlite:///other.db"))
-    assert shown["db"] == {"value": "sqlite:///other.db", "source": "--db"}
-    assert shown["metrics"] == {"value": "metrics.toml", "source": "collector.toml: metrics"}
+    assert (shown["db"]["value"], shown["db"]["source"]) == ("sqlite:///other.db", "--db")
+    assert (shown["metrics"]["value"], shown["metrics"]["source"]) == ("metrics.toml", "collector.toml: metrics")
     shown = json.loads(run("config", "--json", DITHER_METRICS="m.toml"))
-    assert shown["metrics"] == {"value": "m.toml", "source": "DITHER_METRICS"}
+    assert (shown["metrics"]["value"], shown["metrics"]["source"]) == ("m.toml", "DITHER_METRICS")
     (folder / "empty.toml").touch()
     named = json.loads(run("config", "--json", "--config", "empty.toml"))
-    assert named["db"] == {"value": None, "source": "not set"}  # a file that is named is the only one
+    assert (named["db"]["value"], named["db"]["source"]) == (None, "not set")  # a file that is named is the only one

@@ -1,6 +1,7 @@
 """The same store on a real PostgreSQL server."""
 
 import itertools
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,10 +10,15 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import sqlalchemy
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_server.app import collector_of, create_app
+from dither_server.doctor.database import in_database
+from dither_server.doctor.findings import Level
 from dither_server.refresh import refresh
 from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
 from dither_server.store.schema import SCHEMA
@@ -35,6 +41,7 @@ from server.collecting import (
 )
 from server.postgresql import WHY_NOT, server
 from server.test_blocks import some_rows
+from server.test_gauges import samples
 from server.test_refresh import SELECT, expected, recipes
 
 SHARD = b"s" * 16
@@ -83,8 +90,9 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     assert pg.forget(TODAY + timedelta(days=1)) is False  # a partition is dropped whole
     assert pg.doubts() == []
     for _ in range(2):
-        pg.add_refusals({Refusal("theme", TODAY, "malformed"): 3}, SHARD)
+        pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
     assert pg.refusals("theme", TODAY, TODAY) == {"malformed": 6}
+    assert pg.refused() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
     assert pg.disable("theme", None, TODAY) == [THEME.version]
     assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
     assert pg.enable("theme", THEME.version) == [THEME.version]
@@ -94,6 +102,33 @@ def test_the_migrations_make_what_the_schema_says(pg: Store) -> None:
     with pg._transaction() as connection:
         assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+
+
+def test_refusals_of_a_former_schema_are_kept(url: str) -> None:
+    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        alembic = Config()
+        alembic.set_main_option("script_location", "dither_server.store:migrations")
+        alembic.attributes["connection"] = connection
+        command.upgrade(alembic, "0007")
+    engine.dispose()
+    with psycopg.connect(url) as old:
+        old.execute("INSERT INTO refusals VALUES ('theme', %s, 'malformed', %s, 7)", (TODAY, SHARD))
+    with closing(Store(url)) as upgraded:
+        upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
+        assert upgraded.refusals("theme") == {"malformed": 9}
+
+
+def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
+    pg.commit([upload()], TODAY, SHARD)
+    with closing(Store(url, create=False, read_only=True)) as store:
+        database, clock = in_database(store, thorough=True)
+        assert re.match(r"postgresql [0-9.]+, schema [0-9]{4}, .* MB, about 1 batch ids", database.text), database
+        assert (clock.level, "the database's clock agrees" in clock.text) == (Level.OK, True)
+        assert store.doubts() == []
+        with pytest.raises(StoreError, match="read-only transaction"):
+            store.commit([upload()], TODAY, SHARD)
+    assert pg.tally(THEME).total == 3
 
 
 def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
@@ -216,4 +251,9 @@ def test_a_collector_on_it(url: str, tmp_path: Path) -> None:
     assert problem(client.post("/v1/reports", data=other, content_type="application/json")) == (409, "batch-conflict")
     assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
     assert client.get("/readyz").status_code == 200
+    told = samples(client.get("/metrics").text)
+    assert (told["dither_database_up"], told["dither_batch_ids"]) == (1, 1)
+    assert told["dither_database_bytes"] > 1_000_000
+    assert any('database="postgresql ' in name for name in told)
+    assert not any(name.startswith("dither_disk") for name in told)  # its disk is that of another machine
     collector_of(app).close()

@@ -210,6 +210,9 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
         _, errors = process.communicate(timeout=PATIENCE)
     assert f'dither_ingest_answers_total{{status="400"}} {len(lengths)}.0' in told
     (line,) = [line for line in errors.splitlines() if line.startswith("{")]
-    assert "reports were refused unread: 400 Bad Request" in json.loads(line)["message"]
+    assert json.loads(line)["message"].startswith(
+        "a batch was refused: malformed, metric unknown, version unknown, unread; 1 refused since the last such line"
+    )
+    assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in told
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
         assert store.refusals("") == {"malformed": len(lengths)}

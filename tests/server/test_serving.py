@@ -130,9 +130,10 @@ class Served:
 
     async def run(self) -> None:
         self.loop, self.stop = asyncio.get_running_loop(), asyncio.Event()
-        self.crowd = Crowd(100, 100, self.seconds, Gauges())
+        self.gauges = Gauges()
+        self.crowd = Crowd(100, 100, self.seconds, self.gauges)
         proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
-        ingest: Any = SimpleNamespace(refuse=self.seen.append)
+        ingest: Any = SimpleNamespace(refuse=self.seen.append, gauges=self.gauges)
         gateway = Gateway(self.app, ingest, 4, self.crowd, proxies)
         accept = _accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
         tasks = [asyncio.create_task(accept), asyncio.create_task(self.crowd.watch())]
@@ -240,6 +241,7 @@ def test_answers_of_the_app() -> None:
         assert told.endswith(b"/last")
         told = served.ask(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
         assert told.startswith(b"HTTP/1.1 413 ")
+        assert b'dither_unread_requests_total{status="413"} 1.0' in served.gauges.text()
         told = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
         assert told.endswith(b"/a")
     assert len(served.crowd) == 0

@@ -17,7 +17,7 @@ from alembic.migration import MigrationContext
 from dither_server.blocks import Blocks, to_blocks
 from dither_server.definitions import to_json
 from dither_server.fold import fold
-from dither_server.store import Store, StoredToken, StoreError
+from dither_server.store import Refusal, Store, StoredToken, StoreError
 from dither_server.store import counting as module
 from dither_server.store.errors import RacedError
 from dither_server.store.schema import HEAD, SCHEMA
@@ -270,7 +270,7 @@ def test_a_schema_of_a_newer_program_is_told_to_everyone(store: Store, tmp_path:
     with store._transaction(write=True) as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     for create in (True, False):
-        with pytest.raises(ParameterError, match="has schema 9999 of a newer dither, this program 0007; install"):
+        with pytest.raises(ParameterError, match=f"has schema 9999 of a newer dither, this program {HEAD}; install"):
             Store(f"sqlite:///{tmp_path}/dither.db", create=create)
 
 
@@ -299,7 +299,7 @@ def test_what_is_disabled_counts_no_more_at_the_very_next_commit(store: Store, t
 
 
 def test_an_old_database_is_upgraded_with_all_that_is_in_it(tmp_path: Path) -> None:
-    """As a collector of the first schema left it."""
+    """As one of the first collectors left it."""
     url = f"sqlite:///{tmp_path}/dither.db"
     one = upload()
     engine = sqlalchemy.create_engine(url)
@@ -307,7 +307,7 @@ def test_an_old_database_is_upgraded_with_all_that_is_in_it(tmp_path: Path) -> N
         alembic = Config()
         alembic.set_main_option("script_location", "dither_server.store:migrations")
         alembic.attributes["connection"] = connection
-        command.upgrade(alembic, "0001")
+        command.upgrade(alembic, "0002")
         connection.commit()
     engine.dispose()
     metric = (THEME.version, "theme", to_json(THEME))
@@ -319,13 +319,16 @@ def test_an_old_database_is_upgraded_with_all_that_is_in_it(tmp_path: Path) -> N
         for number, counts in zip(blocks.numbers, blocks.counts, strict=True):
             row = (THEME.version, TODAY.isoformat(), SHARD, int(number), counts.astype("<i8").tobytes())
             old.execute("INSERT INTO tallies VALUES (?, ?, ?, ?, ?)", row)
-    with pytest.raises(ParameterError, match="has schema 0001"):
+        old.execute("INSERT INTO refusals VALUES ('theme', ?, 'malformed', ?, 7)", (TODAY.isoformat(), SHARD))
+    with pytest.raises(ParameterError, match="has schema 0002"):
         Store(url, create=False)
     with closing(Store(url)) as upgraded:
         assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
         assert upgraded.commit([one], TODAY, SHARD) == [COUNTED]
         assert upgraded.tally(THEME).total == 3
         assert upgraded.tokens() == [StoredToken(b"d" * 32, "read", "for Ann", TODAY)]  # it does not expire
+        upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
+        assert upgraded.refusals("theme") == {"malformed": 9}
 
 
 def test_many_cohorts_take_little_more_room_than_their_reports(store: Store) -> None:

@@ -132,9 +132,10 @@ def _day_to_come(text: str, place: str) -> date:
 
 @click.command("config")
 @settings_options("metrics", "db", "host", "port", "open", "trust_loopback", "local_token")
+@click.option("--explain", is_flag=True, help="Say what each one is about, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refusing
-def show_config(found: Found, as_json: bool) -> None:
+def show_config(found: Found, explain: bool, as_json: bool) -> None:
     """Show each setting, and where its value comes from."""
     described = describe(found)
     if as_json:
@@ -143,6 +144,8 @@ def show_config(found: Found, as_json: bool) -> None:
     width = max(map(len, described))
     for name, one in described.items():
         click.echo(printable(f"{name:{width}}  {json.dumps(one['value'])}  ({one['source']})"))
+        if explain:
+            click.echo(f"    {one['about']}")
 
 
 @click.command("check")

@@ -35,13 +35,13 @@ def remarks(config: Config) -> Iterator[Remark]:
     except ParameterError as error:
         yield Remark("error", str(error))
     else:
-        yield Remark("ok", f"{len(metrics)} metrics: {', '.join(metrics)}")
+        yield Remark("ok", f"{len(metrics)} metric{'' if len(metrics) == 1 else 's'}: {', '.join(metrics)}")
         for metric in metrics.values():
             if not metric.labels:
                 yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
     tokens: list[StoredToken] = []
     try:
-        with closing(Store(config.db, create=False, lock_wait=config.lock_wait)) as store:
+        with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             tokens = store.tokens()
             yield Remark("ok", "the database answers")
             yield from (Remark("warning", text) for text in store.doubts())

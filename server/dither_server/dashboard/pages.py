@@ -20,6 +20,7 @@ from ..roles import Role
 from ..routing import HTML, Success, declared
 from .charts import bundle
 from .drawing import Bar, bars_of_days
+from .refused import refused_in
 from .view import MetricView, View, Window, window
 from .words import POINTS, courses, days_of, in_words, lacking, listed, rule_of
 
@@ -120,8 +121,10 @@ def show_dashboard(view: View) -> str:
             with work.step():
                 cards.append(_card(metric, View(view.query), _FEW_VALUES))
         with work.step():
-            former = collector_here().former()
-            return render_template("dashboard.html", view=view, found=found, total=total, cards=cards, former=former)
+            collector = collector_here()
+            refused = refused_in(collector.store, collector.config.today(), view.query)
+            shown = {"view": view, "found": found, "total": total, "cards": cards, "former": collector.former()}
+            return render_template("dashboard.html", **shown, refused=refused)
 
 
 @pages.get("/m/<name>")
@@ -136,7 +139,9 @@ def show_page(view: MetricView, name: str) -> str:
         drawn = work.run(courses(collector.reader, metric, days, shown, view.query.confidence))
         versions = collector.store.versions(name)
         with work.step():
-            return render_template("metric.html", card=card, courses=drawn, versions=versions, formats=list(FORMATS))
+            refused = refused_in(collector.store, collector.config.today(), view.query, name)
+            about = {"card": card, "courses": drawn, "versions": versions, "formats": list(FORMATS)}
+            return render_template("metric.html", **about, refused=refused)
 
 
 @pages.get("/plotly.js")

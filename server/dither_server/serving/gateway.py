@@ -32,8 +32,11 @@ _SMALL = 1 << 16
 _SOON = 1
 """Seconds after which an address that asks for too much at a time may come again."""
 
-_QUIET = 60.0
-"""Seconds after a line about a refused request in which no other is written."""
+_UNREAD = {
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: Kind.TOO_LARGE,
+    HTTPStatus.SERVICE_UNAVAILABLE: Kind.OVERLOADED,
+}
+"""What reports are refused for that are not read to their end; all else is malformed."""
 
 _REPORTS = PATH.encode("ascii")
 
@@ -50,7 +53,6 @@ class Gateway:
         self._pool = ThreadPoolExecutor(threads, "dither-web")
         self._answered: deque[tuple[Connection, Request, str | None, Answer]] = deque()
         self._is_woken = False
-        self._quiet_until = 0.0
         self._date = (0, "")
         self._serving = 0
         self._idle = asyncio.Event()
@@ -82,8 +84,9 @@ class Gateway:
     def refusal(self, status: HTTPStatus, method: str, target: bytes) -> bytes:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
         code, headers, body = http_answer(status)
+        self._ingest.gauges.unread(code)
         if (method, target) == ("POST", _REPORTS):
-            self._refuse(status)
+            self._ingest.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
         return self._head(code, [*headers, ("Connection", "close")]) + body
 
     async def drain(self, seconds: float) -> None:
@@ -109,14 +112,6 @@ class Gateway:
         if (request.method, request.target) == ("POST", _REPORTS):
             self._ingest.refuse(problem)
         return problem.answer()
-
-    def _refuse(self, status: HTTPStatus) -> None:
-        """Count reports that are refused before they are read, and say so, but not at each of a flood."""
-        kinds = {413: Kind.TOO_LARGE, 503: Kind.OVERLOADED}
-        self._ingest.refuse(Problem(kinds.get(status, Kind.MALFORMED), status.phrase))
-        if (now := time.monotonic()) >= self._quiet_until:
-            self._quiet_until = now + _QUIET
-            _log.warning("reports were refused unread: %d %s; more are told after a minute", status, status.phrase)
 
     def _write(self) -> None:
         """Write the answers that are there. They are small, and wait for nobody."""

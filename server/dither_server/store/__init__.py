@@ -5,7 +5,9 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 """
 
 from .backup import back_up, restore
+from .condition import Condition
 from .counting import Outcome, Upload
+from .engine import database_file
 from .errors import StoreError, UnmadeError
 from .estimates import Basis
 from .refusals import Refusal
@@ -15,6 +17,7 @@ from .url import database_url, without_password
 
 __all__ = [
     "Basis",
+    "Condition",
     "Outcome",
     "Refusal",
     "Store",
@@ -23,6 +26,7 @@ __all__ = [
     "UnmadeError",
     "Upload",
     "back_up",
+    "database_file",
     "database_url",
     "restore",
     "without_password",

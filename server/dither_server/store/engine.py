@@ -1,5 +1,6 @@
 """Connections that are durable: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,24 @@ from dither_shared import ParameterError
 from .errors import UnmadeError
 from .url import database_url
 
-__all__ = ["WRITE", "open_engine", "sqlite_path"]
+__all__ = ["WRITE", "database_file", "open_engine", "sqlite_path"]
 
 WRITE = "dither_write"
 """The execution option of a connection that will write."""
 
 
-def open_engine(url: str, create: bool, lock_wait: float) -> sa.Engine:
-    """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet."""
+def open_engine(url: str, create: bool, lock_wait: float, *, read_only: bool = False) -> sa.Engine:
+    """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet.
+
+    Through one that is ``read_only`` nothing changes, not even what is beside the file.
+    """
     parsed = database_url(url)
     is_sqlite = parsed.get_backend_name() == "sqlite"
     if is_sqlite:
         _check_file(str(parsed.database), create)
     options: dict[str, Any] = {"connect_args": {"timeout": lock_wait}} if is_sqlite else {"pool_pre_ping": True}
+    if is_sqlite and read_only:
+        options = {"creator": lambda: _connect_to_read(Path(str(parsed.database)), lock_wait)}
     try:
         engine = sa.create_engine(parsed, **options)
     except (ArgumentError, TypeError, ValueError):  # what follows the question mark is the driver's
@@ -31,9 +37,9 @@ def open_engine(url: str, create: bool, lock_wait: float) -> sa.Engine:
     except ImportError as error:
         raise ParameterError("db", f"the database's driver is not installed ({error})") from None
     if is_sqlite:
-        _speak_sqlite(engine)
+        _speak_sqlite(engine, read_only)
     else:
-        _speak_postgresql(engine)
+        _speak_postgresql(engine, read_only)
     return engine
 
 
@@ -44,6 +50,12 @@ def sqlite_path(engine: sa.Engine) -> Path | None:
     return Path(engine.url.database)
 
 
+def database_file(url: str) -> Path | None:
+    """Return the file of a database, or None if it is no SQLite."""
+    parsed = database_url(url)
+    return Path(str(parsed.database)) if parsed.get_backend_name() == "sqlite" else None
+
+
 def _check_file(path: str, create: bool) -> None:
     if not create and not Path(path).is_file():
         raise UnmadeError("db", f"{path} does not exist; a collector has not run on it yet")
@@ -51,13 +63,25 @@ def _check_file(path: str, create: bool) -> None:
         raise ParameterError("db", f"{path} cannot be made; its folder does not exist")
 
 
-def _speak_sqlite(engine: sa.Engine) -> None:
+def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
+    """Return a connection that cannot write.
+
+    While a collector has the file open, its log is beside it and is read, too. Where there is none, SQLite would make
+    one, and would leave it: of another user, perhaps, so that the collector could not open its own database any more.
+    So it is told then that the file does not change.
+    """
+    still = "" if path.with_name(path.name + "-wal").exists() else "&immutable=1"
+    uri = f"{path.absolute().as_uri()}?mode=ro{still}"
+    return sqlite3.connect(uri, uri=True, timeout=lock_wait, check_same_thread=False)
+
+
+def _speak_sqlite(engine: sa.Engine, read_only: bool) -> None:
     """Make SQLite durable, and let transactions begin where we say, not where its Python driver guesses."""
 
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: object) -> None:
         connection.isolation_level = None
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        for pragma in () if read_only else ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}").close()
 
     @sa.event.listens_for(engine, "begin")
@@ -67,7 +91,7 @@ def _speak_sqlite(engine: sa.Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _speak_postgresql(engine: sa.Engine) -> None:
+def _speak_postgresql(engine: sa.Engine, read_only: bool) -> None:
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: object) -> None:
         # A commit is acknowledged to devices: one that a power cut may undo is none, whatever the server's default.
@@ -75,6 +99,8 @@ def _speak_postgresql(engine: sa.Engine) -> None:
             cursor.execute("SHOW synchronous_commit")
             if cursor.fetchone()[0] == "off":
                 cursor.execute("SET synchronous_commit = on")
+            if read_only:
+                cursor.execute("SET default_transaction_read_only = on")
         connection.commit()
 
     @sa.event.listens_for(engine, "handle_error")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Filters", "filter_of"]
+__all__ = ["Filters", "filter_of", "ids_of_filter"]
 
 _BITS = 12
 """Bits of an id."""
@@ -27,6 +27,11 @@ def filter_of(ids: Sequence[bytes]) -> bytes:
     halves, masks = _hashed(ids)
     np.bitwise_or.at(words, _places(halves, np.uint64(len(words))), masks)
     return words.astype("<u8").tobytes()
+
+
+def ids_of_filter(size: int) -> int:
+    """Return of how many ids a filter of so many bytes was made, to within the 5 of a word."""
+    return size * 8 // _BITS
 
 
 class Filters:

@@ -1,4 +1,4 @@
-"""Refused batches in the database: how many, of which metric, on which day, and why."""
+"""Refused batches in the database: how many, of which metric and version, on which day, and why."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -8,15 +8,19 @@ import sqlalchemy as sa
 
 from .schema import REFUSALS
 
-__all__ = ["Refusal", "add_refusals", "read_refusals"]
+__all__ = ["Refusal", "add_refusals", "read_refused"]
 
 
 class Refusal(NamedTuple):
-    """What is kept of a refused batch: the metric ("" if it named none of ours), the day, and the problem's kind."""
+    """What is kept of a refused batch: its metric and version, the day, and the problem's kind.
+
+    The metric is "" if the batch named none of ours. The version is "" if the metric is, or if nobody told it.
+    """
 
     metric: str
     day: date
     kind: str
+    version: str = ""
 
 
 def add_refusals(connection: sa.Connection, refused: Mapping[Refusal, int], shard: bytes) -> None:
@@ -29,13 +33,16 @@ def add_refusals(connection: sa.Connection, refused: Mapping[Refusal, int], shar
             connection.execute(sa.insert(REFUSALS), {**key, "batches": batches})
 
 
-def read_refusals(connection: sa.Connection, metric: str, since: date | None, until: date | None) -> dict[str, int]:
-    """Return how many batches of a metric were refused, by kind; see ``Store.refusals``."""
-    conditions = [REFUSALS.c.metric == metric]
+def read_refused(
+    connection: sa.Connection, metric: str | None, since: date | None, until: date | None
+) -> dict[Refusal, int]:
+    """Return how many batches were refused; see ``Store.refused``."""
+    key = [REFUSALS.c[name] for name in Refusal._fields]
+    query = sa.select(*key, sa.func.sum(REFUSALS.c.batches)).group_by(*key).order_by(*key)
+    if metric is not None:
+        query = query.where(REFUSALS.c.metric == metric)
     if since is not None:
-        conditions.append(REFUSALS.c.day >= since)
+        query = query.where(REFUSALS.c.day >= since)
     if until is not None:
-        conditions.append(REFUSALS.c.day <= until)
-    total = sa.func.sum(REFUSALS.c.batches)
-    query = sa.select(REFUSALS.c.kind, total).where(*conditions).group_by(REFUSALS.c.kind).order_by(REFUSALS.c.kind)
-    return {kind: int(batches) for kind, batches in connection.execute(query)}
+        query = query.where(REFUSALS.c.day <= until)
+    return {Refusal(*row[:-1]): int(row[-1]) for row in connection.execute(query)}

@@ -18,7 +18,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -116,13 +116,15 @@ ESTIMATES = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# A refused batch is counted under a name only if it is one of ours: what a stranger sends makes no rows.
+# A refused batch is counted under a name only if it is one of ours, and under a version only if that is, or is one of
+# the few others that each process keeps a day: what a stranger makes up makes no rows.
 REFUSALS = sa.Table(
     "refusals",
     SCHEMA,
     sa.Column("metric", sa.String(64), primary_key=True),
     sa.Column("day", sa.Date, primary_key=True),
     sa.Column("kind", sa.String(32), primary_key=True),
+    sa.Column("version", sa.String(16), primary_key=True),
     sa.Column("shard", sa.LargeBinary(16), primary_key=True),
     sa.Column("batches", sa.BigInteger, nullable=False),
 )

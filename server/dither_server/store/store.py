@@ -1,29 +1,27 @@
 """The store: what the rest of the collector asks of a database."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from datetime import date
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from dither_shared import DitherError, Metric
+from dither_shared import Metric
 
 from ..blocks import add_blocks, blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..definitions import from_json, to_json
 from ..tally import Tally
 from .counting import Outcome, Upload, count
+from .database import Database
 from .disabled import disable, enable, read_disabled
-from .engine import WRITE, open_engine, sqlite_path
-from .errors import RacedError, StoreError, told
+from .errors import RacedError
 from .estimates import Basis, read_bases, write_estimates
 from .ids import NewDayError, alone, ids_in
-from .lock import FileLock
-from .migrate import migrate, require_current
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
-from .refusals import Refusal, add_refusals, read_refusals
+from .refusals import Refusal, add_refusals, read_refused
 from .schema import METRICS, TALLIES
 from .tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
@@ -36,46 +34,13 @@ _TRIES = 5
 """How often a commit is tried while others take batch ids first; each such race is another's success."""
 
 
-class Store:
+class Store(Database):
     """One database. Safe to use from many threads and processes, with one thread of each writing."""
 
-    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0) -> None:
-        """Open the database at ``url``; with ``create`` make what is missing, and upgrade what is old.
-
-        Raises ParameterError for a URL that cannot be used, StoreError for a database that cannot.
-        """
-        self._engine = open_engine(url, create, lock_wait)
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
+        """Open the database at ``url``, as ``Database`` does; raise what that raises."""
+        super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only)
         self._ids = ids_in(self._engine)
-        path = sqlite_path(self._engine)
-        self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"))
-        self._lock_wait = lock_wait
-        try:
-            with self._transaction(write=create) as connection:
-                if create:
-                    migrate(connection)
-                else:
-                    require_current(connection)
-        except DitherError:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Close every connection."""
-        self._engine.dispose()
-
-    def fold_in(self) -> None:
-        """Bring all that is committed into a SQLite database's own file, as far as no reader stands in the way."""
-        path = sqlite_path(self._engine)
-        if path is not None and path.is_file():
-            with suppress(SQLAlchemyError), self._engine.connect() as connection:
-                connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(
-                    "PRAGMA wal_checkpoint(TRUNCATE)"
-                )
-
-    def ping(self) -> None:
-        """Raise StoreError if the database cannot be read."""
-        with self._transaction() as connection:
-            connection.execute(sa.select(METRICS.c.version).limit(1))
 
     def register(self, metrics: Iterable[Metric]) -> None:
         """Write down the definitions of these versions; what numbers depend on cannot change under a version."""
@@ -265,8 +230,17 @@ class Store:
         The days are both included. Under the name "" are those that named no metric of ours. Each try counts, so
         a batch that was asked to come again is counted here each time, and once more where it was accepted.
         """
+        kinds: Counter[str] = Counter()
+        for refusal, batches in self.refused(metric, since, until).items():
+            kinds[refusal.kind] += batches
+        return dict(sorted(kinds.items()))
+
+    def refused(
+        self, metric: str | None = None, since: date | None = None, until: date | None = None
+    ) -> dict[Refusal, int]:
+        """Return the same of a metric or of all by name, day, kind and version, in this order."""
         with self._transaction() as connection:
-            return read_refusals(connection, metric, since, until)
+            return read_refused(connection, metric, since, until)
 
     def tokens(self) -> list[StoredToken]:
         """Return every token, oldest first."""
@@ -293,28 +267,6 @@ class Store:
         """Drop the token of a digest; return whether there was one."""
         with self._transaction(write=True) as connection:
             return drop_tokens(connection, digest) > 0
-
-    def doubts(self) -> list[str]:
-        """Return what about the database itself endangers what is promised of acknowledged reports."""
-        if self._engine.dialect.name != "postgresql":
-            return []
-        with self._transaction() as connection:
-            settings = ("fsync", "full_page_writes")
-            off = [name for name in settings if connection.exec_driver_sql(f"SHOW {name}").scalar() == "off"]
-        return [f"the database runs with {name} off: a power cut may lose what was acknowledged" for name in off]
-
-    @contextmanager
-    def _transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
-        alone = self._lock.held(self._lock_wait) if write and self._lock is not None else nullcontext()
-        try:
-            with alone, self._engine.connect() as connection:
-                connection.execution_options(**{WRITE: write})
-                with connection.begin():
-                    yield connection
-        except IntegrityError as error:
-            raise RacedError(told(error)) from error
-        except SQLAlchemyError as error:
-            raise StoreError(told(error)) from error
 
     @contextmanager
     def _counting(self) -> Iterator[sa.Connection]:

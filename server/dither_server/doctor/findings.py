@@ -1,0 +1,42 @@
+"""What an examination finds."""
+
+from enum import Enum
+from typing import NamedTuple
+
+__all__ = ["Finding", "Level", "ok", "problem", "warning"]
+
+
+class Level(Enum):
+    """How bad it is; the value is the exit status of a command that finds it."""
+
+    OK = 0
+    WARNING = 1
+    PROBLEM = 2
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at: what about, what it is like, and what to do, "" if nothing."""
+
+    level: Level
+    about: str
+    text: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return f"{self.level.name.lower():7}  {self.about}: {self.text}{'. ' + self.advice if self.advice else ''}"
+
+
+def ok(about: str, text: str) -> Finding:
+    """Return what is as it should be."""
+    return Finding(Level.OK, about, text)
+
+
+def warning(about: str, text: str, advice: str) -> Finding:
+    """Return what may become a problem, or is one that the collector can live with."""
+    return Finding(Level.WARNING, about, text, advice)
+
+
+def problem(about: str, text: str, advice: str) -> Finding:
+    """Return what loses reports, or keeps the collector from its work."""
+    return Finding(Level.PROBLEM, about, text, advice)

@@ -1,0 +1,101 @@
+"""The machine that a database file is on: its room, and whether what is written there is durable."""
+
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from .findings import Finding, ok, problem, warning
+from .words import size
+
+__all__ = ["file_system_of", "on_machine"]
+
+_WRITES = 20
+"""Writes that are measured, of a page each."""
+
+_TOO_FAST = 30e-6
+"""Seconds in which no disk that we know makes a page durable; one with a protected cache takes longer, too."""
+
+_SLOW = 0.05
+
+_FORGETS = {"tmpfs", "ramfs"}
+_CONTAINERS = {"overlay", "aufs"}
+_NETWORKS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "9p"}
+
+_MOUNTS = Path("/proc/self/mountinfo")
+
+
+def on_machine(folder: Path) -> Iterator[Finding]:
+    """Yield what is found about the folder of a database."""
+    if not folder.is_dir():
+        yield problem("disk", f"{folder} is no folder", "Make it, or mount what should be there")
+        return
+    yield _room(folder)
+    yield from _kind(file_system_of(folder))
+    yield _durability(folder)
+
+
+def _room(folder: Path) -> Finding:
+    usage = shutil.disk_usage(folder)
+    share = usage.free / usage.total if usage.total else 0.0
+    text = f"{100 * share:.0f}% free, {size(usage.free)} of {size(usage.total)}"
+    advice = "Free some room, or set retention; when it is full, reports are answered 503"
+    if usage.free < 100e6 or share < 0.01:
+        return problem("disk", text, advice)
+    return warning("disk", text, advice) if usage.free < 1e9 or share < 0.1 else ok("disk", text)
+
+
+def _kind(name: str) -> Iterator[Finding]:
+    if name in _FORGETS:
+        yield problem("disk", f"{name} is memory, and loses everything at the next start", "Put the database on a disk")
+    elif name in _NETWORKS:
+        advice = "Put it on a disk of this machine, or use PostgreSQL"
+        yield problem("disk", f"{name} is a network's; SQLite's log and locks do not work there", advice)
+    elif name in _CONTAINERS:
+        advice = "Put the database on a volume"
+        yield warning("disk", f"{name} is a container's own layer, which goes when the container does", advice)
+
+
+def file_system_of(folder: Path) -> str:
+    """Return the type of the file system that a folder is on, or "" where that cannot be told."""
+    here, best, found = str(folder.resolve()), "", ""
+    try:
+        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:  # not Linux
+        return ""
+    for fields in map(str.split, lines):
+        point = fields[4].replace("\\040", " ")
+        if (here == point or here.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+            best, found = point, fields[fields.index("-") + 1]
+    return found
+
+
+def _durability(folder: Path) -> Finding:
+    """Measure what it takes to make a page durable, in a file that has no name and goes at once."""
+    try:
+        seconds = _fsync_times(folder)
+    except OSError as error:
+        advice = "Run this as the user that the collector runs as"
+        return warning("fsync", f"cannot be measured in {folder}: {error.strerror}", advice)
+    typical = statistics.median(seconds)
+    text = f"{1000 * typical:.3g} ms for a page, {1000 * max(seconds):.3g} ms at most of {len(seconds)}"
+    if typical < _TOO_FAST:
+        advice = "No disk is so fast: a power cut may lose what was acknowledged. Let no layer ignore flushes"
+        return warning("fsync", text, advice)
+    if typical > _SLOW:
+        return warning("fsync", text, "Each commit takes that long, and devices wait for it. Find a faster disk")
+    return ok("fsync", text)
+
+
+def _fsync_times(folder: Path) -> list[float]:
+    seconds = []
+    with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+        for _ in range(_WRITES):
+            file.write(bytes(4096))
+            start = time.perf_counter()
+            os.fsync(file.fileno())
+            seconds.append(time.perf_counter() - start)
+    return seconds

@@ -1,0 +1,108 @@
+"""A database as a whole: how it is opened, what a transaction is, and whether it can be relied on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from dither_shared import DitherError
+
+from .condition import Condition, condition_of
+from .engine import WRITE, open_engine, sqlite_path
+from .errors import RacedError, StoreError, told
+from .lock import FileLock
+from .migrate import migrate, require_current
+from .schema import HEAD, METRICS
+
+__all__ = ["Database"]
+
+
+class Database:
+    """One database, whatever is kept in it."""
+
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
+        """Open the database at ``url``; with ``create`` make what is missing, and upgrade what is old.
+
+        With ``read_only``, which is for looking without a trace, nothing can be written. Raises ParameterError for a
+        URL that cannot be used, StoreError for a database that cannot.
+        """
+        self._engine = open_engine(url, create, lock_wait, read_only=read_only)
+        path = sqlite_path(self._engine)
+        self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"))
+        self._lock_wait = lock_wait
+        try:
+            with self._transaction(write=create) as connection:
+                if create:
+                    migrate(connection)
+                else:
+                    require_current(connection)
+        except DitherError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    def fold_in(self) -> None:
+        """Bring all that is committed into a SQLite database's own file, as far as no reader stands in the way."""
+        path = sqlite_path(self._engine)
+        if path is not None and path.is_file():
+            with suppress(SQLAlchemyError), self._engine.connect() as connection:
+                connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(
+                    "PRAGMA wal_checkpoint(TRUNCATE)"
+                )
+
+    def ping(self) -> None:
+        """Raise StoreError if the database cannot be read."""
+        with self._transaction() as connection:
+            connection.execute(sa.select(METRICS.c.version).limit(1))
+
+    def condition(self) -> Condition:
+        """Return how the database fares."""
+        with self._transaction() as connection:
+            return condition_of(connection)
+
+    def schema(self) -> str:
+        """Return the schema that the tables have, which is that of this program."""
+        return HEAD
+
+    def damage(self) -> str:
+        """Read a SQLite database whole; return what is found to be damaged, "" if nothing is."""
+        with self._transaction() as connection:
+            found = str(connection.exec_driver_sql("PRAGMA quick_check(1)").scalar())
+        return "" if found == "ok" else found.splitlines()[-1]
+
+    def clock(self) -> datetime | None:
+        """Return the time of the database's machine, or None if it is this one."""
+        if self._engine.dialect.name == "sqlite":
+            return None
+        with self._transaction() as connection:
+            told: datetime | None = connection.scalar(sa.select(sa.func.clock_timestamp()))
+        return told
+
+    def doubts(self) -> list[str]:
+        """Return what about the database itself endangers what is promised of acknowledged reports."""
+        if self._engine.dialect.name != "postgresql":
+            return []
+        with self._transaction() as connection:
+            settings = ("fsync", "full_page_writes")
+            off = [name for name in settings if connection.exec_driver_sql(f"SHOW {name}").scalar() == "off"]
+            copies = connection.scalar(sa.select(sa.func.pg_is_in_recovery()))
+        doubts = [f"the database runs with {name} off: a power cut may lose what was acknowledged" for name in off]
+        return [*doubts, "the database is a replica, which takes no reports"] if copies else doubts
+
+    @contextmanager
+    def _transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
+        alone = self._lock.held(self._lock_wait) if write and self._lock is not None else nullcontext()
+        try:
+            with alone, self._engine.connect() as connection:
+                connection.execution_options(**{WRITE: write})
+                with connection.begin():
+                    yield connection
+        except IntegrityError as error:
+            raise RacedError(told(error)) from error
+        except SQLAlchemyError as error:
+            raise StoreError(told(error)) from error
