@@ -189,3 +189,46 @@ def test_an_answer_counts_the_periods_of_its_days() -> None:
         levels.append((told["health"][0]["p_value"], again[0]["p_value"]))
     assert levels[0][0] >= levels[1][0] > levels[2][0]
     assert levels[2][0] == levels[2][1]
+
+
+LASTING = [
+    RandomizedResponse.calibrate(12, 1.0, 2.0),
+    LocalHashing.calibrate(10, 1.0, 2.0),
+    OptimizedUnary.calibrate(10, 1.0, 2.0),
+    BitFlip.calibrate(6, 1.0, 4),
+    Rappor.calibrate(None, 1.0, cohorts=8, bits=32),
+]
+
+
+@pytest.mark.parametrize("mechanism", LASTING, ids=lambda m: m.name)
+def test_reports_that_repeat_over_periods_tell_as_much_as_those_of_one(mechanism: Mechanism) -> None:
+    """Every p-value of seven equal periods is that of one of them, whatever the test."""
+    size = mechanism.size or 10
+    population = Population.spread(numbered(size), np.eye(size)[0], USERS)  # all alike, and a few forgers on top
+    tally = sample_tally(mechanism, population, np.random.default_rng(3))
+    forged = tally.counts.copy()
+    forged[:, 0] += 60 // mechanism.cohorts
+    forged[:, 1] -= 60 // mechanism.cohorts
+    tally, seven = Tally(tally.reports, forged), Tally(7 * tally.reports, 7 * forged)
+    once, repeated = health(mechanism, (), tally), health(mechanism, (), seven, 7)
+    assert [check["test"] for check in once] == [check["test"] for check in repeated]
+    assert min(check["p_value"] for check in once) < 0.9
+    for one, other in zip(once, repeated, strict=True):
+        assert other["p_value"] == pytest.approx(one["p_value"], rel=1e-6, abs=1e-15), one["test"]
+
+
+def test_what_stands_for_no_value_is_told_of_one_period_too() -> None:
+    """Some reports of each cohort are moved to the symbol of a point beyond the values; seven periods are as odd."""
+    mechanism = LocalHashing.calibrate(10, 1.0, 2.0)
+    point = replace(mechanism, size=mechanism.cohorts)
+    counts = np.full((mechanism.cohorts, mechanism.cells), 40)
+    for cohort in range(1, mechanism.cohorts):
+        (symbol,) = point.marked(mechanism.cohorts - 1, cohort)
+        counts[cohort, symbol] += 6
+        counts[cohort, (symbol + 1) % mechanism.cells] -= 6
+    reports = counts.sum(axis=1)
+    once = health(mechanism, (), Tally(reports, counts))
+    repeated = health(mechanism, (), Tally(7 * reports, 7 * counts), 7)
+    told, again = ({check["test"]: check["p_value"] for check in checks}["spare"] for checks in (once, repeated))
+    assert 1e-12 < told < 0.5
+    assert again == pytest.approx(told, rel=1e-6)
