@@ -4,12 +4,13 @@ import argparse
 import random
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from queue import SimpleQueue
+from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -18,6 +19,7 @@ from mutants.mutating import Mutant, mutants_of
 from mutants.rooms import ROOMS
 from mutants.running import Copy
 
+_T = TypeVar("_T")
 _TREE = Path(__file__).parents[2]
 _TARGET = 0.97
 """The share of mutants, those known to be equivalent left out, that must not survive."""
@@ -54,17 +56,20 @@ def fates(mutants: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
         free: SimpleQueue[Copy] = SimpleQueue()
         for copy in copies:
             free.put(copy)
-        rooms = sorted({mutant.room for mutant in mutants})
-        limits = {room: 60 + 4 * copies[0].try_unchanged(room) for room in rooms}
 
-        def fate(mutant: Mutant) -> str:
+        def borrowed(use: Callable[[Copy], _T]) -> _T:
             copy = free.get()
             try:
-                return copy.fate(mutant, limits[mutant.room])
+                return use(copy)
             finally:
                 free.put(copy)
 
-        yield from zip(mutants, pool.map(fate, mutants), strict=True)
+        rooms = sorted({mutant.room for mutant in mutants})
+        taken = pool.map(lambda room: borrowed(lambda copy: copy.try_unchanged(room)), rooms)
+        limits = {room: 60 + 4 * seconds for room, seconds in zip(rooms, taken, strict=True)}
+        print("seconds of the tests:", ", ".join(f"{room} {(limits[room] - 60) / 4:.0f}" for room in rooms), flush=True)
+        ended = pool.map(lambda mutant: borrowed(lambda copy: copy.fate(mutant, limits[mutant.room])), mutants)
+        yield from zip(mutants, ended, strict=True)
 
 
 def main() -> int:

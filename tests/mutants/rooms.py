@@ -56,10 +56,11 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "store": Room(
-        _named(f"{_SERVER}/store", "store", "counting", "days", "disabled", "estimates", "filters", "hot", "ids")
-        + _named(f"{_SERVER}/store", "purge", "refusals", "tokens", "url"),
-        _tests("server", "store", "hot", "database_url", "refusals", "refresh", "purge", "tokens", "ids"),
+        _named(f"{_SERVER}/store", "store", "counting", "days", "disabled", "estimates", "filters", "hot")
+        + _named(f"{_SERVER}/store", "refusals", "tokens", "url"),
+        _tests("server", "store", "hot", "database_url", "refusals", "refresh", "tokens", "purge"),
     ),
+    "ids": Room(_named(f"{_SERVER}/store", "ids", "purge"), _tests("server", "store", "purge", "ids")),
     "intervals": Room(
         _named(_SERVER, "intervals", "boundary", "exact", "chebyshev"), _tests("server", "intervals", "exact")
     ),
