@@ -101,9 +101,9 @@ METRICS = File(
         "mechanism": "the mechanism, which the definition names or leaves to be chosen",
         "parameters": "its parameters, as in mechanisms.json",
         "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
-        " backslashes, controls below 32 (\\b \\t \\n \\f \\r by these letters) and all above 127, as UTF-16 code units"
-        " in lower-case hex; 127 is not; the domain is the list of the answers with the catch-all once more"
-        " behind them, or, for any string, the name of the hashing scheme",
+        " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
+        " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
+        " once more behind them, or, for any string, the name of the hashing scheme",
         "version": "the version, in hex",
         "charge": "the epsilon that a device is charged, rounded up to an IEEE 754 double, as that exact rational",
     },
