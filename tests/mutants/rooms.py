@@ -40,7 +40,7 @@ ROOMS: dict[str, Room] = {
         ),
         (
             _VECTORS,
-            *_tests("shared", "mechanisms", "entropy", "probability", "galois", "choice", "metric"),
+            *_tests("shared", "mechanisms", "entropy", "probability", "galois", "choice", "metric", "answers"),
             *_tests("contract", "privacy", "law"),
         ),
     ),
@@ -56,11 +56,13 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "store": Room(
-        _named(f"{_SERVER}/store", "store", "counting", "days", "disabled", "estimates", "filters", "hot")
+        _named(f"{_SERVER}/store", "store", "counting", "disabled", "estimates", "hot")
         + _named(f"{_SERVER}/store", "refusals", "tokens", "url"),
         _tests("server", "store", "hot", "database_url", "refusals", "refresh", "tokens", "purge"),
     ),
-    "ids": Room(_named(f"{_SERVER}/store", "ids", "purge"), _tests("server", "store", "purge", "ids")),
+    "ids": Room(
+        _named(f"{_SERVER}/store", "days", "filters", "ids", "purge"), _tests("server", "store", "purge", "ids")
+    ),
     "intervals": Room(
         _named(_SERVER, "intervals", "boundary", "exact", "chebyshev"), _tests("server", "intervals", "exact")
     ),
