@@ -2,4 +2,9 @@
 
 __all__ = ["EQUIVALENT"]
 
-EQUIVALENT: dict[tuple[str, str], str] = {}
+EQUIVALENT: dict[tuple[str, str], str] = {
+    (
+        "server/dither_server/chebyshev.py",
+        "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",
+    ): "from here on ends are interpolated, to within 1e-6 standard errors of those computed one by one",
+}

@@ -14,6 +14,7 @@ from scipy import stats
 from dither_server.analysis.answers import answer
 from dither_server.analysis.health import FALSE_ALARMS, health, weight_of
 from dither_server.analysis.patterns import spare_supports
+from dither_server.decoders.support import support
 from dither_server.tally import Tally
 from dither_shared import (
     MECHANISMS,
@@ -232,3 +233,54 @@ def test_what_stands_for_no_value_is_told_of_one_period_too() -> None:
     told, again = ({check["test"]: check["p_value"] for check in checks}["spare"] for checks in (once, repeated))
     assert 1e-12 < told < 0.5
     assert again == pytest.approx(told, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bit-flip", "symmetric-unary", "randomized-response"])
+def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
+    """By the binomial laws, value by value; where windows cover values unevenly, the rarest may not be the oddest."""
+    mechanism = HONEST[name][0]
+    assert mechanism.size is not None
+    rng = np.random.default_rng(11)
+    tally = Tally(
+        rng.integers(200, 400, mechanism.cohorts), rng.integers(60, 140, (mechanism.cohorts, mechanism.cells))
+    )
+    estimated = support(mechanism, tally, ())
+    p, q = float(mechanism.p), float(mechanism.q)
+    tails = [
+        min(stats.binom.cdf(seen, n, min(p, q)), stats.binom.sf(seen - 1, n, max(p, q)))
+        for seen, n in zip(*estimated, strict=True)
+    ]
+    (told,) = [check["p_value"] for check in health(mechanism, (), tally) if check["test"] == "range"]
+    assert told == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
+
+
+def test_a_test_is_held_from_the_size_on_at_which_its_law_is_near() -> None:
+    hashing = LocalHashing.calibrate(10, 1.0)
+    for each, held in ((24, False), (25, True)):
+        even = Tally(np.full(hashing.cohorts, each), np.full((hashing.cohorts, hashing.cells), each // hashing.cells))
+        assert ("cohorts" in {check["test"] for check in health(hashing, (), even)}) == held
+    unary = SymmetricUnary.calibrate(2, 1.0)
+    moments = weight_of(unary)
+    assert moments is not None
+    assert moments[1] < 0.5  # so that some number of reports has a variance between 399 and 400, and the next more
+    enough = int(-(-400 // moments[1]))
+    for reports, held in ((enough - 1, False), (enough, True)):
+        tally = Tally(np.array([reports]), np.full((1, 2), reports // 2))
+        assert ("weight" in {check["test"] for check in health(unary, (), tally)}) == held
+
+
+@pytest.mark.parametrize(("least", "held"), [(-1, False), (0, True)])
+def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(least: int, held: bool) -> None:
+    sketch = CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 2, "cohorts": 3})
+    moments = weight_of(sketch)
+    assert moments is not None
+    assert moments[1] < 0.5
+    enough = int(-(-400 // moments[1])) + least
+    reports = np.array([enough, 2 * enough, 2 * enough])
+    found = {
+        check["test"]: check["p_value"] for check in health(sketch, (), Tally(reports, np.stack([reports // 2] * 2, 1)))
+    }
+    assert ("weight-by-cohort" in found) == held
+    if held:
+        away = 2 * (reports // 2) - reports * moments[0]
+        assert found["weight-by-cohort"] == pytest.approx(stats.chi2.sf((away**2 / (reports * moments[1])).sum(), 3))
