@@ -45,7 +45,8 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "keys": Room(
-        _named(_CLIENT, "keys", "memory"), (_VECTORS, *_tests("client", "permanent", "budget", "lost_secret"))
+        _named(_CLIENT, "keys", "memory"),
+        (_VECTORS, *_tests("client", "permanent", "budget", "lost_secret", "format1")),
     ),
     "ledger": Room(
         (*_named(_CLIENT, "ledger", "account", "recorder"), f"{_SHARED}/privacy.py"),
