@@ -7,4 +7,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "server/dither_server/chebyshev.py",
         "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",
     ): "from here on ends are interpolated, to within 1e-6 standard errors of those computed one by one",
+    ("shared/dither_shared/audit.py", "_TOLD = 999"): "how often progress is told changes no finding",
+    ("shared/dither_shared/audit.py", "_TOLD = 1001"): "how often progress is told changes no finding",
 }

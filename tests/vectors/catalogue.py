@@ -48,6 +48,11 @@ _ONCE = [
     *(_of("hadamard-response", size, epsilon="1.0") for size in (2, 3, 10, 127, 128, 2048)),
     *(_of("local-hashing", size, epsilon="1.0") for size in (2, 3, 10, 100, 2048)),
     *(_of("local-hashing", 100, epsilon=epsilon) for epsilon in ("0.1", "1.9", "2.0")),
+    *(
+        _of(family, 3, epsilon=epsilon)
+        for family in ("local-hashing", "projective-geometry")
+        for epsilon in ("2.0", "8.0")
+    ),
     *(_of(f"{shape}-unary", size, epsilon="1.0") for shape in ("optimized", "symmetric") for size in (2, 8, 10, 128)),
     _of("optimized-unary", 2048, epsilon="1.0"),
     *(_of("bit-flip", size, epsilon="1.0") for size in (2, 10, 100, 2048)),
