@@ -85,11 +85,11 @@ class Price(NamedTuple):
         """Return the price of ``metric``."""
         cap, charge = cap_of(metric), metric.charge
         most = math.inf if cap == math.inf or not charge else Fraction(cap) // Fraction(charge)
-        return cls(charge, cap, most, metric.mechanism.forever_ratio is not None)
+        return cls(charge, cap, most, metric.mechanism.memoised)
 
 
 def cap_of(metric: Metric) -> float:
     """Return the most that this version of ``metric`` may ever cost one device."""
     if metric.cap is not None:
         return metric.cap
-    return math.inf if metric.mechanism.forever_ratio is None else _VALUES * metric.charge
+    return _VALUES * metric.charge if metric.mechanism.memoised else math.inf

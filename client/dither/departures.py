@@ -18,10 +18,9 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
-from dither_shared.errors import ParameterError
-
 from .records import Queued
 from .retry import LONGEST_HOLD, REFUSED, Patience, hold_of, uniform
+from .settings import seconds
 
 __all__ = ["SPREAD", "Departures", "Hold"]
 
@@ -41,8 +40,8 @@ class Departures:
     """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
 
     The clock is the system's: it goes on while a computer sleeps, and its moments mean the same to the next run. If it
-    is set back, what lies too far ahead is drawn anew. Raises ParameterError for a spread that is negative or no finite
-    number.
+    is set back, what lies too far ahead is drawn anew. Raises ParameterError for a spread that is no number of seconds
+    from 0 to a year.
     """
 
     def __init__(
@@ -52,11 +51,9 @@ class Departures:
         uniform: Callable[[], float] = uniform,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not 0 <= spread < math.inf:
-            raise ParameterError("spread", f"{spread!r} is not a number of seconds, finite and not negative")
         self._clock = clock
-        self._spread = spread
-        self._longest = LONGEST_HOLD + max(spread, REFUSED.cap)
+        self._spread = seconds("spread", spread)
+        self._longest = LONGEST_HOLD + max(self._spread, REFUSED.cap)
         self._uniform = uniform
         self._due: dict[str, float] = {}
         self.held: dict[str, Hold] = {}

@@ -4,8 +4,9 @@
     secret      the device's secret, drawn once           likewise, and never again
     journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
     lock        held while the journal is read or written
-    sending     held by the process that uploads
+    sending     held by the process that uploads, which signs it
     delivery    the last attempts and what is put off     replaced atomically; its loss does no harm
+    versions    of each metric, as programs started       likewise
 
 No file stays open between calls. So a program that closes all its descriptors, or forks, cannot make dither write
 into a file of its own, and nothing leaks from a client that is never closed. It costs about ten microseconds a record.
@@ -21,6 +22,7 @@ is lost is drawn anew only when the user, asked again, says yes again.
 
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
@@ -32,13 +34,14 @@ from .consent import Choice
 from .contents import check_header, choice_of, is_former, key_of, new_header, slices
 from .filelock import FileLock
 from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
+from .holder import Holder, holder_of, sign
 from .keys import SECRET_BYTES
 from .records import Chosen, Record, Secret, from_lines, to_line
-from .state import BusyError, Cursor, News, StateError
+from .state import BusyError, Cursor, News, Notes, StateError
 
 __all__ = ["FolderState"]
 
-_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery")
+_FILES = ("consent", "secret", "journal", "journal.new", "lock", "sending", "delivery", "versions")
 _HEADER_BYTES = 36
 _LARGEST = 1 << 26
 """Bytes of a journal that may be one; a client keeps its own far below."""
@@ -96,7 +99,12 @@ class FolderState:
         """Store the user's choice."""
         self._make_folder()
         records: list[Record] = [Chosen(choice.mode), *(choice.accepted or {}).values()]
-        replace(self._paths["consent"], b"".join(map(to_line, records)))
+        try:
+            replace(self._paths["consent"], b"".join(map(to_line, records)))
+        except OSError:
+            if choice.mode == "off":  # the disk is full, maybe; then there is no yes either
+                Path(self._paths["consent"]).unlink(missing_ok=True)
+            raise
 
     def exists(self) -> bool:
         """Return whether there is a journal, or was one."""
@@ -199,21 +207,36 @@ class FolderState:
         """Enter as the one who uploads; False if another process is at it."""
         ours = self._sending.acquire()
         try:
+            if ours:
+                sign(self._paths["sending"])
             yield ours
         finally:
             if ours:
                 self._sending.release()
 
-    def recall(self) -> bytes:
+    def sender(self, longer: float) -> Holder | None:
+        """Return who has been sending for so many seconds or longer, and still is; None if nobody is."""
+        holder = holder_of(self._paths["sending"])
+        if holder is None or 0 <= time.time() - holder.since < longer:
+            return None
+        if self._sending.acquire():  # for a moment
+            self._sending.release()
+            return None
+        return holder
+
+    def recall(self, notes: Notes) -> bytes:
         """Return what was remembered last, or nothing."""
         try:
-            return read_small(self._paths["delivery"])
+            return read_small(self._paths[notes])
         except FileNotFoundError:
             return b""
 
-    def remember(self, data: bytes) -> None:
+    def remember(self, notes: Notes, data: bytes) -> None:
         """Keep a few bytes in place of those before; they may be lost."""
-        swap(self._paths["delivery"], data)
+        try:
+            swap(self._paths[notes], data)
+        except OSError as error:  # about a file whose name is never the same
+            raise OSError(error.errno, error.strerror, self._paths[notes]) from error
 
     def forget(self) -> None:
         """Delete all but the choice and the locks. If it is cut short, the client is silent until it is repeated."""
@@ -221,7 +244,7 @@ class FolderState:
             return
         self._lock_or_fail()
         try:
-            named = [Path(self._paths[name]) for name in ("journal", "secret", "delivery")]
+            named = [Path(self._paths[name]) for name in ("journal", "secret", "delivery", "versions")]
             for path in (*named, *self.folder.glob("*.new")):
                 path.unlink(missing_ok=True)
             self._key = None

@@ -1,4 +1,7 @@
-"""Glance: a state folder that is only looked at. Nothing is made, locked or mended, and no file is waited for."""
+"""Glance: a state folder that is only looked at. Nothing is made or mended, and no file is waited for.
+
+No lock is taken either, but for a moment that of the sender, to see whether whoever took it long ago still has it.
+"""
 
 import os
 import stat
@@ -10,7 +13,7 @@ from .consent import Choice
 from .files import open_private
 from .folder import FolderState
 from .records import Record
-from .state import Cursor, News, StateError
+from .state import Cursor, News, Notes, StateError
 
 __all__ = ["Glance"]
 
@@ -59,19 +62,19 @@ class Glance(FolderState):
         self.damaged = 0 if found is None else found.damaged
         return found
 
-    def recall(self) -> bytes:
-        """Return what delivery remembered last, or nothing."""
+    def recall(self, notes: Notes) -> bytes:
+        """Return what was remembered last, or nothing."""
         with suppress(FileNotFoundError):
-            _check("delivery", os.lstat(self._paths["delivery"]))
-        return super().recall()
+            _check(notes, os.lstat(self._paths[notes]))
+        return super().recall(notes)
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
         """Enter, though others may be sending, too: nothing is sent from here."""
         yield True
 
-    def remember(self, data: bytes) -> None:
-        """Leave what delivery remembered as it is."""
+    def remember(self, notes: Notes, data: bytes) -> None:
+        """Leave what was remembered as it is."""
         raise StateError("the state is only looked at")
 
     def append(self, records: Iterable[Record]) -> int:

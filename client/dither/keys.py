@@ -132,7 +132,7 @@ class _Version:
 
     @property
     def _width(self) -> int:
-        return self._mechanism.payload_bytes + _CHECK_BYTES
+        return self._mechanism.row_format.payload_bytes + _CHECK_BYTES
 
     def _masked(self, tag: str, plain: int) -> bytes:
         width = self._width

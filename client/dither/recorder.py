@@ -59,7 +59,7 @@ class Recorder:
         try:
             metric = self._metrics[name]
         except (KeyError, TypeError):  # a name that cannot be hashed is none either
-            raise self._undefined(name) from None
+            raise self._undefined(name, value) from None
         answer = metric.answers.encode(value)
         if answer.mistake:
             self._mistaken(metric, value)
@@ -93,7 +93,7 @@ class Recorder:
     def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, Permanent | None]:
         """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
         keys = self._journal.keys()
-        if metric.mechanism.forever_ratio is None:
+        if not metric.mechanism.memoised:
             return build(metric, item, keys, self._entropy, today, local), None
         drawn, remembered = recall(metric, item, keys, self._journal.ledger)
         return build(metric, item, keys, self._entropy, today, local, drawn), remembered
@@ -110,11 +110,15 @@ class Recorder:
             self._mistaken_sorts.add(sort)
         self._trouble.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
 
-    def _undefined(self, name: object) -> ParameterError:
-        """Return the error for a name that no metric has.
+    def _undefined(self, name: object, value: object) -> ParameterError:
+        """Return the error for a name that no metric has; it does not quote one that is the answer, in the wrong place.
 
         The name that may have been meant is looked for once, for that takes long.
         """
+        if type(value) is str and value in self._metrics:
+            return ParameterError(
+                f"metrics.{value}", "given as the answer; a metric's name comes first, its value second"
+            )
         if type(name) is not str:
             return ParameterError("metrics", f"a value of type {type_name(name)} is no name of a metric")
         first, self._misnamed = not self._misnamed, True

@@ -1,7 +1,6 @@
 """The wire format: report rows and the JSON object that carries a batch of them.
 
-A report row is the cohort (big-endian, absent if the mechanism has one cohort) and the payload (a symbol, bits or a
-list, see ``Shape``); all rows of a metric have one width. A batch travels as one flat JSON object of four strings
+All rows of a metric have one width (``rows``). A batch travels as one flat JSON object of four strings
 
     {"batch": "<32 hex>", "metric": "theme", "version": "<16 hex>", "reports": "<base64 of n rows>"}
 
@@ -13,11 +12,10 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Self
 
 from .errors import WireError
-from .mechanism import Mechanism, Shape
+from .mechanism import Mechanism
 
 __all__ = ["Batch", "Report"]
 
@@ -43,43 +41,16 @@ class Report:
 
     def encode(self, mechanism: Mechanism) -> bytes:
         """Return the row of ``mechanism.row_bytes`` bytes."""
-        return self.cohort.to_bytes(mechanism.cohort_bytes, "big") + self.payload
+        return mechanism.row_format.encode(self.cohort, self.payload)
 
     @classmethod
     def decode(cls, row: bytes, mechanism: Mechanism) -> Self:
         """Read a row; raise WireError unless ``encode`` could have written it."""
-        if len(row) != mechanism.row_bytes:
-            raise WireError(f"reports: a row has {len(row)} bytes; {mechanism.row_bytes} are right")
-        report = cls(int.from_bytes(row[: mechanism.cohort_bytes], "big"), row[mechanism.cohort_bytes :])
-        if report.cohort >= mechanism.cohorts:
-            raise WireError(f"reports: cohort {report.cohort} is not below {mechanism.cohorts}")
-        report.cells(mechanism)
-        return report
+        return cls(*mechanism.row_format.decode(row))
 
     def cells(self, mechanism: Mechanism) -> tuple[int, ...]:
         """Return the cells that the payload reports; raise WireError if it names one that does not exist."""
-        if mechanism.shape is Shape.SYMBOL:
-            symbol = int.from_bytes(self.payload, "big")
-            if symbol >= mechanism.cells:
-                raise WireError(f"reports: symbol {symbol} is not below {mechanism.cells}")
-            return (symbol,)
-        bits = int.from_bytes(self.payload, "little")
-        if mechanism.shape is Shape.LIST:
-            return _listed(bits, mechanism)
-        if bits >> mechanism.cells:
-            raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
-        return tuple(cell for cell in range(mechanism.cells) if bits >> cell & 1)
-
-
-def _listed(numbers: int, mechanism: Mechanism) -> tuple[int, ...]:
-    """Return the cells whose numbers are packed in a list; raise WireError unless a device could have packed them."""
-    width, count = mechanism.cell_bits, mechanism.listed
-    cells = tuple(numbers >> width * place & (1 << width) - 1 for place in range(count))
-    if numbers >> width * count or cells[-1] >= mechanism.cells:
-        raise WireError(f"reports: a list names a cell that is not below {mechanism.cells}")
-    if any(one >= two for one, two in pairwise(cells)):
-        raise WireError("reports: a list does not ascend")
-    return cells
+        return mechanism.row_format.cells_of(self.payload)
 
 
 @dataclass(frozen=True)
