@@ -44,9 +44,19 @@ def _of_room(room: str, seed: int) -> Iterator[Drawn]:
     every = [mutant for path in ROOMS[room].files(_TREE) for mutant in mutants_of(room, path, _TREE)]
     random.Random(f"{seed} {room}").shuffle(every)
     for mutant in every:
-        before, after = mutant.change((_TREE / mutant.file).read_text(encoding="utf-8"))
-        if before != after and (mutant.file, after) not in EQUIVALENT:
+        source = (_TREE / mutant.file).read_text(encoding="utf-8")
+        before, after = mutant.change(source)
+        if before != after and _compiles(mutant.code(source)) and (mutant.file, after) not in EQUIVALENT:
             yield Drawn(mutant, before, after)
+
+
+def _compiles(code: str) -> bool:
+    """Return whether a mutant is Python at all: ``**`` may stand before an argument, too."""
+    try:
+        compile(code, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
 
 
 def fates(mutants: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:

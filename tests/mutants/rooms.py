@@ -36,12 +36,23 @@ ROOMS: dict[str, Room] = {
     "mechanisms": Room(
         (
             f"{_SHARED}/mechanisms/*.py",
-            *_named(_SHARED, "mechanism", "entropy", "probability", "channel", "galois", "bloom", "choice", "answers"),
+            *_named(
+                _SHARED,
+                "mechanism",
+                "entropy",
+                "probability",
+                "channel",
+                "galois",
+                "bloom",
+                "choice",
+                "answers",
+                "rows",
+            ),
         ),
         (
             _VECTORS,
             *_tests("shared", "mechanisms", "entropy", "probability", "galois", "choice", "metric", "answers"),
-            *_tests("contract", "privacy", "law"),
+            *_tests("contract", "rows", "facts", "privacy", "law"),
         ),
     ),
     "keys": Room(

@@ -15,8 +15,8 @@ __all__ = ["Copy"]
 
 _PARTS = ("shared", "client", "server", "simulations", "tests", "pyproject.toml", "README.md")
 _SOURCES = ("shared", "client", "server", "simulations")
-_CAUGHT = {0: "survived", 1: "killed", 2: "killed"}
-"""By pytest's exit code: a module that cannot be imported is an interruption."""
+_CAUGHT = {0: "survived", 1: "killed", 2: "killed", 4: "killed"}
+"""By pytest's exit code: a test or a conftest that cannot be imported is an interruption or an error of use."""
 
 
 class Copy:

@@ -7,11 +7,13 @@ from math import comb
 import numpy as np
 import pytest
 
-from dither_server.collisions import Sketched, collision_bias, concentration
+from dither_server.collisions import collision_bias, concentration
 from dither_server.tally import Tally
 from dither_shared import CountMeanSketch, HadamardCountMeanSketch
 
 SHAPES = [{"bits": 2, "cohorts": 1}, {"bits": 4, "cohorts": 3}, {"bits": 16, "cohorts": 64}]
+Sketched = CountMeanSketch | HadamardCountMeanSketch
+
 SKETCHES: list[Sketched] = [
     family.configure(None, {"epsilon": 2.0, **shape})
     for family in (CountMeanSketch, HadamardCountMeanSketch)

@@ -260,7 +260,7 @@ def test_a_test_is_held_from_the_size_on_at_which_its_law_is_near() -> None:
         even = Tally(np.full(hashing.cohorts, each), np.full((hashing.cohorts, hashing.cells), each // hashing.cells))
         assert ("cohorts" in {check["test"] for check in health(hashing, (), even)}) == held
     unary = SymmetricUnary.calibrate(2, 1.0)
-    moments = weight_of(unary)
+    moments = unary.weight_moments
     assert moments is not None
     assert moments[1] < 0.5  # so that some number of reports has a variance between 399 and 400, and the next more
     enough = int(-(-400 // moments[1]))
@@ -272,7 +272,7 @@ def test_a_test_is_held_from_the_size_on_at_which_its_law_is_near() -> None:
 @pytest.mark.parametrize(("least", "held"), [(-1, False), (0, True)])
 def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(least: int, held: bool) -> None:
     sketch = CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 2, "cohorts": 3})
-    moments = weight_of(sketch)
+    moments = sketch.weight_moments
     assert moments is not None
     assert moments[1] < 0.5
     enough = int(-(-400 // moments[1])) + least

@@ -62,7 +62,7 @@ def _drawn(metric: Metric, table: str, secret: bytes, value: object) -> Case:
         "cohort": cohort,
         "cells": sorted(metric.mechanism.marked(item, cohort)),
         "tag": tag,
-        "draw": f"{drawn:0{2 * metric.mechanism.payload_bytes}x}",
+        "draw": f"{drawn:0{2 * metric.mechanism.row_format.payload_bytes}x}",
         "kept": keys.kept(metric, tag, drawn).draw,
     }
 
