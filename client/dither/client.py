@@ -134,7 +134,7 @@ class Client(Oversight):
             if self._recorder.record(metric, value):
                 self._look_for_namesakes()
                 if self._background:
-                    self._worker.wake(cut=self._journal.untidy)
+                    self._worker.wake(cut=self._journal.due)
                 else:
                     self._journal.tidy()
         except Exception as error:
@@ -187,6 +187,7 @@ class Client(Oversight):
     def _stop(self) -> None:
         self._exit.cancel()
         self._worker.close()
+        self._journal.close()
 
     def _restart(self) -> None:
         self._sender = self._new_sender()  # which knows nothing of what was forgotten

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .consent import Choice
-from .files import open_private
 from .folder import FolderState
 from .records import Record
 from .state import Cursor, News, Notes, StateError
@@ -50,11 +49,11 @@ class Glance(FolderState):
         """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""
         path = self._paths["journal"]
         _check("journal", os.lstat(path))
-        self._journal = open_private(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        self._file.look()
 
     def release(self) -> None:
         """Close it."""
-        self._close_journal()
+        self._file.close()
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the records beyond ``cursor``."""
@@ -79,11 +78,11 @@ class Glance(FolderState):
 
     def append(self, records: Iterable[Record]) -> int:
         """Leave what a clock that was ahead has spoilt as it is."""
-        return self._end
+        return self._file.size
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Leave what is damaged as it is."""
-        return Cursor(b"", self._end)
+        return Cursor(b"", self._file.size)
 
 
 def _check(name: str, found: os.stat_result) -> None:

@@ -147,14 +147,12 @@ class Oversight:
         try:
             self._silent.forget()
             self._stop()
-            state = self._journal.state
             try:
                 self._permission.choose("off", ())
             except OSError:  # for lack of room, maybe, of which there is more when all is deleted
-                state.forget()
+                self._journal.forget()
                 self._permission.choose("off", ())
-            state.forget()
-            self._journal.clear()
+            self._journal.forget()
         except Exception as error:
             self._failed("forget", error)
 

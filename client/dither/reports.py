@@ -24,8 +24,9 @@ def build(
     """
     mechanism = metric.mechanism
     if mechanism.memoised:
-        cohort = keys.cohort(metric)
-        payload = mechanism.repeat(keys.draw(metric, item) if drawn is None else drawn, entropy)
+        own = keys.of(metric)
+        cohort = own.cohort
+        payload = mechanism.repeat(own.draw(item) if drawn is None else drawn, entropy)
     else:
         cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
         payload = mechanism.randomize(item, entropy, cohort)

@@ -72,7 +72,7 @@ class Sender:
         Nothing is sent before its debit is safe on disk, nor if that cannot be had: OSError.
         """
         asked = self._asked
-        self._journal.tidy()
+        self._journal.tidy(courteous=True)
         try:
             entry, wait = self._next()
             if entry is not None and wait <= 0:

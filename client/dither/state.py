@@ -117,6 +117,9 @@ class State(Protocol):
     def forget(self) -> None:
         """Delete the secret and the journal, and all that was written for them. The choice stays."""
 
+    def close(self) -> None:
+        """Close what is kept open between calls; it is opened again when it is wanted."""
+
     def after_fork(self) -> None:
         """Part with the parent process, in the child."""
 
@@ -228,6 +231,9 @@ class MemoryState:
         self._secret = None
         self._notes.clear()
         self.rewrite([])
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
 
     def after_fork(self) -> None:
         """Leave the queue to the parent, which will send it."""

@@ -39,8 +39,8 @@ class Worker:
         When the interpreter shuts down, threads are frozen where they are, maybe with the lock, and a new one never
         runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
         """
-        if sys.is_finalizing():
-            return
+        if sys.is_finalizing() or (self._asked and self._thread is not None and not cut):
+            return  # or the step that was asked for is still to come
         with self._changed:
             self._asked = True
             if cut and not self._cut:

@@ -7,12 +7,11 @@ All rows of a metric have one width (``rows``). A batch travels as one flat JSON
 and is read strictly: whatever an honest peer does not write is refused.
 """
 
-import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
-from typing import Self
+from functools import lru_cache
+from typing import NamedTuple, Self
 
 from .errors import WireError
 from .mechanism import Mechanism
@@ -32,8 +31,7 @@ _USUAL = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """One person's perturbed answer: a public cohort and the payload that the mechanism made."""
 
     cohort: int
@@ -53,8 +51,7 @@ class Report:
         return mechanism.row_format.cells_of(self.payload)
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Reports of one metric version, delivered and counted together, once."""
 
     batch: str
@@ -64,8 +61,8 @@ class Batch:
 
     def encode(self) -> bytes:
         """Return the JSON body; its length depends on the names and the number of rows, never on an answer."""
-        reports = base64.b64encode(self.reports).decode("ascii")
-        name = json.dumps(self.metric)  # the others are digits
+        reports = binascii.b2a_base64(self.reports, newline=False).decode("ascii")
+        name = _quoted(self.metric)  # the others are digits
         return f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}","reports":"{reports}"}}'.encode()
 
     @classmethod
@@ -105,11 +102,16 @@ class Batch:
             raise WireError("reports: not base64 (not ASCII)") from None
         except binascii.Error as error:
             raise WireError(f"reports: not base64 ({error})") from None
-        if base64.b64encode(reports).decode("ascii") != values["reports"]:
+        if binascii.b2a_base64(reports, newline=False).decode("ascii") != values["reports"]:
             raise WireError("reports: not canonical base64; the last digit has bits that are not used")
         if not reports:
             raise WireError("reports: empty; a batch has at least one row")
         return cls(values["batch"], values["metric"], values["version"], reports)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(name: str) -> str:
+    return json.dumps(name)
 
 
 def _flat_object(body: bytes) -> dict[str, str]:

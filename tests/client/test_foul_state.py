@@ -57,17 +57,21 @@ def test_what_was_spent_is_one_product_however_much_it_was(monkeypatch: pytest.M
 
 def test_a_list_of_reports_is_taken_at_once() -> None:
     """Another thread adds reports while a user looks at those that wait."""
-    outbox = Outbox()
+    outbox, looking = Outbox(), False
 
     class Adding(Queued):
         @property
         def local(self) -> int:  # asked for while the list is gone through
-            outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
+            if looking:
+                outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
             return 0
 
     outbox.apply(Adding("f" * 32, "mobile", 1, 0, b"{}"))
     outbox.apply(Queued("e" * 32, "mobile", 1, 0, b"{}"))
+    outbox.apply(Queued("d" * 32, "mobile", 1, 1, b"{}"))
+    looking = True
     assert len(outbox.waiting()) == 2
+    assert len(outbox) == 4
 
 
 def test_a_look_at_an_app_after_its_clock_was_ahead(
