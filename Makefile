@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench torture clean
+.PHONY: demo test lint bench torture mutants clean
 
 demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
@@ -28,6 +28,10 @@ bench: .venv/installed
 
 torture: .venv/installed
 	$(BIN)/python -m tests.torture
+
+mutants: .venv/installed
+	$(BIN)/python -m pip install --quiet --editable '.[mutants]'
+	$(BIN)/python -m tests.mutants
 
 .venv/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dither needs Python 3.11 or later, this is " + sys.version.split()[0])'

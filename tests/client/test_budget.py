@@ -9,6 +9,9 @@ import dither
 from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
 from client.test_permanent import CLEAR
 from dither.account import cap_of
+from dither.ledger import Ledger
+from dither.records import Debit, Hold
+from dither_shared.privacy import group
 
 
 @pytest.fixture(params=["memory", "folder"])
@@ -106,3 +109,24 @@ def test_a_metric_with_permanent_draws_that_the_lifetime_cannot_pay_for_never_be
     client.record("browser", "firefox")
     client.record("mobile", True)
     assert (len(rows(client, "browser")), len(rows(client, "mobile"))) == (0, 1)
+
+
+def test_records_that_cannot_be_read_count_as_charges_of_every_metric() -> None:
+    """What was spent is told as an upper bound: any of them may have been a charge of any metric."""
+    ledger = Ledger()
+    assert ledger.spent(MOBILE) == 0.0
+    ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 7, 7, MOBILE.charge, 0.0))
+    assert ledger.spent(MOBILE) == group(MOBILE.charge, 7)
+    ledger.apply(Hold(739_001, 3))
+    assert ledger.spent(MOBILE) == group(MOBILE.charge, 10)
+    assert ledger.spent(THEME) == group(THEME.charge, 3)
+    ledger.apply(ledger.hold(739_002, 2))
+    assert ledger.spent(MOBILE) == group(MOBILE.charge, 12)
+
+
+@pytest.mark.parametrize(("damaged", "pays"), [(1, True), (2, False)])
+def test_records_that_cannot_be_read_use_up_caps(damaged: int, pays: bool) -> None:
+    ledger = Ledger()
+    ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 1, 1, MOBILE.charge, 0.0))
+    ledger.apply(Hold(739_000, damaged))
+    assert ledger.open_to(dataclasses.replace(MOBILE, cap=3 * MOBILE.charge), 739_001) == pays

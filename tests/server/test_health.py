@@ -14,6 +14,7 @@ from scipy import stats
 from dither_server.analysis.answers import answer
 from dither_server.analysis.health import FALSE_ALARMS, health
 from dither_server.analysis.patterns import spare_supports
+from dither_server.decoders.support import support
 from dither_server.tally import Tally
 from dither_shared import (
     MECHANISMS,
@@ -189,3 +190,97 @@ def test_an_answer_counts_the_periods_of_its_days() -> None:
         levels.append((told["health"][0]["p_value"], again[0]["p_value"]))
     assert levels[0][0] >= levels[1][0] > levels[2][0]
     assert levels[2][0] == levels[2][1]
+
+
+LASTING = [
+    RandomizedResponse.calibrate(12, 1.0, 2.0),
+    LocalHashing.calibrate(10, 1.0, 2.0),
+    OptimizedUnary.calibrate(10, 1.0, 2.0),
+    BitFlip.calibrate(6, 1.0, 4),
+    Rappor.calibrate(None, 1.0, cohorts=8, bits=32),
+]
+
+
+@pytest.mark.parametrize("mechanism", LASTING, ids=lambda m: m.name)
+def test_reports_that_repeat_over_periods_tell_as_much_as_those_of_one(mechanism: Mechanism) -> None:
+    """Every p-value of seven equal periods is that of one of them, whatever the test."""
+    size = mechanism.size or 10
+    population = Population.spread(numbered(size), np.eye(size)[0], USERS)  # all alike, and a few forgers on top
+    tally = sample_tally(mechanism, population, np.random.default_rng(3))
+    forged = tally.counts.copy()
+    forged[:, 0] += 60 // mechanism.cohorts
+    forged[:, 1] -= 60 // mechanism.cohorts
+    tally, seven = Tally(tally.reports, forged), Tally(7 * tally.reports, 7 * forged)
+    once, repeated = health(mechanism, (), tally), health(mechanism, (), seven, 7)
+    assert [check["test"] for check in once] == [check["test"] for check in repeated]
+    assert min(check["p_value"] for check in once) < 0.9
+    for one, other in zip(once, repeated, strict=True):
+        assert other["p_value"] == pytest.approx(one["p_value"], rel=1e-6, abs=1e-15), one["test"]
+
+
+def test_what_stands_for_no_value_is_told_of_one_period_too() -> None:
+    """Some reports of each cohort are moved to the symbol of a point beyond the values; seven periods are as odd."""
+    mechanism = LocalHashing.calibrate(10, 1.0, 2.0)
+    point = replace(mechanism, size=mechanism.cohorts)
+    counts = np.full((mechanism.cohorts, mechanism.cells), 40)
+    for cohort in range(1, mechanism.cohorts):
+        (symbol,) = point.marked(mechanism.cohorts - 1, cohort)
+        counts[cohort, symbol] += 6
+        counts[cohort, (symbol + 1) % mechanism.cells] -= 6
+    reports = counts.sum(axis=1)
+    once = health(mechanism, (), Tally(reports, counts))
+    repeated = health(mechanism, (), Tally(7 * reports, 7 * counts), 7)
+    told, again = ({check["test"]: check["p_value"] for check in checks}["spare"] for checks in (once, repeated))
+    assert 1e-12 < told < 0.5
+    assert again == pytest.approx(told, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bit-flip", "symmetric-unary", "randomized-response"])
+def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
+    """By the binomial laws, value by value; where windows cover values unevenly, the rarest may not be the oddest."""
+    mechanism = HONEST[name][0]
+    assert mechanism.size is not None
+    rng = np.random.default_rng(11)
+    tally = Tally(
+        rng.integers(200, 400, mechanism.cohorts), rng.integers(60, 140, (mechanism.cohorts, mechanism.cells))
+    )
+    estimated = support(mechanism, tally, ())
+    p, q = float(mechanism.p), float(mechanism.q)
+    tails = [
+        min(stats.binom.cdf(seen, n, min(p, q)), stats.binom.sf(seen - 1, n, max(p, q)))
+        for seen, n in zip(*estimated, strict=True)
+    ]
+    (told,) = [check["p_value"] for check in health(mechanism, (), tally) if check["test"] == "range"]
+    assert told == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
+
+
+def test_a_test_is_held_from_the_size_on_at_which_its_law_is_near() -> None:
+    hashing = LocalHashing.calibrate(10, 1.0)
+    for each, held in ((24, False), (25, True)):
+        even = Tally(np.full(hashing.cohorts, each), np.full((hashing.cohorts, hashing.cells), each // hashing.cells))
+        assert ("cohorts" in {check["test"] for check in health(hashing, (), even)}) == held
+    unary = SymmetricUnary.calibrate(2, 1.0)
+    moments = unary.weight_moments
+    assert moments is not None
+    assert moments[1] < 0.5  # so that some number of reports has a variance between 399 and 400, and the next more
+    enough = int(-(-400 // moments[1]))
+    for reports, held in ((enough - 1, False), (enough, True)):
+        tally = Tally(np.array([reports]), np.full((1, 2), reports // 2))
+        assert ("weight" in {check["test"] for check in health(unary, (), tally)}) == held
+
+
+@pytest.mark.parametrize(("least", "held"), [(-1, False), (0, True)])
+def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(least: int, held: bool) -> None:
+    sketch = CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 2, "cohorts": 3})
+    moments = sketch.weight_moments
+    assert moments is not None
+    assert moments[1] < 0.5
+    enough = int(-(-400 // moments[1])) + least
+    reports = np.array([enough, 2 * enough, 2 * enough])
+    found = {
+        check["test"]: check["p_value"] for check in health(sketch, (), Tally(reports, np.stack([reports // 2] * 2, 1)))
+    }
+    assert ("weight-by-cohort" in found) == held
+    if held:
+        away = 2 * (reports // 2) - reports * moments[0]
+        assert found["weight-by-cohort"] == pytest.approx(stats.chi2.sf((away**2 / (reports * moments[1])).sum(), 3))

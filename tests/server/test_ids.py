@@ -189,6 +189,22 @@ def test_a_clock_that_jumps_by_years_makes_no_id_look_old(url: str) -> None:
         assert store.tally(THEME).total == 60
 
 
+@pytest.mark.usefixtures("soon")
+def test_what_comes_on_a_closed_day_is_kept_under_the_next_one(url: str) -> None:
+    """A clock that was days ahead and is set back finds its day closed: the first after it that is not is opened."""
+    with closing(opened(url)) as store:
+        for number in (0, 1, 2, 30, 31):
+            store.commit([upload(rows=b"\x00") for _ in range(40)], TODAY + timedelta(days=number), SHARD)
+            tend(store)
+        back = [upload(rows=b"\x00") for _ in range(40)]
+        assert store.commit(back, TODAY, SHARD) == [COUNTED] * 40
+        tend(store)
+        assert store.commit(back, TODAY, SHARD) == [COUNTED] * 40
+        assert store.tally(THEME).total == 240
+        days = [str(day) for (day,) in rows(store, "SELECT day FROM batch_days ORDER BY day")]
+        assert days[:4] == [str(TODAY + timedelta(days=number)) for number in range(4)]
+
+
 def test_two_that_pass_midnight_one_by_one_count_a_batch_once(url: str) -> None:
     """The day under which an id is added is the database's, not that of each clock."""
     tomorrow = TODAY + timedelta(days=1)

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dither_server.collisions import collision_bias, concentration
 from dither_server.estimate import Estimate, estimate
-from dither_server.intervals import Law, exact_interval, noise_cube, score_interval
+from dither_server.intervals import Law, exact_interval, noise_cube, normal_interval, score_interval
 from dither_server.tally import Tally
 from dither_shared import (
     BitFlip,
@@ -264,3 +264,35 @@ def test_a_string_does_not_collide_with_itself() -> None:
     own, other = collision_bias(mechanism, tally, np.array([1.0, 0.0])).error
     assert own < 1e-3
     assert other == pytest.approx(mechanism.collision_variance**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("thinning", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("slope", [-0.8, 0.0, 1.5])
+@pytest.mark.parametrize("bias", [0.0, 0.02])
+def test_the_ends_of_a_score_interval_are_so_many_errors_away(slope: float, thinning: float, bias: float) -> None:
+    """In the middle of the range both ends f have |estimate - f| = z error(f), the error being that at f itself."""
+    law, z = Law(1.1, slope, thinning), 1.959963984540054
+    estimate, trials = np.array([0.35, 0.5, 0.6]), np.array([400, 401, 1000])
+    low, high = score_interval(law, estimate, trials, 0.05, bias)
+    assert ((low > 0) & (low < estimate) & (estimate < high) & (high < 1)).all()
+    np.testing.assert_allclose(estimate - low, z * law.error(low, trials, bias), rtol=1e-6)
+    np.testing.assert_allclose(high - estimate, z * law.error(high, trials, bias), rtol=1e-6)
+
+
+def test_a_skewed_score_is_corrected_as_cornish_and_fisher_say() -> None:
+    """z + (z² - 1)/6 of the skewness, on the side of the end; a skewness beyond a half counts as a half."""
+    law, z = Law(1.0, 0.0, 0.0), 1.959963984540054
+    estimate, trials = np.array([0.5]), np.array([400])
+    for skewness, counted in ((0.3, 0.3), (-0.3, -0.3), (0.9, 0.5), (-2.0, -0.5)):
+        low, high = score_interval(law, estimate, trials, 0.05, 0.0, lambda at, s=skewness: np.full(len(at), s))  # type: ignore[misc]
+        shift = (z**2 - 1) / 6 * counted
+        assert 20 * (0.5 - low[0]) == pytest.approx(z + shift, rel=1e-6)
+        assert 20 * (high[0] - 0.5) == pytest.approx(z - shift, rel=1e-6)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_a_normal_interval_is_that_of_the_normal_law(confidence: float) -> None:
+    z = stats.norm.ppf((1 + confidence) / 2)
+    low, high = normal_interval(np.array([0.5, 0.4]), np.array([0.01, 0.02]), confidence)
+    np.testing.assert_allclose(low, [0.5 - z * 0.01, 0.4 - z * 0.02], rtol=1e-6)
+    np.testing.assert_allclose(high, [0.5 + z * 0.01, 0.4 + z * 0.02], rtol=1e-6)

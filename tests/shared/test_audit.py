@@ -3,6 +3,7 @@
 A sound one fails with probability at most 0.001; the seeds here are fixed, so it does so always or never.
 """
 
+import math
 from dataclasses import dataclass
 
 import pytest
@@ -98,3 +99,61 @@ def test_bounds_are_those_of_clopper_and_pearson(successes: int, trials: int) ->
 def test_too_few_draws() -> None:
     with pytest.raises(ParameterError, match="draws: 10 are too few for two series of 9"):
         audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=10, reports=9)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dictated(RandomizedResponse):
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        return entropy.take(1)
+
+
+class Dictation(Entropy):
+    """Symbols in a row, by their counts, of one input and of the other; twice, for both halves."""
+
+    def __init__(self, one: dict[int, int], other: dict[int, int]) -> None:
+        self._rows = iter(
+            2 * b"".join(bytes([symbol]) * count for row in (one, other) for symbol, count in row.items())
+        )
+
+    def take(self, count: int) -> bytes:
+        return bytes(next(self._rows) for _ in range(count))
+
+
+@pytest.mark.parametrize(("rare", "chosen"), [(13, "3"), (15, "2")])
+def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(rare: int, chosen: str) -> None:
+    """Symbol 2 is seen 1,000 times and 500 times, symbol 3 100 times and ``rare`` times, so 3 speaks clearer if true.
+
+    Of 11 events (three symbols as first byte, last byte and payload, and two scores) each is held to a failure of
+    (1 - 0.999) / 22². With four times that, 3 is chosen for 15 too; with a quarter, 2 for 13 too.
+    """
+    mechanism = Dictated.calibrate(5, 1.0)
+    finding = audit(
+        mechanism,
+        Dictation({2: 1000, 3: 100, 4: 1400}, {2: 500, 3: rare, 4: 2000 - rare}),
+        draws=5000,
+        confidence=0.999,
+    )
+    assert finding.event.split()[-1] == chosen
+    likely, unlikely = (1000, 500) if chosen == "2" else (100, rare)
+    bound = math.log(lower_bound(likely, 2500, 0.9995) / upper_bound(unlikely, 2500, 0.9995))
+    assert finding.lower_bound == pytest.approx(bound)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "event"),
+    [
+        ({0: 1000, 2: 1500}, {0: 500, 2: 2000}, "score >= 1"),
+        ({1: 500, 2: 2000}, {1: 1000, 2: 1500}, "score <= -1"),
+        ({0: 1500, 2: 1000}, {0: 2000, 2: 500}, "score <= 0"),
+        ({1: 2000, 2: 500}, {1: 1500, 2: 1000}, "score >= 0"),
+    ],
+)
+def test_the_score_speaks_for_what_one_input_marks_and_against_what_the_other_does(
+    one: dict[int, int], other: dict[int, int], event: str
+) -> None:
+    """Inputs 0 and 1 are compared: their symbols count 1 and -1, all others 0."""
+    finding = audit(Dictated.calibrate(5, 1.0), Dictation(one, other), draws=5000)
+    assert finding.event == event
+    assert finding.lower_bound == pytest.approx(
+        math.log(lower_bound(1000, 2500, 0.9995) / upper_bound(500, 2500, 0.9995))
+    )

@@ -1,13 +1,12 @@
 """What each family promises beyond the contract: known values, known mistakes avoided, bad parameters refused."""
 
-import json
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
 from dither_shared import (
+    MECHANISMS,
     BitFlip,
     CountMeanSketch,
     HadamardCountMeanSketch,
@@ -159,14 +158,6 @@ def test_permanent_bits_are_the_same_for_ever_and_the_reports_are_not() -> None:
     assert len({bare.randomize(b"value", fresh, 3) for _ in range(20)}) == 20
 
 
-def test_bloom_positions_are_fixed_for_ever() -> None:
-    vectors = json.loads((Path(__file__).parent / "bloom_vectors.json").read_text(encoding="utf-8"))
-    assert len(vectors) >= 10
-    for vector in vectors:
-        positions = bloom_positions(vector["value"].encode(), vector["cohort"], vector["bits"], vector["hashes"])
-        assert list(positions) == vector["positions"], vector
-
-
 def test_bloom_positions_are_distinct_and_uniform() -> None:
     """40,000 positions over 100 bits: chi-square with 99 degrees of freedom exceeds 190 less than once in 10^6."""
     counts = [0] * 100
@@ -226,3 +217,14 @@ def test_an_item_outside_the_domain_is_refused_without_being_told() -> None:
         with pytest.raises(ParameterError, match="item: ") as caught:
             mechanism.randomize(item, KeyedEntropy(b""))
         assert "314159" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
+    family = MECHANISMS[name]
+    mechanism = family.configure(None if family.open_domain else 10, {"epsilon": 1.0})
+    for number in range(10):
+        item = b"%d" % number if family.open_domain else number
+        assert mechanism.marked(item) == mechanism.marked(item, 0)
+        drawn, again = (KeyedEntropy(b"cohort", b"%d" % number) for _ in range(2))
+        assert mechanism.randomize(item, drawn) == mechanism.randomize(item, again, 0)

@@ -94,18 +94,21 @@ class Days:
         return found
 
     def fitting(self, today: date) -> date | None:
-        """Return the current day if ids received today belong there; None if another is to be opened."""
+        """Return the current day if ids received today belong there; None if another is to be opened.
+
+        They do too if all days from today to the current one are closed: a clock that was ahead has been set right.
+        """
         now = self.current
-        return now.day if now is not None and now.day - _SKEW <= today <= now.day else None
+        if now is not None and (now.day - _SKEW <= today <= now.day or now.day == self._not_closed(today)):
+            return now.day
+        return None
 
     def open(self, connection: sa.Connection, today: date) -> date:
         """Make today current, or the next day that is not closed, and return it. Nobody else may write meanwhile."""
         self.refresh(connection)
         day = self.fitting(today)
         if day is None:
-            day = today
-            while day in self._closed:
-                day += timedelta(days=1)
+            day = self._not_closed(today)
             turn = {"opened": self._next_turn(), "closed": None}
             if day in self._known:
                 connection.execute(sa.update(BATCH_DAYS).where(BATCH_DAYS.c.day == day).values(turn))
@@ -130,6 +133,12 @@ class Days:
             connection.execute(sa.delete(table).where(table.c.day == day))
         self.doubt()
         return True
+
+    def _not_closed(self, day: date) -> date:
+        """Return the first day from ``day`` on that is not closed."""
+        while day in self._closed:
+            day += timedelta(days=1)
+        return day
 
     def _next_turn(self) -> int:
         return 1 + max((turn for turn in self._turns if turn is not None), default=0)

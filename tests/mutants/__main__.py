@@ -1,0 +1,107 @@
+"""Draw mutants and try to kill them: ``python -m tests.mutants [--count 100] [--seed 1] [--jobs 2] [--room NAME]``."""
+
+import argparse
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TypeVar
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from mutants.equivalent import EQUIVALENT
+from mutants.mutating import Mutant, mutants_of
+from mutants.rooms import ROOMS
+from mutants.running import Copy
+
+_T = TypeVar("_T")
+_TREE = Path(__file__).parents[2]
+_TARGET = 0.97
+"""The share of mutants, those known to be equivalent left out, that must not survive."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A mutant with the line that it changes, before and after."""
+
+    mutant: Mutant
+    before: str
+    after: str
+
+
+def sample(rooms: Sequence[str], count: int, seed: int) -> list[Drawn]:
+    """Return so many mutants, from each room as many while it has some, without those known to be equivalent."""
+    in_turn = chain.from_iterable(zip_longest(*(_of_room(room, seed) for room in rooms)))
+    return list(islice((drawn for drawn in in_turn if drawn is not None), count))
+
+
+def _of_room(room: str, seed: int) -> Iterator[Drawn]:
+    every = [mutant for path in ROOMS[room].files(_TREE) for mutant in mutants_of(room, path, _TREE)]
+    random.Random(f"{seed} {room}").shuffle(every)
+    for mutant in every:
+        source = (_TREE / mutant.file).read_text(encoding="utf-8")
+        before, after = mutant.change(source)
+        if before != after and _compiles(mutant.code(source)) and (mutant.file, after) not in EQUIVALENT:
+            yield Drawn(mutant, before, after)
+
+
+def _compiles(code: str) -> bool:
+    """Return whether a mutant is Python at all: ``**`` may stand before an argument, too."""
+    try:
+        compile(code, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def fates(mutants: Sequence[Mutant], jobs: int) -> Iterator[tuple[Mutant, str]]:
+    """Yield what became of each mutant."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
+        copies = [Copy(_TREE, Path(folder) / str(number)) for number in range(jobs)]
+        free: SimpleQueue[Copy] = SimpleQueue()
+        for copy in copies:
+            free.put(copy)
+
+        def borrowed(use: Callable[[Copy], _T]) -> _T:
+            copy = free.get()
+            try:
+                return use(copy)
+            finally:
+                free.put(copy)
+
+        rooms = sorted({mutant.room for mutant in mutants})
+        taken = pool.map(lambda room: borrowed(lambda copy: copy.try_unchanged(room)), rooms)
+        limits = {room: 60 + 4 * seconds for room, seconds in zip(rooms, taken, strict=True)}
+        print("seconds of the tests:", ", ".join(f"{room} {(limits[room] - 60) / 4:.0f}" for room in rooms), flush=True)
+        ended = pool.map(lambda mutant: borrowed(lambda copy: copy.fate(mutant, limits[mutant.room])), mutants)
+        yield from zip(mutants, ended, strict=True)
+
+
+def main() -> int:
+    """Print every mutant's fate, and those that survived once more; return 1 if too many did."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="draw so many mutants")
+    parser.add_argument("--seed", type=int, default=1, help="draw others with another number")
+    parser.add_argument("--jobs", type=int, default=2, help="run so many test processes at a time")
+    parser.add_argument("--room", choices=ROOMS, action="append", help="mutate this room; may be given several times")
+    given = parser.parse_args()
+    drawn = sample(given.room or list(ROOMS), given.count, given.seed)
+    survivors = []
+    ended = fates([one.mutant for one in drawn], given.jobs)
+    for number, (one, (mutant, fate)) in enumerate(zip(drawn, ended, strict=True), start=1):
+        print(f"{number:4} {fate:8} {mutant.file}:{mutant.line}  {one.before}  ->  {one.after}", flush=True)
+        if fate == "survived":
+            survivors.append(one)
+    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {given.seed}); survivors:")
+    for one in survivors:
+        print(f"  {one.mutant.file}:{one.mutant.line}\n    - {one.before}\n    + {one.after}")
+    return int(len(survivors) > (1 - _TARGET) * len(drawn))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Mutants of a source file: everywhere that an operator applies, but where a type or a decorator stands."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+from cosmic_ray.plugins import get_operator
+
+__all__ = ["Mutant", "mutants_of"]
+
+_BINARY = "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_FloorDiv Pow_Mul RShift_LShift LShift_RShift"
+_BITWISE = "BitXor_BitOr BitAnd_BitOr BitOr_BitAnd"
+_COMPARISONS = "Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt LtE_GtE Gt_Lt GtE_LtE Eq_NotEq NotEq_Eq Is_IsNot IsNot_Is"
+_UNARY = "USub_UAdd Delete_Not Delete_Invert"
+
+_OPERATORS = (
+    *(f"core/ReplaceBinaryOperator_{pair}" for pair in f"{_BINARY} {_BITWISE}".split()),
+    *(f"core/ReplaceComparisonOperator_{pair}" for pair in _COMPARISONS.split()),
+    *(f"core/ReplaceUnaryOperator_{pair}" for pair in _UNARY.split()),
+    *("core/AddNot", "core/ReplaceTrueWithFalse", "core/ReplaceFalseWithTrue"),
+    *("core/ReplaceAndWithOr", "core/ReplaceOrWithAnd", "core/NumberReplacer"),
+    *("core/ReplaceBreakWithContinue", "core/ReplaceContinueWithBreak", "core/ZeroIterationForLoop"),
+)
+"""Signs, comparisons, constants and the flow of control. A replacement of one sign by ten others would count ten times
+what one test holds."""
+
+_Place = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file with one change: the so-manieth place at which an operator applies."""
+
+    room: str
+    file: str
+    line: int
+    operator: str
+    occurrence: int
+
+    def code(self, source: str) -> str:
+        """Return the whole file with the change."""
+        changed = mutate_code(source, get_operator(self.operator)(), self.occurrence)
+        assert isinstance(changed, str), self
+        return changed
+
+    def change(self, source: str) -> tuple[str, str]:
+        """Return the line of the change before and after; two empty ones if there is none."""
+        lines = zip(source.splitlines(), self.code(source).splitlines(), strict=False)
+        return next(((before.strip(), after.strip()) for before, after in lines if before != after), ("", ""))
+
+
+def mutants_of(room: str, path: Path, folder: Path) -> Iterator[Mutant]:
+    """Yield every mutant of a file."""
+    source = path.read_text(encoding="utf-8")
+    spared = list(_spared(ast.parse(source)))
+    nodes = list(ast_nodes(get_ast(source)))
+    for name in _OPERATORS:
+        operator = get_operator(name)()
+        places = [place for node in nodes for place in operator.mutation_positions(node)]
+        for occurrence, (start, _) in enumerate(places):
+            if not any(first <= tuple(start) < last for first, last in spared):
+                yield Mutant(room, str(path.relative_to(folder)), start[0], name, occurrence)
+
+
+def _spared(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
+    """Yield the stretches of annotations, decorators and aliases of types, which mypy holds."""
+    for node in ast.walk(tree):
+        parts: list[ast.expr | None] = []
+        if isinstance(node, ast.FunctionDef):
+            parts = [*node.decorator_list, node.returns]
+        elif isinstance(node, ast.ClassDef):
+            parts = list(node.decorator_list)
+        elif isinstance(node, ast.arg | ast.AnnAssign):
+            parts = [node.annotation]
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript) and node in tree.body:
+            parts = [node.value] if isinstance(node.value, ast.Subscript) or _is_union(node.value) else []
+        for part in filter(None, parts):
+            yield (part.lineno, part.col_offset), (part.end_lineno or 0, part.end_col_offset or 0)
+
+
+def _is_union(value: ast.BinOp) -> bool:
+    return isinstance(value.op, ast.BitOr) and isinstance(value.right, ast.Name | ast.Constant)

@@ -1,0 +1,55 @@
+"""The rooms exist, and mutants are drawn as they should be (where the extra ``mutants`` is installed)."""
+
+from pathlib import Path
+
+import pytest
+
+from .equivalent import EQUIVALENT
+from .rooms import ROOMS
+
+TREE = Path(__file__).parents[2]
+
+SOURCE = '''"""One - two < 3."""
+from functools import lru_cache
+
+Item = int | bytes
+LIMIT: int | None = 3
+
+
+@lru_cache(maxsize=8)
+def below(one: int, two: int | None = None) -> bool | None:
+    return one < two if two else not one
+'''
+
+
+@pytest.mark.parametrize("room", ROOMS.values(), ids=ROOMS)
+def test_rooms_hold_what_is_in_the_tree(room: object) -> None:
+    assert isinstance(room, type(ROOMS["keys"]))
+    for pattern in room.sources:
+        assert list(TREE.glob(pattern)), pattern
+    for test in room.tests:
+        assert (TREE / test).is_file(), test
+
+
+def test_equivalent_mutants_are_of_lines_that_are_still_there() -> None:
+    for (file, after), reason in EQUIVALENT.items():
+        assert (TREE / file).is_file(), file
+        assert after not in (TREE / file).read_text(encoding="utf-8"), (file, after)
+        assert len(reason) > 20
+
+
+def test_mutants_change_signs_comparisons_and_constants_but_no_types(tmp_path: Path) -> None:
+    pytest.importorskip("cosmic_ray", reason="pip install dither[mutants]")
+    from .mutating import mutants_of  # noqa: PLC0415 - it needs the extra
+
+    path = tmp_path / "source.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    changes = [mutant.change(SOURCE) for mutant in mutants_of("room", path, tmp_path)]
+    before = "return one < two if two else not one"
+    assert {after for line, after in changes if line == before} >= {
+        "return one <= two if two else not one",
+        "return one > two if two else not one",
+        "return one < two if two else  one",
+    }
+    assert {after for line, after in changes if line != before} == {"LIMIT: int | None = 4", "LIMIT: int | None = 2"}
+    assert list(mutants_of("room", path, tmp_path)) == list(mutants_of("room", path, tmp_path))

@@ -1,0 +1,12 @@
+"""Write the test vectors: ``python -m tests.vectors``."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from vectors.files import FILES, FOLDER, render
+
+if __name__ == "__main__":
+    for name, file in FILES.items():
+        (FOLDER / name).write_bytes(render(file))

@@ -1,0 +1,106 @@
+"""The mechanisms that the vectors speak of: the smallest, the usual, ten times that, and where a path changes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from dither_shared import MECHANISMS, Mechanism
+
+__all__ = ["ENTRIES", "VALUES", "Entry", "exact", "mechanism"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A mechanism by a name for it, as a definition asks for it: parameters in decimal, exactly as TOML has them."""
+
+    id: str
+    family: str
+    size: int | None
+    configured: Mapping[str, str]
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism that is asked for."""
+        parameters = {key: _number(text) for key, text in self.configured.items()}
+        return MECHANISMS[self.family].configure(self.size, parameters)
+
+
+def _number(text: str) -> float:
+    return int(text) if text.isdigit() else float(text)
+
+
+def _of(family: str, size: int | None, **configured: str) -> Entry:
+    told = [family, *([] if size is None else [str(size)]), *(f"{key}={text}" for key, text in configured.items())]
+    return Entry(" ".join(told), family, size, configured)
+
+
+_ONCE = [
+    *(_of("randomized-response", size, epsilon="1.0") for size in (2, 3, 10, 100, 256, 257, 2048)),
+    _of("randomized-response", 2, truth="0.75"),
+    _of("randomized-response", 2, truth="0.25"),
+    _of("randomized-response", 2, epsilon="0.0001"),
+    _of("randomized-response", 10, epsilon="25.0"),
+    *(_of("subset-selection", size, epsilon="1.0") for size in (2, 3, 8, 10, 100, 128, 2048)),
+    *(_of("subset-selection", size, epsilon="4.0") for size in (12, 100, 2048)),
+    *(_of("projective-geometry", size, epsilon="1.0") for size in (2, 3, 10, 100, 2048)),
+    *(_of("projective-geometry", 100, epsilon=epsilon) for epsilon in ("0.1", "1.3", "2.0", "4.0")),
+    *(_of("hadamard-response", size, epsilon="1.0") for size in (2, 3, 10, 127, 128, 2048)),
+    *(_of("local-hashing", size, epsilon="1.0") for size in (2, 3, 10, 100, 2048)),
+    *(_of("local-hashing", 100, epsilon=epsilon) for epsilon in ("0.1", "1.9", "2.0")),
+    *(
+        _of(family, 3, epsilon=epsilon)
+        for family in ("local-hashing", "projective-geometry")
+        for epsilon in ("2.0", "8.0")
+    ),
+    *(_of(f"{shape}-unary", size, epsilon="1.0") for shape in ("optimized", "symmetric") for size in (2, 8, 10, 128)),
+    _of("optimized-unary", 2048, epsilon="1.0"),
+    *(_of("bit-flip", size, epsilon="1.0") for size in (2, 10, 100, 2048)),
+    _of("bit-flip", 10, epsilon="1.0", bits="1"),
+    _of("bit-flip", 10, epsilon="1.0", bits="10"),
+]
+_LASTING = [
+    _of(family, size, epsilon="1.0", permanent_epsilon="2.0")
+    for family in ("randomized-response", "local-hashing", "optimized-unary")
+    for size in (2, 3, 10, 100)
+]
+_OPEN = [
+    _of("rappor", None, epsilon="1.0", permanent_epsilon="2.0"),
+    _of("rappor", None, epsilon="2.0"),
+    _of("rappor", None, epsilon="1.0", bits="8", hashes="1", cohorts="1"),
+    _of("rappor", None, epsilon="1.0", bits="3", hashes="2", cohorts="2"),
+    _of("rappor", None, epsilon="2.0", bits="20", hashes="4", cohorts="256"),
+    _of("rappor", None, epsilon="2.0", bits="2048", hashes="8", cohorts="1000"),
+    _of("rappor", None, f="0.5", p="0.5", q="0.75", bits="32", hashes="1", cohorts="65536"),
+    _of("count-mean-sketch", None, epsilon="2.0"),
+    _of("count-mean-sketch", None, epsilon="2.0", bits="8", cohorts="1"),
+    _of("count-mean-sketch", None, epsilon="2.0", bits="2048", cohorts="16"),
+    _of("hadamard-count-mean-sketch", None, epsilon="2.0"),
+    _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2", cohorts="1"),
+    _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2048", cohorts="65"),
+]
+ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_OPEN)}
+
+VALUES: tuple[bytes, ...] = (
+    b"",
+    b"a",
+    b"Chrome",
+    "Zo\u00eb".encode(),
+    "Zoe\u0308".encode(),
+    "\u65e5\u672c\u8a9e".encode(),
+    "\U0001f469\u200d\U0001f680".encode(),
+    "\u202eabc\ufeff\u0000".encode(),
+    b"x" * 1024,
+)
+"""Strings: none, short, usual, composed and not, of planes beyond the first, with controls, and the longest."""
+
+
+@cache
+def mechanism(name: str) -> Mechanism:
+    """Return the mechanism of an id."""
+    return ENTRIES[name].mechanism
+
+
+def exact(number: Fraction | float | None) -> str | None:
+    """Return a number in lowest terms, or nothing for none."""
+    return None if number is None else str(Fraction(number))

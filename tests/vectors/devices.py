@@ -1,0 +1,133 @@
+"""Vectors of a device: what its secret fixes for ever, and the bodies that it sends."""
+
+from collections.abc import Iterator
+
+from dither.keys import Keys
+from dither.reports import build
+from dither_shared import Metric
+
+from .questions import defined
+from .rendering import Case, File
+from .scripts import Recorded
+
+__all__ = ["BODIES", "PERMANENT"]
+
+_SECRETS = (bytes(32), bytes(range(32)), b"\xff" * 32)
+_DAY = 739_940  # 2026-11-20, which is in no body
+_LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
+    ("two", 'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0', (False, True)),
+    (
+        "theme",
+        'type = "choice"\nvalues = ["light", "dark", "system"]\nepsilon = 1.0\npermanent_epsilon = 2.0',
+        ("light", "dark", "plaid"),
+    ),
+    *(
+        (
+            "many",
+            f'type = "choice"\nmechanism = "{name}"\nvalues = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]\n'
+            "epsilon = 1.0\npermanent_epsilon = 2.0",
+            ("a", "j", "z"),
+        )
+        for name in ("randomized-response", "local-hashing", "optimized-unary")
+    ),
+    (
+        "flips",
+        f'type = "choice"\nmechanism = "bit-flip"\nvalues = {[str(n) for n in range(40)]}\nepsilon = 1.0',
+        ("0", "20", "39", "x"),
+    ),
+    ("browser", 'type = "string"\nepsilon = 2.0', ("", "Chrome", "Zo\u00eb", "Zoe\u0308", "\U0001f600", "\ud800")),
+    ("small", 'type = "string"\nepsilon = 2.0\nbits = 3\nhashes = 2\ncohorts = 300', ("a", "b", "c", "d")),
+    ("wide", 'type = "string"\nepsilon = 2.0\nbits = 2048\nhashes = 8\ncohorts = 1', ("Chrome",)),
+    ("far", 'type = "string"\nepsilon = 2.0\nbits = 8\nhashes = 1\ncohorts = 65536', ("Chrome", "Firefox")),
+)
+
+
+def _permanent() -> Iterator[Case]:
+    for name, table, values in _LASTING:
+        metric = defined(name, table)
+        for secret in _SECRETS:
+            for value in values:
+                yield _drawn(metric, table, secret, value)
+
+
+def _drawn(metric: Metric, table: str, secret: bytes, value: object) -> Case:
+    keys, item = Keys(secret), metric.item(value)
+    cohort, tag, drawn = keys.cohort(metric), keys.tag(metric, item), keys.draw(metric, item)
+    return {
+        "secret": secret.hex(),
+        "name": metric.name,
+        "definition": table,
+        "version": metric.version,
+        "value": value,
+        "cohort": cohort,
+        "cells": sorted(metric.mechanism.marked(item, cohort)),
+        "tag": tag,
+        "draw": f"{drawn:0{2 * metric.mechanism.row_format.payload_bytes}x}",
+        "kept": keys.kept(metric, tag, drawn).draw,
+    }
+
+
+PERMANENT = File(
+    "Permanent draws: what a device draws of a value once for ever, from its secret.",
+    {
+        "secret": "the secret of the device, in hex",
+        "name": "the metric's name",
+        "definition": "its table in metrics.toml, without the header",
+        "version": "its version",
+        "value": "the answer",
+        "cohort": "the cohort of the device",
+        "cells": "the cells that the answer marks in this cohort, ascending",
+        "tag": "by what the ledger knows that these cells were charged",
+        "draw": "the permanent draw as a number in hex, of as many digits as a payload has: a symbol, or a row of bits"
+        " of which cell 0 is the lowest",
+        "kept": "the draw as the device keeps it, masked, in hex",
+    },
+    _permanent,
+)
+
+_SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
+    ("mobile", 'type = "boolean"\ntruth = 0.75', (True, False, "maybe")),
+    ("many", f'type = "choice"\nvalues = {[str(n) for n in range(100)]}\nepsilon = 1.0', ("7", "x")),
+    (
+        "hashed",
+        f'type = "choice"\nmechanism = "local-hashing"\nvalues = {[str(n) for n in range(100)]}\nepsilon = 1.0',
+        ("7", "x"),
+    ),
+    ("sketch", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 2.0', ("Chrome", "\ud83d\ude00")),
+    *_LASTING[:3],
+    ("browser", 'type = "string"\nepsilon = 2.0', ("Chrome",)),
+    _LASTING[-1],
+)
+
+
+def _bodies() -> Iterator[Case]:
+    for name, table, values in _SENT:
+        metric = defined(name, table)
+        for value in values:
+            entropy = Recorded(f"body {name} {value!r}")
+            queued = build(metric, metric.item(value), Keys(_SECRETS[1]), entropy, _DAY, local=False)
+            yield {
+                "secret": _SECRETS[1].hex(),
+                "name": metric.name,
+                "definition": table,
+                "value": value,
+                "entropy": (entropy.given + entropy.beyond(3)).hex(),
+                "used": len(entropy.given),
+                "body": queued.body.decode("ascii"),
+            }
+
+
+BODIES = File(
+    "Bodies: the upload of one answer. From the entropy come, in this order, the cohort (a uniform integer; only if"
+    " there are several cohorts and no permanent draw), the report, and the 16 bytes of the batch id.",
+    {
+        "secret": "the secret of the device, in hex",
+        "name": "the metric's name",
+        "definition": "its table in metrics.toml, without the header",
+        "value": "the answer",
+        "entropy": "the bytes of entropy, in hex, and a few more",
+        "used": "how many of these are used",
+        "body": "the body, which is ASCII",
+    },
+    _bodies,
+)

@@ -1,0 +1,171 @@
+"""Vectors of what mechanisms are made of: keyed streams, exact draws, and finite fields."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from dither_shared import Entropy, KeyedEntropy
+from dither_shared.galois import Field, prime_powers
+from dither_shared.probability import ONE
+
+from .rendering import Case, File
+from .scripts import Below, Prefixed, Reached, Recorded
+
+__all__ = ["DRAWS", "FIELDS", "POINTS", "STREAMS"]
+
+_BEYOND = 3
+
+
+def _streams() -> Iterator[Case]:
+    keys = (b"", bytes(32), bytes(range(32)), b"k" * 137)
+    contexts: tuple[tuple[bytes, ...], ...] = ((), (b"",), (b"a", b"bc"), (b"ab", b"c"), (b"permanent", bytes(300)))
+    for key in keys:
+        for context in contexts:
+            for start, count in ((0, 0), (0, 32), (3, 8), (500, 24), (1535, 2)):
+                stream = KeyedEntropy(key, *context)
+                stream.take(start)
+                yield {
+                    "key": key.hex(),
+                    "context": [part.hex() for part in context],
+                    "start": start,
+                    "bytes": stream.take(count).hex(),
+                }
+
+
+STREAMS = File(
+    "Keyed streams (KeyedEntropy): the bytes that a secret key and a context fix.",
+    {
+        "key": "the key, in hex",
+        "context": "the parts of the context, each in hex",
+        "start": "how many bytes of the stream come before",
+        "bytes": "the bytes from there on, in hex",
+    },
+    _streams,
+)
+
+
+def _each_below(entropy: Entropy, bound: int, count: int) -> list[int]:
+    return list(islice(entropy.each_below(bound), count))
+
+
+def _draw(name: str, path: str, entropy: Recorded, **arguments: int) -> Case:
+    result = _each_below(entropy, **arguments) if name == "each_below" else getattr(entropy, name)(**arguments)
+    return {
+        "draw": name,
+        "arguments": {key: str(value) for key, value in arguments.items()},
+        "path": path,
+        "entropy": (entropy.given + entropy.beyond(_BEYOND)).hex(),
+        "used": len(entropy.given),
+        "result": [str(one) for one in result] if isinstance(result, list) else str(int(result)),
+    }
+
+
+def _paths(label: str) -> Iterator[tuple[str, Recorded]]:
+    yield "random", Recorded(label)
+    yield "zeros", Prefixed(label, bytes(8))
+    yield "ones", Prefixed(label, b"\xff" * 8)
+    yield "reached", Reached(label)
+    yield "below", Below(label)
+
+
+def _integers() -> Iterator[Case]:
+    for bound in (1, 2, 3, 10, 127, 128, 1 << 32, 10**12 + 39, (1 << 63) + 1, ONE - 1, ONE):
+        for path, entropy in _paths(f"below {bound}"):
+            if path != "below":
+                yield _draw("below", path, entropy, bound=bound)
+    for bound in (1, 2, 3, 7, 100, 1 << 20, (1 << 31) + 1, 1 << 32):
+        for path, first in (("random", b""), ("ones", b"\xff" * 8)):
+            yield _draw("each_below", path, Prefixed(f"each {bound}", first), bound=bound, count=18)
+    for threshold in (0, 1, ONE // 3, ONE // 2, ONE - 1, ONE):
+        for path, entropy in _paths(f"bernoulli {threshold}"):
+            yield _draw("bernoulli", path, entropy, threshold=threshold)
+
+
+def _bits() -> Iterator[Case]:
+    third = ONE // 3
+    for width in (1, 7, 8, 9, 20, 128):
+        marked = 0x5A5A0F0F00FF33CC1234567890ABCDEF & ((1 << width) - 1)
+        for high, low in ((2 * third, third), (ONE // 2, third), (ONE // 4, 3 * (ONE // 4)), (ONE, third), (ONE, 0)):
+            for path, entropy in _paths(f"bits {width} {high} {low}"):
+                yield _draw("bernoulli_bits", path, entropy, width=width, marked=marked, high=high, low=low)
+
+
+def _subsets() -> Iterator[Case]:
+    firsts = {"random": b"", "zeros": bytes(3) + b"\xff" * 8, "ones": b"\xff" * 12}
+    for width, size in ((1, 0), (1, 1), (2, 1), (7, 0), (7, 3), (7, 7), (99, 27), (127, 2), (1000, 270)):
+        for path, first in firsts.items():
+            yield _draw("subset", path, Prefixed(f"subset {width} {size}", first), width=width, size=size)
+
+
+def _draws() -> Iterator[Case]:
+    yield from _integers()
+    yield from _bits()
+    yield from _subsets()
+
+
+DRAWS = File(
+    "Draws: what is made of entropy. below, a uniform integer below bound; each_below, count of them from words of 32"
+    " bits, 16 at a time; bernoulli, 1 with probability threshold/2^64; bernoulli_bits, width lanes of which those in"
+    " marked are 1 with probability high/2^64 and the others with low/2^64; subset, size of width lanes.",
+    {
+        "draw": "the name of the draw",
+        "arguments": "its arguments, in decimal; a set of lanes is the number whose bit i is lane i",
+        "path": "why the case is here, as in reports.json",
+        "entropy": "the bytes of entropy, in hex, and a few more",
+        "used": "how many of these are used",
+        "result": "what is drawn, in decimal: 0 or 1 for bernoulli, a list for each_below",
+    },
+    _draws,
+)
+
+
+def _fields() -> Iterator[Case]:
+    for order in prime_powers(27):
+        field, elements = Field(order), range(order)
+        products = [[field.multiply(one, two) for two in elements] for one in elements]
+        sums = [[field.add(one, two) for two in elements] for one in elements]
+        yield {"order": order, "sums": sums, "products": products}
+
+
+FIELDS = File(
+    "Finite fields: the tables of addition and multiplication, by the numbers of the elements.",
+    {
+        "order": "how many elements there are",
+        "sums": "the sum of elements i and j in row i, column j",
+        "products": "their product, likewise",
+    },
+    _fields,
+)
+
+
+def _points() -> Iterator[Case]:
+    for order, length in ((2, 2), (2, 4), (3, 3), (4, 3), (5, 2), (7, 3), (9, 2), (27, 2), (2, 11), (128, 2), (343, 2)):
+        field = Field(order)
+        points = (order**length - 1) // (order - 1)
+        for index in sorted({0, 1, 2, points // 3, points // 2, points - 1}):
+            point = field.point(index, length)
+            other = field.point(points - 1 - index // 2, length)
+            scaled = [field.multiply(order - 1, entry) for entry in point]
+            yield {
+                "order": order,
+                "index": index,
+                "point": point,
+                "scaled": scaled,
+                "scaled_index": field.point_index(scaled),
+                "other": other,
+                "product": field.dot(point, other),
+            }
+
+
+POINTS = File(
+    "Projective points over finite fields: their numbering and their inner products.",
+    {
+        "order": "the order of the field",
+        "index": "the number of a point",
+        "point": "its vector, whose first entry that is not 0 is 1",
+        "scaled": "the vector times the last element of the field",
+        "scaled_index": "the number of the point on which that lies: the same",
+        "other": "the vector of another point",
+        "product": "the inner product of point and other",
+    },
+    _points,
+)

@@ -1,0 +1,33 @@
+"""The files of vectors by their names."""
+
+from pathlib import Path
+
+from .collecting import BATCHES, TALLIES, UPLOADS
+from .devices import BODIES, PERMANENT
+from .draws import DRAWS, FIELDS, POINTS, STREAMS
+from .questions import ANSWERS, METRICS, REFUSED_METRICS
+from .randomizers import BLOOM, CHOICES, MECHANISMS, REPORTS
+from .rendering import File, render
+
+__all__ = ["FILES", "FOLDER", "render"]
+
+FOLDER = Path(__file__).parent
+
+FILES: dict[str, File] = {
+    "streams.json": STREAMS,
+    "draws.json": DRAWS,
+    "fields.json": FIELDS,
+    "points.json": POINTS,
+    "mechanisms.json": MECHANISMS,
+    "choices.json": CHOICES,
+    "reports.json": REPORTS,
+    "bloom.json": BLOOM,
+    "answers.json": ANSWERS,
+    "metrics.json": METRICS,
+    "refused_metrics.json": REFUSED_METRICS,
+    "permanent.json": PERMANENT,
+    "bodies.json": BODIES,
+    "batches.json": BATCHES,
+    "uploads.json": UPLOADS,
+    "tallies.json": TALLIES,
+}

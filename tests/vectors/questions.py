@@ -1,0 +1,210 @@
+"""Vectors of questions: definitions with their versions, and what an answer means."""
+
+import json
+from collections.abc import Iterator
+
+from dither_shared import Domain, Metric, ParameterError, parse_metrics
+from dither_shared.answers import KINDS
+from dither_shared.bloom import HASHING
+
+from .catalogue import exact
+from .rendering import Case, File
+
+__all__ = ["ANSWERS", "METRICS", "REFUSED_METRICS", "defined"]
+
+_TABLES: tuple[tuple[str, str], ...] = (
+    ("a", 'type = "boolean"\ntruth = 0.75'),
+    ("mobile", 'type = "boolean"\ntruth = 0.75'),
+    ("mobile", 'type = "boolean"\nepsilon = 1.0'),
+    ("mobile", 'type = "boolean"\nepsilon = 1'),
+    ("mobile", 'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0'),
+    ("mobile", 'type = "boolean"\nepsilon = 1.0\nperiod = "once"\nwhy = "words"\ncap = 1.5\ntier = "technical"'),
+    ("theme", 'type = "choice"\nvalues = ["light", "dark", "system"]\nepsilon = 1.0\npermanent_epsilon = 2.0'),
+    ("theme", 'type = "choice"\nvalues = ["light", "dark", "other"]\nepsilon = 1.0'),
+    ("theme", 'type = "choice"\nvalues = ["other", "light", "dark"]\nepsilon = 1.0'),
+    ("theme", 'type = "choice"\nvalues = ["light", "dark"]\nother = "dark"\nepsilon = 1.0'),
+    ("theme", 'type = "choice"\nvalues = ["light"]\nother = "none of these"\nepsilon = 0.5\nreport_budget = 1'),
+    (
+        "words",
+        'type = "choice"\nvalues = ["Zo\u00eb", "Zoe\u0308", "\u65e5\u672c\u8a9e", "\U0001f469\u200d\U0001f680",'
+        ' "\\" \\\\ / <&>", "tab\\tline\\nnul\\u0000\\u007f\\u0085\\u2028"]\nother = "\ufffd"\nepsilon = 2.0',
+    ),
+    ("n" * 64, 'type = "boolean"\ntruth = 0.6'),
+    ("a.b-c_0", 'type = "boolean"\ntruth = 0.6'),
+    ("browser", 'type = "string"\nepsilon = 2.0'),
+    ("browser", 'type = "string"\nepsilon = 2.0\ncandidates = ["Chrome", "Firefox"]'),
+    ("browser", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.75\nbits = 32\nhashes = 1\ncohorts = 64'),
+    ("browser", 'type = "string"\nmechanism = "count-mean-sketch"\nepsilon = 2.0'),
+    ("browser", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 2.0\nbits = 512'),
+    *(
+        ("many", f'type = "choice"\nmechanism = "{name}"\nvalues = {json.dumps(list("abcdefghi"))}\nepsilon = 1.0')
+        for name in (
+            "randomized-response",
+            "subset-selection",
+            "projective-geometry",
+            "hadamard-response",
+            "local-hashing",
+            "optimized-unary",
+            "symmetric-unary",
+            "bit-flip",
+        )
+    ),
+    *(
+        ("many", f'type = "choice"\nvalues = {json.dumps([f"v{place}" for place in range(count)])}\nepsilon = 1.0')
+        for count in (99, 999)
+    ),
+)
+
+
+def defined(name: str, table: str) -> Metric:
+    """Return the metric of a table."""
+    return parse_metrics(f'[metrics."{name}"]\n{table}\n')[name]
+
+
+def _metrics() -> Iterator[Case]:
+    for name, table in _TABLES:
+        metric = defined(name, table)
+        yield {
+            "name": name,
+            "definition": table,
+            "type": metric.kind,
+            "domain": None if metric.domain is None else list(metric.domain.labels),
+            "other": None if metric.domain is None else metric.domain.other,
+            "mechanism": metric.mechanism.name,
+            "parameters": metric.mechanism.parameters(),
+            "canonical": _canonical(metric),
+            "version": metric.version,
+            "charge": exact(metric.charge),
+        }
+
+
+def _canonical(metric: Metric) -> str:
+    """Return the text of which the version is a digest, written once more from what metric.py says of it."""
+    domain = [HASHING] if metric.domain is None else [*metric.domain.labels, metric.domain.other]
+    parameters = ",".join(f'"{key}":"{value}"' for key, value in sorted(metric.mechanism.parameters().items()))
+    listed = ",".join(map(json.dumps, domain))
+    return (
+        f'{{"domain":{listed if metric.domain is None else f"[{listed}]"},"format":"dither-metric-1",'
+        f'"mechanism":"{metric.mechanism.name}","name":"{metric.name}","parameters":{{{parameters}}}}}'
+    )
+
+
+METRICS = File(
+    "Metrics: definitions, and the versions that follow. A version is the first 16 hex digits of the SHA-256 of the"
+    " canonical text.",
+    {
+        "name": "the metric's name",
+        "definition": "its table in metrics.toml, without the header",
+        "type": "the kind of question",
+        "domain": "the listed answers in the order of their indices, the catch-all among them; null for any string",
+        "other": "the catch-all, or null",
+        "mechanism": "the mechanism, which the definition names or leaves to be chosen",
+        "parameters": "its parameters, as in mechanisms.json",
+        "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
+        " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
+        " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
+        " once more behind them, or, for any string, the name of the hashing scheme",
+        "version": "the version, in hex",
+        "charge": "the epsilon that a device is charged, rounded up to an IEEE 754 double, as that exact rational",
+    },
+    _metrics,
+)
+
+_WRONG: tuple[tuple[str, str], ...] = (
+    ("Upper", 'type = "boolean"\ntruth = 0.75'),
+    ("n" * 65, 'type = "boolean"\ntruth = 0.75'),
+    ("m", "truth = 0.75"),
+    ("m", 'type = "number"\nepsilon = 1.0'),
+    ("m", 'type = "boolean"'),
+    ("m", 'type = "boolean"\nepsilon = 0.0'),
+    ("m", 'type = "boolean"\nepsilon = 0.00009'),
+    ("m", 'type = "boolean"\nepsilon = 25.5'),
+    ("m", 'type = "boolean"\nepsilon = nan'),
+    ("m", 'type = "boolean"\nepsilon = "1"'),
+    ("m", 'type = "boolean"\nepsilon = true'),
+    ("m", 'type = "boolean"\ntruth = 0.5'),
+    ("m", 'type = "boolean"\ntruth = 1.0'),
+    ("m", 'type = "boolean"\ntruth = 0.75\nepsilon = 1.0'),
+    ("m", 'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 1.0'),
+    ("m", 'type = "boolean"\nepsilon = 1.0\nvalues = ["a"]'),
+    ("m", 'type = "boolean"\nepsilon = 1.0\nepsilom = 1.0'),
+    ("m", 'type = "boolean"\nepsilon = 1.0\nperiod = "month"'),
+    ("m", 'type = "boolean"\nepsilon = 1.0\ncap = 0.5'),
+    ("m", 'type = "boolean"\nepsilon = 1.0\nexpires = "2027-06-30"'),
+    ("m", 'type = "boolean"\nmechanism = "rappor"\nepsilon = 1.0'),
+    ("m", 'type = "choice"\nepsilon = 1.0'),
+    ("m", 'type = "choice"\nvalues = []\nepsilon = 1.0'),
+    ("m", 'type = "choice"\nvalues = ["a", "a"]\nepsilon = 1.0'),
+    ("m", 'type = "choice"\nvalues = [""]\nepsilon = 1.0'),
+    ("m", 'type = "choice"\nvalues = ["other"]\nepsilon = 1.0'),
+    ("m", f'type = "choice"\nvalues = {json.dumps([str(n) for n in range(600)])}\nepsilon = 1.0\nreport_budget = 1'),
+    ("m", 'type = "string"\nmechanism = "randomized-response"\nepsilon = 1.0'),
+    ("m", 'type = "string"\nepsilon = 1.0\nbits = 1'),
+    ("m", 'type = "string"\nepsilon = 1.0\nbits = 12.0'),
+    ("m", 'type = "string"\nepsilon = 1.0\nf = 0.5\np = 0.5\nq = 0.75'),
+    ("m", 'type = "string"\nf = 0.5\np = 0.5'),
+    ("m", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.5'),
+    ("m", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 1.0\nbits = 12'),
+)
+
+
+def _refused_metrics() -> Iterator[Case]:
+    for name, table in _WRONG:
+        try:
+            defined(name, table)
+        except ParameterError as error:
+            key = error.place.partition(f"metrics.{name}")[2].removeprefix(".")
+            yield {"name": name, "definition": table, "key": key}
+        else:
+            raise AssertionError(f"taken: {table}")
+
+
+REFUSED_METRICS = File(
+    "Refused metrics: definitions that are mistakes, and the key at which they are.",
+    {
+        "name": "the metric's name",
+        "definition": "its table in metrics.toml, without the header",
+        "key": "the key at fault; empty if it is the name",
+    },
+    _refused_metrics,
+)
+
+_LABELS = ("light", "dark", "1", "1.5", "true", "Zo\u00eb", "\U0001f600", " dark", "other")
+_GIVEN: tuple[object, ...] = (
+    *("light", "dark", " dark", "Dark", "", "other", "1", "true", "True", "TRUE ", " false\n", "yes", "0"),
+    *("\u00a0true\u3000", "\u001ctrue\u001f", "\u0085true", "\ufefftrue", "tru\u0435"),
+    *("Zo\u00eb", "Zoe\u0308", "\U0001f600", "\ud83d", "a\udc00b", "\u202eabc\u0000", "\ufeff"),
+    *(0, 1, 2, -1, 15, 2**53 - 1, True, False, None),
+)
+
+
+_LONG = ("x" * 1024, "x" * 1025, "\u00eb" * 513, "x" + "\U0001f600" * 300, "\ud800" * 1025)
+
+
+def _answers() -> Iterator[Case]:
+    domains = {"boolean": Domain.boolean(), "choice": Domain.choice(_LABELS), "string": None}
+    for kind, domain in domains.items():
+        for given in _GIVEN + (_LONG if kind == "string" else ()):
+            encoded = KINDS[kind](domain).encode(given)
+            yield {
+                "type": kind,
+                "given": given,
+                "item": encoded.item.hex() if isinstance(encoded.item, bytes) else encoded.item,
+                "outside": encoded.outside,
+                "mistake": encoded.mistake,
+            }
+
+
+ANSWERS = File(
+    f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
+    f" {json.dumps(_LABELS)}, of which other is the catch-all. \\ud800 alone is a surrogate that stands for no"
+    " character; null stands for any object that is no answer.",
+    {
+        "type": "the kind of question",
+        "given": "the value",
+        "item": "what is randomized: an index of the answers, or the bytes of a string in hex",
+        "outside": "whether it is outside the listed answers and goes to the catch-all",
+        "mistake": "whether it is no answer at all, which the developer is told",
+    },
+    _answers,
+)
