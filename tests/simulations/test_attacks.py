@@ -16,13 +16,13 @@ from dither_server.tally import Tally
 from dither_shared import Report
 from dither_simulations.attacks.averaging import Averaging, majority
 from dither_simulations.attacks.change import Change
-from dither_simulations.attacks.common import REMEMBERING, SeriesRow
+from dither_simulations.attacks.common import SeriesRow
 from dither_simulations.attacks.forging import crafted_rows, most_supported, random_rows, random_support
 from dither_simulations.attacks.linkage import Linkage
 from dither_simulations.attacks.permanent import Draw, permanent_draw
 from dither_simulations.attacks.poisoning import Poisoning
 from dither_simulations.cli import main
-from dither_simulations.naming import CLOSED, named
+from dither_simulations.naming import CLOSED, REMEMBERING, named
 from dither_simulations.sweeps import sweep
 
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")

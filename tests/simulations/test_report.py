@@ -66,7 +66,7 @@ def test_what_is_finished_is_not_made_again(tmp_path: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dither_simulations.report.command.page", interrupted)
+        patch.setattr("dither_simulations.report.page.page", interrupted)
         assert report(tmp_path).exit_code == 1
     made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "r.html.parts").iterdir()}
     assert set(made) == {"error.json", "error.svg", "error.txt", "plan.json", "plan.txt"}

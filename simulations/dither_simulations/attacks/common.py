@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dither_shared import MECHANISMS, Mechanism
+from dither_shared import Mechanism
 from dither_shared.binomial import lower_bound, upper_bound
 from dither_shared.mechanism import Item
 
 from ..naming import named
 from ..sweeps import identity_of
 
-__all__ = ["REMEMBERING", "Hits", "Series", "SeriesExperiment", "SeriesRow", "items_of"]
-
-REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
-"""The mechanisms with a permanent part, which may be left out but in RAPPOR."""
+__all__ = ["Hits", "Series", "SeriesExperiment", "SeriesRow", "items_of"]
 
 _CONFIDENCE = 0.95
 
