@@ -141,7 +141,8 @@ def _told() -> Json:
     }  # fmt: skip
     course = {**_COURSE, "points": {"type": "array", "items": _object(_POINT, additionalProperties=False)}}
     trend = {
-        "metric": text, "version": text, "confidence": number, "correction": text, "note": text,
+        "metric": text, "version": text, "confidence": number, "correction": text, "slope_unit": text,
+        "note": text,
         "steps": {"type": "array", "items": _object(_STEP, additionalProperties=False)},
         "values": {"type": "array", "items": _object(course, additionalProperties=False)},
     }  # fmt: skip
