@@ -195,3 +195,10 @@ def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], 
     result = attack(*arguments)
     assert result.exit_code == 2, result.output
     assert named in result.stderr.splitlines()[-1]
+
+
+def test_gains_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
+    none = ("--repeats", "2", "--share", "0.001", "-k", "8", "-n", "100", "--mechanism", "optimized-unary")
+    result = attack("poisoning", *none, "--plot", tmp_path / "gain.svg")
+    assert result.exit_code == 2
+    assert "no gain is above its margin of error" in result.stderr
