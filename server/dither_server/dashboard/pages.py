@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, cast
 import numpy as np
 from flask import Blueprint, Response, render_template, request
 
-from dither_shared import Metric
+from dither_shared import Metric, ParameterError
 
 from ..analysis.answers import About, Row
 from ..analysis.tables import Table
@@ -19,8 +19,9 @@ from ..lookup import collector_here, described, metric_named, version_named
 from ..problems import Kind, Problem
 from .charts import bundle
 from .drawing import Bar, bars_of_days
+from .tiers import MANY, NO_TIER, by_tier, tier_of
 from .view import View, Window, window
-from .words import POINTS, courses, days_of, in_words, lacking, listed, rule_of
+from .words import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of, shortened
 
 __all__ = ["pages"]
 
@@ -75,6 +76,16 @@ class Card(NamedTuple):
         return "" if self.told is None else in_words(row, self.asked, self.told["reports"], self.told["confidence"])
 
     @property
+    def tier(self) -> str:
+        """The group that it is in."""
+        return tier_of(self.asked)
+
+    @property
+    def among(self) -> str:
+        """Which reports its shares are of."""
+        return "" if self.told is None else denominator(self.told, self.asked.period)
+
+    @property
     def selected(self) -> bool:
         """Whether some of many candidates are found, and the others are not."""
         return self.table is not None and any(one is not None for one in self.table.columns["found"][:1])
@@ -103,30 +114,43 @@ class Card(NamedTuple):
 @pages.app_context_processor
 def _surroundings() -> dict[str, object]:
     """Return what every page knows: Plotly's bundle, and whether anyone may read."""
-    return {"plotly": bundle(), "public": Role.READ in collector_here().config.open}
+    public = Role.READ in collector_here().config.open
+    return {"plotly": bundle(), "public": public, "shapes": SHAPES, "no_tier": NO_TIER}
+
+
+@pages.app_template_filter("short")
+def _short(text: str) -> str:
+    return shortened(text)
 
 
 @pages.get("/")
 def show_dashboard() -> str:
-    """Show every metric with its most frequent values."""
+    """Show every metric with its most frequent values, and many of them in groups."""
     view = View.read(request.args)
     metrics = list(collector_here().metrics.values())
+    groups, total = by_tier(metrics), len(metrics)
+    if total > MANY:
+        metrics = [metric for group in groups.values() for metric in group]
+    if view.tier:
+        metrics = groups.get(view.tier, [])
     found = window(metrics, lambda metric: f"{metric.name} {metric.description}", view, view.limit or _METRICS)
-    total = len(metrics)
     with begin() as work:
         cards = []
         for metric in found.shown:
             with work.step():
                 cards.append(_card(metric, View(view.query), _FEW_VALUES))
         with work.step():
-            former = collector_here().former()
-            return render_template("dashboard.html", view=view, found=found, total=total, cards=cards, former=former)
+            names = {tier: [metric.name for metric in group] for tier, group in groups.items()}
+            shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
+            return render_template("dashboard.html", names=names, former=collector_here().former(), **shown)
 
 
 @pages.get("/m/<name>")
 def show_page(name: str) -> str:
     """Show one metric with its course over days."""
     view = View.read(request.args)
+    if view.tier:
+        raise ParameterError("tier", "for the list of metrics only")
     metric = version_named(metric_named(name), view.query.version)
     collector = collector_here()
     with begin() as work:

@@ -9,6 +9,7 @@ from werkzeug.datastructures import MultiDict
 from dither_shared import ParameterError
 
 from ..query import Query, count_of
+from .tiers import TIERS
 
 __all__ = ["View", "Window", "window"]
 
@@ -26,24 +27,27 @@ class View:
     find: str = ""
     page: int = 1
     limit: int | None = None
+    tier: str = ""
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
         """Read a URL's arguments; what a form left empty was not given. Raises ParameterError."""
         rest = MultiDict((name, value) for name, value in arguments.items(multi=True) if value)
-        find, page, limit = (_single(rest.poplist(name), name) for name in ("find", "page", "limit"))
+        find, page, limit, tier = (_single(rest.poplist(name), name) for name in ("find", "page", "limit", "tier"))
         page = page or "1"
         if not (page.isascii() and page.isdigit() and 0 < len(page) < 10 and int(page)):
             raise ParameterError("page", "not a whole number from 1")
+        if tier and tier not in TIERS:
+            raise ParameterError("tier", f"not one of {', '.join(TIERS)}")
         query = Query.read(rest)
         if not query.selection.everything:
             raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
-        return cls(query, find, int(page), _few(limit) if limit else None)
+        return cls(query, find, int(page), _few(limit) if limit else None, tier)
 
     def arguments(self, **changed: object) -> dict[str, object]:
         """Return the arguments of a link to this view, or to one that differs in what is ``changed``."""
         page = self.page if self.page > 1 else None
-        given: dict[str, object] = {"find": self.find, "page": page, "limit": self.limit}
+        given: dict[str, object] = {"find": self.find, "page": page, "limit": self.limit, "tier": self.tier}
         for one in fields(self.query):
             value = getattr(self.query, one.name)
             if value != one.default:
