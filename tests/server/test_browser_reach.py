@@ -17,7 +17,7 @@ from server.test_browser import SCROLL, served
 from server.test_dashboard import MANY_METRICS, filled
 
 AXE = "axe-core@4.10.3"
-ALIKE = "a-build-with-a-long-name-and-no-spaces-" * 8
+ALIKE = "a-build-with-a-long-name-and-no-spaces-" * 40
 LONG = parse_metrics(f"""
 [metrics.long]
 type = "choice"
@@ -126,6 +126,8 @@ def test_a_long_value_does_not_push_the_chart_away(
     assert tab.run("document.documentElement.scrollWidth") == width
     drawn = ".nsewdrag" if (width, charts) == (1000, "plotly") else ".drawn svg"
     room = tab.run(f"document.querySelector('[data-chart=bars] {drawn}').getBoundingClientRect().width")
+    top = tab.run(f"document.querySelector('[data-chart=bars] {drawn}').getBoundingClientRect().top + scrollY")
+    assert top < 900
     assert room > (0.45 if width == 390 or charts == "plotly" else 0.15) * width
     if drawn == ".drawn svg":
         assert (

@@ -16,7 +16,8 @@ from dither_server.app import collector_of, create_app
 from dither_server.costs import effort
 from dither_server.dashboard import pages
 from dither_server.dashboard.tiers import MANY
-from dither_server.dashboard.words import courses, denominator, in_words, shortened
+from dither_server.dashboard.words import courses, denominator, in_words
+from dither_server.labels import shortened
 from dither_shared import parse_metrics
 from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, config, problem, rows_of, upload
 

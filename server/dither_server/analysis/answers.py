@@ -10,6 +10,7 @@ from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
 from ..estimate import Estimate, Verdict, estimate
 from ..intervals import Simultaneous
+from ..labels import shortened
 from ..tally import Tally
 from .health import Check, health
 from .poisoning import Poisoning, gains, poisoning
@@ -210,7 +211,7 @@ def told_privacy(metric: Metric) -> Privacy:
 def odds_of(metric: Metric) -> str:
     """Return in words what one report of a metric tells of a person, by the example of its first answer."""
     if metric.kind == "choice":
-        return odds_sentence(metric.mechanism, (metric.labels[0], metric.labels[1]))
+        return odds_sentence(metric.mechanism, (shortened(metric.labels[0]), shortened(metric.labels[1])))
     return odds_sentence(metric.mechanism)
 
 

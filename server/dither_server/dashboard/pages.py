@@ -15,13 +15,14 @@ from ..analysis.tables import Table
 from ..answering import begin
 from ..auth import Role
 from ..exports import FORMATS
+from ..labels import shortened
 from ..lookup import collector_here, described, metric_named, version_named
 from ..problems import Kind, Problem
 from .charts import bundle
 from .drawing import Bar, bars_of_days
 from .tiers import MANY, NO_TIER, by_tier, tier_of
 from .view import View, Window, window
-from .words import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of, shortened
+from .words import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of
 
 __all__ = ["pages"]
 

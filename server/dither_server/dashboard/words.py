@@ -31,7 +31,6 @@ __all__ = [
     "lacking",
     "listed",
     "rule_of",
-    "shortened",
 ]
 
 POINTS = 2.0
@@ -49,8 +48,6 @@ _AT_MOST = {
     "week": "at most one a device and week",
     "once": "at most one a device",
 }
-_LONG, _START, _END = 80, 44, 28
-"""Letters: a label with more is shown shortened, to so many at its start and its end, for labels may begin alike."""
 
 DAYS = 60
 """At most so many of the last days are drawn, and"""
@@ -76,11 +73,6 @@ def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
     if row["verdict"] == "noise":
         return "may be 0"
     return f"too few reports: {lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
-
-
-def shortened(label: str) -> str:
-    """Return a label, without its middle if it is long."""
-    return label if len(label) <= _LONG else f"{label[:_START]} … {label[-_END:]}"
 
 
 def denominator(told: About, period: str) -> str:
