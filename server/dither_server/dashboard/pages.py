@@ -6,22 +6,23 @@ from datetime import date
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, Response, render_template
 
-from dither_shared import Metric, ParameterError
+from dither_shared import Metric
 
 from ..analysis.answers import About, Row
 from ..analysis.tables import Table
-from ..answering import begin
-from ..auth import Role
+from ..answering import COSTLY, begin
 from ..exports import FORMATS
 from ..labels import shortened
 from ..lookup import collector_here, described, metric_named, version_named
 from ..problems import Kind, Problem
+from ..roles import Role
+from ..routing import HTML, Success, declared
 from .charts import bundle
 from .drawing import Bar, bars_of_days
 from .tiers import MANY, NO_TIER, by_tier, tier_of
-from .view import View, Window, window
+from .view import MetricView, View, Window, window
 from .words import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of
 
 __all__ = ["pages"]
@@ -125,9 +126,9 @@ def _short(text: str) -> str:
 
 
 @pages.get("/")
-def show_dashboard() -> str:
-    """Show every metric with its most frequent values, and many of them in groups."""
-    view = View.read(request.args)
+@declared(role=Role.READ, reads=View, answers=HTML, problems=COSTLY)
+def show_dashboard(view: View) -> str:
+    """Show every metric as a page."""
     metrics = list(collector_here().metrics.values())
     groups, total = by_tier(metrics), len(metrics)
     if total > MANY:
@@ -147,11 +148,9 @@ def show_dashboard() -> str:
 
 
 @pages.get("/m/<name>")
-def show_page(name: str) -> str:
-    """Show one metric with its course over days."""
-    view = View.read(request.args)
-    if view.tier:
-        raise ParameterError("tier", "for the list of metrics only")
+@declared(role=Role.READ, reads=MetricView, answers=HTML, problems=(Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *COSTLY))
+def show_page(view: MetricView, name: str) -> str:
+    """Show a metric as a page."""
     metric = version_named(metric_named(name), view.query.version)
     collector = collector_here()
     with begin() as work:
@@ -164,8 +163,9 @@ def show_page(name: str) -> str:
 
 
 @pages.get("/plotly.js")
+@declared(role=Role.READ, answers=Success({"text/javascript": {}}), problems=(Kind.NOT_FOUND,))
 def show_plotly() -> Response:
-    """Hand out Plotly, for as long as its version is the same."""
+    """Serve Plotly's script."""
     plotly = bundle()
     if plotly is None:
         raise Problem(Kind.NOT_FOUND, "plotly is not installed: pip install 'dither[charts]'")

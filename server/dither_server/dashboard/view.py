@@ -1,17 +1,18 @@
-"""What a reader of the pages asked to see: which days, a text to find, and which page of what is found."""
+"""What a page is asked to show: which days, a text to find, and which page of the results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
-from ..query import Query, count_of
+from ..parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of
+from ..query import Query
 from .tiers import TIERS
 
-__all__ = ["View", "Window", "window"]
+__all__ = ["MetricView", "View", "Window", "window"]
 
 T = TypeVar("T")
 
@@ -19,9 +20,31 @@ _MOST = 500
 """Rows or metrics of a page, at most."""
 
 
+def _few(text: str, place: str) -> int:
+    number = count_of(text, place)
+    if number > _MOST:
+        raise ParameterError(place, f"above {_MOST}; go on with page=2")
+    return number
+
+
+_OWN = {
+    "find": TEXT("Show only what contains this text."),
+    "page": COUNT("Show this page."),
+    "limit": Parameter(
+        _few, {"type": "integer", "minimum": 1, "maximum": _MOST}, "Show at most this many rows or metrics on a page."
+    ),
+}
+"""What a page reads beside the parameters of an estimate, and"""
+_TIER = {"tier": one_of(TIERS)("Show only metrics of this tier.")}
+"""what a page of many metrics does."""
+
+
 @dataclass(frozen=True)
-class View:
+class View(Parameters):
     """A page's own arguments, beside those of an estimate."""
+
+    QUERIED: ClassVar[tuple[str, ...]] = ("since", "until", "confidence", "simultaneous", "forged")
+    OWN: ClassVar[Mapping[str, Parameter]] = _OWN | _TIER
 
     query: Query
     find: str = ""
@@ -29,20 +52,25 @@ class View:
     limit: int | None = None
     tier: str = ""
 
+    def __post_init__(self) -> None:
+        if self.tier and self.tier not in TIERS:
+            raise ParameterError("tier", f"not one of {', '.join(TIERS)}")
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """Return the parameters by name: of an estimate's, those that choose no values; a page has its own for that."""
+        return {name: Query.parameters()[name] for name in cls.QUERIED} | dict(cls.OWN)
+
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
         """Read a URL's arguments; what a form left empty was not given. Raises ParameterError."""
         rest = MultiDict((name, value) for name, value in arguments.items(multi=True) if value)
-        find, page, limit, tier = (_single(rest.poplist(name), name) for name in ("find", "page", "limit", "tier"))
-        page = page or "1"
-        if not (page.isascii() and page.isdigit() and 0 < len(page) < 10 and int(page)):
-            raise ParameterError("page", "not a whole number from 1")
-        if tier and tier not in TIERS:
-            raise ParameterError("tier", f"not one of {', '.join(TIERS)}")
+        given = {name: one for name, one in cls.OWN.items() if name in rest}
+        own: dict[str, Any] = {name: one.value(rest.poplist(name), name) for name, one in given.items()}
         query = Query.read(rest)
         if not query.selection.everything:
             raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
-        return cls(query, find, int(page), _few(limit) if limit else None, tier)
+        return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:
         """Return the arguments of a link to this view, or to one that differs in what is ``changed``."""
@@ -55,17 +83,11 @@ class View:
         return {name: value for name, value in (given | changed).items() if value}
 
 
-def _few(text: str) -> int:
-    number = count_of(text, "limit")
-    if number > _MOST:
-        raise ParameterError("limit", f"above {_MOST}; go on with page=2")
-    return number
+class MetricView(View):
+    """The arguments of a metric's page, which shows any version."""
 
-
-def _single(values: list[str], name: str) -> str:
-    if len(values) > 1:
-        raise ParameterError(name, "given twice")
-    return "".join(values)
+    QUERIED = (*View.QUERIED, "version")
+    OWN = _OWN
 
 
 @dataclass(frozen=True)
