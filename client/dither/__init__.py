@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from .attempts import Attempt
     from .client import Client
     from .default import default_client, init, outcome, record
+    from .overview import MetricStatus
     from .state import MemoryState, StateError
-    from .status import MetricStatus, Status
+    from .status import Status
     from .transport import Answer, HttpTransport, Transport
 
 __all__ = [
@@ -57,7 +58,7 @@ _HOMES = {
     "HttpTransport": "dither.transport",
     "MemoryState": "dither.state",
     "Metric": "dither_shared.metric",
-    "MetricStatus": "dither.status",
+    "MetricStatus": "dither.overview",
     "ParameterError": "dither_shared.errors",
     "StateError": "dither.state",
     "Status": "dither.status",

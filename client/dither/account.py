@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -34,20 +34,25 @@ class Account:
     former: bool = False
     """Whether some of the tags are of format 1."""
 
+    def note(self, debit: Debit) -> None:
+        """Take note of a debit; what was spent only grows."""
+        name, _, day, reports, charges, self.epsilon, self.claim = debit
+        self.name = name
+        self.day = max(self.day, day)
+        self.reports = max(self.reports, reports)
+        self.charges = max(self.charges, charges)
+
     def charged(self, tag: str) -> None:
         """Take note that ``tag`` was charged."""
         self.tags.add(tag)
         self.charges = max(self.charges, len(self.tags))
-        self.former = self.former or tag.startswith(FORMER)
+        if tag.startswith(FORMER):
+            self.former = True
 
     @property
     def spent(self) -> float:
         """So many charges of so much, rounded up."""
         return group(self.epsilon, self.charges) if self.charges else 0.0
-
-    def copy(self) -> "Account":
-        """Return an account that stays as this one is now."""
-        return replace(self, tags=self.tags.copy())
 
     def draws(self, version: str) -> Iterator[Charged | Permanent]:
         """Yield the tags, in an order that tells nothing, and the last draw."""
@@ -85,11 +90,11 @@ class Price(NamedTuple):
         """Return the price of ``metric``."""
         cap, charge = cap_of(metric), metric.charge
         most = math.inf if cap == math.inf or not charge else Fraction(cap) // Fraction(charge)
-        return cls(charge, cap, most, metric.mechanism.forever_ratio is not None)
+        return cls(charge, cap, most, metric.mechanism.memoised)
 
 
 def cap_of(metric: Metric) -> float:
     """Return the most that this version of ``metric`` may ever cost one device."""
     if metric.cap is not None:
         return metric.cap
-    return math.inf if metric.mechanism.forever_ratio is None else _VALUES * metric.charge
+    return _VALUES * metric.charge if metric.mechanism.memoised else math.inf

@@ -57,6 +57,8 @@ class AppStatus:
     """The last try to upload a report."""
     failed_attempts: int = 0
     """How many tries failed since the last that succeeded."""
+    held_up: str = ""
+    """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
     metrics: tuple[Asked, ...] = ()
     trouble: tuple[str, ...] = ()
     """What could not be read, in words."""
@@ -107,7 +109,7 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
         problems.append(told(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
-    attempts = Attempts(state, trouble, "")
+    attempts = Attempts(state, Trouble(), "")  # which cannot be remembered, and need not be
     attempts.conclude(older=_LONGEST_UPLOAD)
     return AppStatus(
         app=app,
@@ -116,6 +118,7 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
         decided_by=consent.decided_by,
         last_attempt=attempts.last(),
         failed_attempts=attempts.failures(),
+        held_up=attempts.held_up(),
         trouble=(*trouble.counts, *problems),
         **known._asdict(),
     )

@@ -6,6 +6,7 @@ some report is tried again too early, and a warning is told twice; nothing that 
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from .departures import Hold
 from .state import State, StateError
+from .transport import without_secrets
 from .trouble import Trouble
 
 __all__ = ["Attempt", "Attempts"]
@@ -23,6 +25,9 @@ __all__ = ["Attempt", "Attempts"]
 _DAY = 86400.0
 _PEACE = 3600.0
 """Seconds after a failure in which no exit waits."""
+
+_LONGEST_SENDING = 120.0
+"""Seconds after which a process that sends is taken to be stopped, or stuck."""
 
 UNANSWERED = "no answer before the program ended"
 
@@ -61,10 +66,12 @@ class _Memory:
 class Attempts:
     """The last attempt and those that failed since the last success; and which reports are put off until when."""
 
-    def __init__(self, state: State, trouble: Trouble, endpoint: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, state: State, trouble: Trouble, endpoint: object, clock: Callable[[], float] = time.time
+    ) -> None:
         self._state = state
         self._trouble = trouble
-        self._endpoint = endpoint[:_LONGEST_TEXT]
+        self._endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
         self._clock = clock
         self._unwritten: _Memory | None = None
         self._under_way = False
@@ -72,7 +79,9 @@ class Attempts:
     @property
     def host(self) -> str:
         """The name of the computer at the endpoint."""
-        return urlsplit(self._endpoint).hostname or "the collector"
+        with suppress(ValueError):  # a transport of the app's own may take what is no URL
+            return urlsplit(self._endpoint).hostname or "the collector"
+        return "the collector"
 
     def last(self) -> Attempt | None:
         """Return the last attempt, of any run."""
@@ -89,6 +98,25 @@ class Attempts:
     def held(self) -> Mapping[str, Hold]:
         """Return which reports failed, by batch."""
         return self._recall().held
+
+    def held_up(self) -> str:
+        """Return in words which process has kept all others from sending for minutes; "" if none does."""
+        try:
+            holder = self._state.sender(_LONGEST_SENDING)
+            if holder is None:
+                return ""
+            when = datetime.fromtimestamp(holder.since, UTC).astimezone()
+        except (OSError, StateError, ValueError, OverflowError):
+            return ""
+        who = "another process" if holder.pid is None else f"process {holder.pid}"
+        who = "this process" if holder.pid == os.getpid() else who
+        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and does not end, so that no other can send"
+
+    def refused(self) -> None:
+        """Warn, once a day, if another process does not let this one send."""
+        memory, words = self._recall(), self.held_up()
+        if words and self._tell(memory, "held up", words):
+            self._remember(memory)
 
     def begin(self) -> None:
         """Remember that an attempt begins, before the first byte; for the one who is ``sending``."""
@@ -124,7 +152,7 @@ class Attempts:
         memory.failures += 1
         if memory.exit_at >= memory.at:
             memory.failed_at = memory.exit_at
-        self._tell(memory, UNANSWERED, int(self._clock() // _DAY))
+        self._tell(memory, UNANSWERED, self._message(memory))
 
     def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
         """Remember an attempt; log the first failure of its ``kind`` in a day."""
@@ -135,23 +163,29 @@ class Attempts:
         memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
         if not accepted:
             memory.failed_at = now
-            self._tell(memory, kind, int(now // _DAY))
+            self._tell(memory, kind, self._message(memory))
         self._remember(memory)
 
     def may_wait(self, every: float) -> bool:
-        """Return whether an exit may wait now, and remember that it does: not so soon again, nor after a failure."""
+        """Return whether an exit may wait now, and remember that it does: not so soon again, nor after a failure.
+
+        If it cannot be remembered no exit waits, for the next program would wait again, and the next.
+        """
         memory, now = self._recall(), self._clock()
         if 0 <= now - memory.exit_at < every or 0 <= now - memory.failed_at < _PEACE:
             return False
         memory.exit_at = now
         self._remember(memory)
-        return True
+        return self._unwritten is None
 
-    def _tell(self, memory: _Memory, kind: str, today: int) -> None:
-        told = {kind: day for kind, day in memory.told.items() if day == today}
-        if kind not in told and len(told) < _MOST_KINDS and self._trouble.warn(self._message(memory)):
-            told[kind] = today
-        memory.told = told
+    def _tell(self, memory: _Memory, kind: str, message: str) -> bool:
+        """Log what is told once a day; return whether it is told now."""
+        today = int(self._clock() // _DAY)
+        memory.told = {kind: day for kind, day in memory.told.items() if day == today}
+        if kind in memory.told or len(memory.told) >= _MOST_KINDS or not self._trouble.warn(message):
+            return False
+        memory.told[kind] = today
+        return True
 
     def _message(self, memory: _Memory) -> str:
         return f"an upload to {memory.endpoint or 'the collector'} failed: {memory.result}"
@@ -160,21 +194,24 @@ class Attempts:
         if self._unwritten is not None:
             return self._unwritten
         try:
-            return _read(json.loads(self._state.recall() or b"{}"))
+            return _read(json.loads(self._state.recall("delivery") or b"{}"))
         except Exception:  # whatever is wrong with the file, it is as if there were none
             return _Memory()
 
     def _remember(self, memory: _Memory) -> None:
         self._unwritten = memory  # as long as it cannot be written, it holds in this process
-        with suppress(OSError, StateError):
-            self._state.remember(json.dumps(vars(memory)).encode("ascii"))
+        try:
+            self._state.remember("delivery", json.dumps(vars(memory)).encode("ascii"))
             self._unwritten = None
+        except (OSError, StateError) as error:
+            self._trouble.failed("remembering the uploads", error)
 
 
 def _read(data: dict[str, Any]) -> _Memory:
     """Return what was remembered; raise ValueError, TypeError or AttributeError for anything else."""
     known = _Memory()
     memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
+    memory.endpoint, memory.begun_to = without_secrets(memory.endpoint), without_secrets(memory.begun_to)
     memory.told = {str(kind): int(day) for kind, day in memory.told.items()}
     memory.held = {
         str(batch): Hold(float(moment), float(not_before), int(failures))

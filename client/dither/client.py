@@ -29,9 +29,10 @@ from .journal import Journal
 from .outcomes import Outcome
 from .oversight import Oversight
 from .permission import Permission
-from .places import check_app_name, default_folder
+from .places import check_app_name, default_folder, folder_of
 from .recorder import Recorder
 from .sender import Sender
+from .settings import MOST_SECONDS, number
 from .silence import Silence
 from .state import MemoryState, State, StateError
 from .transport import HttpTransport, Transport
@@ -60,6 +61,10 @@ class Client(Oversight):
     be) raise ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
+    _OUTCOME = Outcome  # like those of Oversight
+    _lost = False
+    """Whether an answer could not be kept since the last flush."""
+
     def __init__(
         self,
         metrics: str | Path | Mapping[str, Metric],
@@ -80,8 +85,8 @@ class Client(Oversight):
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
     ) -> None:
-        self._endpoint = str(endpoint)
-        self._lifetime_cap = lifetime_cap
+        self._endpoint = endpoint
+        self._lifetime_cap = math.inf
         self._app, self._strict, self._background = app, strict, background
         self._trouble = Trouble()
         self._entropy = entropy or SystemEntropy()
@@ -91,9 +96,10 @@ class Client(Oversight):
         self._settle(MemoryState("off"), lambda: None, {}, None)
         try:
             check_app_name(app)
-            self._metrics = metrics if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
+            self._metrics = _checked(metrics) if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
             self._transport = transport or HttpTransport(endpoint, token=token)
             self._spread = spread
+            self._lifetime_cap = _cap(lifetime_cap)
             self._settle(_state(state, app), self._step, environ, policy)
             self._sender = self._new_sender()
             self._exit = ExitWait(exit_wait, exit_every, self._attempts, self._worker.rested)
@@ -128,40 +134,40 @@ class Client(Oversight):
             if self._recorder.record(metric, value):
                 self._look_for_namesakes()
                 if self._background:
-                    self._worker.wake(cut=self._journal.untidy)
+                    self._worker.wake(cut=self._journal.due)
                 else:
                     self._journal.tidy()
-        except ParameterError as error:
-            if self._strict:
-                raise
-            self._trouble.note("unknown metric", str(error))
         except Exception as error:
-            self._trouble.failed("record", error)
+            self._failed("record", error, "unknown metric")
+            self._lost = self._lost or not isinstance(error, self._MISTAKE)
 
     def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
-        return Outcome(self.record, metric, ok, failed)
+        return self._OUTCOME(self.record, metric, ok, failed)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
 
-        False, too, if answers went nowhere: the client could not be made, or it was closed before they were given.
+        False, too, if that cannot be known, for the state cannot be read; and if answers went nowhere: one could not
+        be kept since the last flush, the client could not be made, or it was closed before they were given.
         It ends early once all that is left must expect to fail; ``status`` says why. A report that the collector put
         off (Retry-After) waits nevertheless.
         """
         try:
-            outbox = self._journal.outbox
-            dropped = outbox.dropped
-            if not self._silent and self._may_send():
-                self._refresh()
-                dropped = outbox.dropped
-                if outbox.next() is not None:
-                    self._sender.hurry()
-                    self._worker.flush(timeout, lambda: not self._sender.hurried)
-            return not self._silent.lossy and outbox.next() is None and outbox.dropped == dropped
+            return self._flush(min(max(number("timeout", timeout), 0.0), MOST_SECONDS))
         except Exception as error:
-            self._trouble.failed("flush", error)
+            self._failed("flush", error)
             return False
+
+    def _flush(self, timeout: float) -> bool:
+        kept, self._lost = not self._lost, False
+        known, outbox = self._refresh(), self._journal.outbox
+        dropped = outbox.dropped
+        if outbox.next() is not None and not self._silent and self._may_send():
+            self._sender.hurry()
+            self._worker.flush(timeout, lambda: not self._sender.hurried)
+        arrived = known and outbox.next() is None and outbox.dropped == dropped
+        return arrived and kept and not self._silent.lossy
 
     def close(self) -> None:
         """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""
@@ -169,7 +175,7 @@ class Client(Oversight):
             self._silent.close()
             self._stop()
         except Exception as error:
-            self._trouble.failed("close", error)
+            self._failed("close", error)
 
     def after_fork(self) -> None:
         """Start again in a child process; called there by itself."""
@@ -181,6 +187,7 @@ class Client(Oversight):
     def _stop(self) -> None:
         self._exit.cancel()
         self._worker.close()
+        self._journal.close()
 
     def _restart(self) -> None:
         self._sender = self._new_sender()  # which knows nothing of what was forgotten
@@ -233,10 +240,12 @@ class Client(Oversight):
         mode = self._permission.consent().mode
         if not self._background or mode == "off":
             return
-        if not self._journal.state.exists():
+        resumes = self._journal.state.exists()
+        if not resumes:
             with suppress(StateError, OSError):  # it is tried again, and told of, when there is a report
                 self._journal.settle(mode)
-        elif mode == "on":
+        self._note_versions()
+        if resumes and mode == "on":
             self._refresh()
             if self._sender.resume():
                 self._exit.arm()
@@ -247,7 +256,21 @@ class Client(Oversight):
 def _state(state: str | Path | MemoryState | None, app: str) -> State:
     if isinstance(state, MemoryState):
         return state
-    return FolderState(default_folder(app) if state is None else Path(_path(state, "state")))
+    return FolderState(default_folder(app) if state is None else folder_of(_path(state, "state")))
+
+
+def _checked(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """Return ``metrics``; raise ParameterError unless they are metrics by name."""
+    kinds = {(type_name(name), type_name(one)) for name, one in metrics.items() if not _is_metric(name, one)}
+    for name, one in kinds:
+        raise ParameterError(
+            "metrics", f"an object of type {one} by one of type {name}, where metrics by name are wanted"
+        )
+    return metrics
+
+
+def _is_metric(name: object, one: object) -> bool:
+    return isinstance(name, str) and isinstance(one, Metric)
 
 
 def _path(given: object, name: str = "metrics") -> str | Path:
@@ -255,6 +278,14 @@ def _path(given: object, name: str = "metrics") -> str | Path:
     if not isinstance(given, str | Path):
         raise ParameterError(name, f"a value of type {type_name(given)}, where a path is wanted")
     return given
+
+
+def _cap(given: object) -> float:
+    """Return a cap of epsilon; raise ParameterError unless it is a number that is not negative."""
+    cap = number("lifetime_cap", given)
+    if cap < 0:
+        raise ParameterError("lifetime_cap", "it is negative; 0 lets nothing be reported, infinity everything")
+    return cap
 
 
 def _utc_today() -> date:

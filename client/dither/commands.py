@@ -17,8 +17,9 @@ from typing import NamedTuple
 from .client import Client
 from .explain import PERIODS
 from .namesakes import is_about_namesakes
+from .overview import MetricStatus
 from .plain import plain
-from .status import MetricStatus, Status
+from .status import Status
 from .tables import as_json, attempt_text, many, table
 
 __all__ = ["USERS", "Command", "add_command", "run"]
@@ -126,6 +127,7 @@ def _status_text(status: Status) -> str:
     lines.append(f"{status.queued} waiting, {status.sent} sent, {status.dropped} dropped, {status.shown} only shown")
     if status.last_attempt is not None:
         lines.append(attempt_text(status.last_attempt, status.failed_attempts))
+    lines += [status.held_up] if status.held_up else []
     lines += [f"trouble: {what}, {many(times, 'time')}" for what, times in status.trouble.items()]
     return "\n".join(lines)
 

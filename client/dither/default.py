@@ -56,7 +56,10 @@ def default_client() -> Client | None:
 
 def record(metric: str, value: object) -> None:
     """Answer ``metric`` with ``value`` by the default client; see ``Client.record``."""
-    client = default_client()
+    try:
+        client = default_client()
+    except TypeError:  # at the interpreter's shutdown, when the names of this module may be None
+        return
     if client is not None:
         client.record(metric, value)
 

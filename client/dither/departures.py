@@ -18,10 +18,9 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
-from dither_shared.errors import ParameterError
-
 from .records import Queued
 from .retry import LONGEST_HOLD, REFUSED, Patience, hold_of, uniform
+from .settings import seconds
 
 __all__ = ["SPREAD", "Departures", "Hold"]
 
@@ -41,8 +40,8 @@ class Departures:
     """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
 
     The clock is the system's: it goes on while a computer sleeps, and its moments mean the same to the next run. If it
-    is set back, what lies too far ahead is drawn anew. Raises ParameterError for a spread that is negative or no finite
-    number.
+    is set back, what lies too far ahead is drawn anew. Raises ParameterError for a spread that is no number of seconds
+    from 0 to a year.
     """
 
     def __init__(
@@ -52,11 +51,9 @@ class Departures:
         uniform: Callable[[], float] = uniform,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not 0 <= spread < math.inf:
-            raise ParameterError("spread", f"{spread!r} is not a number of seconds, finite and not negative")
         self._clock = clock
-        self._spread = spread
-        self._longest = LONGEST_HOLD + max(spread, REFUSED.cap)
+        self._spread = seconds("spread", spread)
+        self._longest = LONGEST_HOLD + max(self._spread, REFUSED.cap)
         self._uniform = uniform
         self._due: dict[str, float] = {}
         self.held: dict[str, Hold] = {}
@@ -72,10 +69,19 @@ class Departures:
         now = self._clock()
         if self._rests_until - now > self._longest:
             self._rests_until = now
-        self._due = {entry.batch: self._moment(entry.batch, now) for entry in waiting}
-        self.held = {batch: hold for batch, hold in self.held.items() if batch in self._due}
-        entry = min(waiting, key=lambda one: self._due[one.batch])
-        return entry, max(0.0, self._due[entry.batch] - now)
+        # In one pass and without calls, for there may be 10,000, and the program's own threads wait meanwhile.
+        known, due, latest = self._due.get, {}, now + self._longest
+        first, soonest = waiting[0], math.inf
+        for entry in waiting:
+            moment = known(entry.batch)
+            if moment is None or moment > latest:
+                moment = self._drawn(now)
+            due[entry.batch] = moment
+            if moment < soonest:
+                first, soonest = entry, moment
+        self._due = due
+        self.held = {batch: hold for batch, hold in self.held.items() if batch in due}
+        return first, max(0.0, soonest - now)
 
     def hastiest(self, waiting: Sequence[Queued], tried: Container[str]) -> Queued | None:
         """Return which of ``waiting`` leaves first in haste: one that has not failed yet; none that was put off."""
@@ -128,10 +134,6 @@ class Departures:
     def _ahead(self, moment: float) -> bool:
         """Return whether a moment is in the future; one that is further away than any can be is of another clock."""
         return 0 < moment - self._clock() <= self._longest
-
-    def _moment(self, batch: str, now: float) -> float:
-        moment = self._due.get(batch)
-        return self._drawn(now) if moment is None or moment - now > self._longest else moment
 
     def _drawn(self, now: float) -> float:
         return max(now, self._rests_until) + self._uniform() * self._spread

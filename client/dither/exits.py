@@ -5,15 +5,13 @@ program has just started, no exit waited a while ago, and the collector did not 
 """
 
 import atexit
-import math
 import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
 
-from dither_shared.errors import ParameterError
-
 from .attempts import Attempts
+from .settings import seconds
 
 __all__ = ["EVERY", "WAIT", "ExitWait"]
 
@@ -28,25 +26,22 @@ _SHORT_LIFE = 10.0
 
 
 class ExitWait:
-    """Waits at exit for ``seconds`` at most, not more often than ``every`` seconds, once it is armed.
+    """Waits at exit for ``wait`` seconds at most, not more often than ``every`` seconds, once it is armed.
 
-    ``rested`` waits for up to so many seconds until nothing is being sent. Raises ParameterError for a time that is
-    negative or no finite number.
+    ``rested`` waits for up to so many seconds until nothing is being sent. Raises ParameterError for a time that is no
+    number of seconds from 0 to a year.
     """
 
-    def __init__(self, seconds: float, every: float, attempts: Attempts, rested: Callable[[float], bool]) -> None:
-        for name, value in (("exit_wait", seconds), ("exit_every", every)):
-            if not 0 <= value < math.inf:
-                raise ParameterError(name, f"{value!r} is not a number of seconds, finite and not negative")
-        self._seconds = seconds
-        self._every = every
+    def __init__(self, wait: float, every: float, attempts: Attempts, rested: Callable[[float], bool]) -> None:
+        self._wait = seconds("exit_wait", wait)
+        self._every = seconds("exit_every", every)
         self._attempts = attempts
         self._rested = rested
         self._began = 0.0
 
     def arm(self) -> None:
         """Wait when the program ends, for it has found a report due and sends it."""
-        if self._seconds:
+        if self._wait:
             self._began = time.monotonic()
             if not _armed:
                 atexit.unregister(_at_exit)  # it is registered once, however often the last one was cancelled
@@ -59,7 +54,7 @@ class ExitWait:
 
     def wait(self, begun: float) -> None:
         """Wait, given the moment at which the exit began, if there is something to wait for."""
-        left = begun + self._seconds - time.monotonic()
+        left = begun + self._wait - time.monotonic()
         if (
             begun - self._began < _SHORT_LIFE
             and left > 0

@@ -1,4 +1,7 @@
-"""Glance: a state folder that is only looked at. Nothing is made, locked or mended, and no file is waited for."""
+"""Glance: a state folder that is only looked at. Nothing is made or mended, and no file is waited for.
+
+No lock is taken either, but for a moment that of the sender, to see whether whoever took it long ago still has it.
+"""
 
 import os
 import stat
@@ -7,10 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .consent import Choice
-from .files import open_private
 from .folder import FolderState
 from .records import Record
-from .state import Cursor, News, StateError
+from .state import Cursor, News, Notes, StateError
 
 __all__ = ["Glance"]
 
@@ -47,11 +49,11 @@ class Glance(FolderState):
         """Open the journal, to read it; another process may go on writing, and at worst its last record is missed."""
         path = self._paths["journal"]
         _check("journal", os.lstat(path))
-        self._journal = open_private(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        self._file.look()
 
     def release(self) -> None:
         """Close it."""
-        self._close_journal()
+        self._file.close()
 
     def news(self, cursor: Cursor) -> News | None:
         """Return the records beyond ``cursor``."""
@@ -59,28 +61,28 @@ class Glance(FolderState):
         self.damaged = 0 if found is None else found.damaged
         return found
 
-    def recall(self) -> bytes:
-        """Return what delivery remembered last, or nothing."""
+    def recall(self, notes: Notes) -> bytes:
+        """Return what was remembered last, or nothing."""
         with suppress(FileNotFoundError):
-            _check("delivery", os.lstat(self._paths["delivery"]))
-        return super().recall()
+            _check(notes, os.lstat(self._paths[notes]))
+        return super().recall(notes)
 
     @contextmanager
     def sending(self) -> Iterator[bool]:
         """Enter, though others may be sending, too: nothing is sent from here."""
         yield True
 
-    def remember(self, data: bytes) -> None:
-        """Leave what delivery remembered as it is."""
+    def remember(self, notes: Notes, data: bytes) -> None:
+        """Leave what was remembered as it is."""
         raise StateError("the state is only looked at")
 
     def append(self, records: Iterable[Record]) -> int:
         """Leave what a clock that was ahead has spoilt as it is."""
-        return self._end
+        return self._file.size
 
     def rewrite(self, records: Iterable[Record]) -> Cursor:
         """Leave what is damaged as it is."""
-        return Cursor(b"", self._end)
+        return Cursor(b"", self._file.size)
 
 
 def _check(name: str, found: os.stat_result) -> None:

@@ -1,8 +1,9 @@
 """The journal: one append-only log from which ledger and outbox follow, shared by threads and processes.
 
-Whoever wants to write enters a transaction: it takes the locks, reads what others wrote since, and so decides on what
-is true now. Nobody holds the locks while syncing, sending or waiting, so a transaction takes microseconds. What belongs
-together is written in one call to the system, a debit before its report.
+Whoever wants to write enters a transaction: it takes turns with other threads (turns.py) and processes
+(journal_file.py), reads what others wrote since, and so decides on what is true now. Nobody is in one while syncing,
+sending or waiting, so a transaction takes microseconds. What belongs together is written in one call to the system, a
+debit before its report.
 
 What cannot be read is quarantined: it is left out, counted, and holds every metric until its next period, for it may
 have been a debit. The rest goes on.
@@ -16,27 +17,28 @@ One that holds the draws of an earlier day is tidied, too, so that no tag stands
 """
 
 import math
-import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import chain
 
 from dither_shared.entropy import Entropy
 from dither_shared.metric import Metric
 from dither_shared.wire import Batch
 
+from .clock import is_ahead
+from .contents import paced
 from .former import upgraded
 from .keys import Keys
-from .ledger import Entry, Ledger
+from .ledger import Ledger
 from .outbox import Outbox
-from .records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record, Totals
+from .records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from .state import START, BusyError, Cursor, State, StateError
+from .transactions import Transactions
 
 __all__ = ["Journal"]
 
-_PATIENCE = 0.1
-"""Seconds that a thread waits for another: a signal handler that interrupts its own thread must not wait for ever."""
-
+_REST = 10
 _SLACK = 1_000_000
 _SLACK_RECORDS = 100
 """Below these a journal is not worth rewriting."""
@@ -72,38 +74,26 @@ class Journal:
         self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
         self._cursor = START
         self._tidied = 0
+        self._rests_until = 0.0
         self.untidy = False  # whether most of it is of no use any more
         """Whether most of it is of no use any more."""
-        self._lock = threading.Lock()
         self._keys: Keys | None = None
+        self._transactions = Transactions(state, today, self._follow)
+        self.hold = self._transactions.hold
 
-    @contextmanager
-    def transaction(self) -> Iterator[int]:
+    def transaction(self) -> AbstractContextManager[int]:
         """Hold the journal, up to date, and enter with the day; raises BusyError, StateError or OSError."""
-        lock = self._lock  # after a fork it is another one
-        if not lock.acquire(timeout=_PATIENCE):
-            raise BusyError("the journal is held by another thread")
-        try:
-            self.state.acquire()
-            try:
-                today = self._today()
-                self._catch_up(today)
-                self._correct(today)
-                yield today
-            finally:
-                self.state.release()
-        finally:
-            lock.release()
+        return self._transactions.one()
 
     def write(self, *records: Debit | Permanent | Corrected | Disabled | Queued | Done) -> None:
         """Append records, all or none, and let them count; for the holder of a transaction."""
         if self._former:
             raise StateError("the journal was written by an earlier version; the app itself has to be started once")
-        mark, _ = self._cursor
-        self._cursor = Cursor(mark, self.state.append(records))
+        position = self.state.append(records)
         for record in records:
             self._apply(record)
-        if self._cursor.position > 2 * self._tidied + _SLACK:
+        self._cursor = Cursor(self._cursor.mark, position)  # at last: what was not applied is to be read again
+        if position > 2 * self._tidied + _SLACK:
             self.untidy = True
 
     def keys(self) -> Keys:
@@ -125,19 +115,32 @@ class Journal:
                     self._write_anew()
                 self._keys = Keys(self.state.secret(self._entropy, may_create=True))
 
-    def tidy(self) -> None:
-        """Write the journal anew if most of it is of no use any more; another time, if that cannot be done now."""
-        if not (self.untidy and self.state.exists()):
+    @property
+    def due(self) -> bool:
+        """Whether it is to be written anew, and not too soon after the last time."""
+        return self.untidy and time.monotonic() >= self._rests_until
+
+    def tidy(self, *, courteous: bool = False) -> None:
+        """Write the journal anew if most of it is of no use any more; another time, if that cannot be done now.
+
+        ``courteous`` is for a thread beside those of the program: it lets them run in between, and then rests for ten
+        times as long as it took, so that a program that records without pause is disturbed for little of its time.
+        """
+        if not ((self.due if courteous else self.untidy) and self.state.exists()):
             return
         self.untidy = False
+        begun = time.monotonic()
         with suppress(StateError, OSError), self.state.sending() as ours:
             if ours:
-                self._tidy()
+                self._tidy(paced if courteous else iter)
+        if courteous:
+            now = time.monotonic()
+            self._rests_until = now + _REST * (now - begun)
 
-    def _tidy(self) -> None:
+    def _tidy(self, pace: Callable[[Iterator[Record]], Iterator[Record]]) -> None:
         with self.transaction():
             kept, since = self._kept(), self._cursor
-        with self.state.draft(kept), self.transaction():
+        with self.state.draft(pace(kept)), self.transaction():
             if self._cursor.mark == since.mark:  # else somebody found it damaged, or forgot it, meanwhile
                 late = self._cursor.position > since.position
                 self._cursor = self.state.install(since)
@@ -195,17 +198,33 @@ class Journal:
             if entries:
                 self.write(*(Done(entry.batch, "dropped") for entry in entries))
 
-    def clear(self) -> None:
-        """Forget what was read, after the state was deleted."""
-        self.ledger = Ledger(self._lifetime_cap)
-        self.outbox.clear()
-        self._cursor, self._keys = START, None
+    def close(self) -> None:
+        """Let the state close its files, unless another thread is at them."""
+        with suppress(BusyError):
+            self._transactions.alone(self.state.close)
+
+    def forget(self) -> None:
+        """Delete the secret and all that was written, and forget it."""
+
+        def clear() -> None:
+            self.state.forget()
+            self.ledger = Ledger(self._lifetime_cap)
+            self.outbox.clear()
+            self._cursor, self._keys = START, None
+
+        self._transactions.alone(clear)
 
     def after_fork(self) -> None:
         """Start again in a child process: with free locks, and with nothing that the parent will send."""
-        self._lock = threading.Lock()
+        self._transactions.after_fork()
         self.state.after_fork()
         self._cursor = START
+
+    def _follow(self, today: int) -> None:
+        """Take note of what others wrote, and that the clock is right again."""
+        self._catch_up(today)
+        if is_ahead(max(self.outbox.latest, self.ledger.furthest), today):
+            self._correct(today)
 
     def _catch_up(self, today: int) -> None:
         news = self.state.news(self._cursor)
@@ -256,20 +275,19 @@ class Journal:
             self._tell("the clock was ahead: what was answered on a day to come is open from the next period on")
 
     def _kept(self) -> Iterator[Record]:
-        """Return the fewest records from which all follows that holds now, however late they are asked for."""
+        """Return the fewest records from which all follows that holds now."""
         return chain(self.ledger.records(), self.outbox.records())
 
     def _apply(self, record: Record) -> None:
-        if isinstance(record, (Queued, Done, Totals)):
-            self.outbox.apply(record)
-        elif isinstance(record, Entry):
-            self._watch(record)
-            self.ledger.apply(record)
-
-    def _watch(self, record: Entry) -> None:
-        """Notice draws behind a debit of an earlier day; those that were tidied stand before all debits."""
-        if isinstance(record, Debit):
+        """Let a record count; in one that is applied again nothing is new."""
+        if type(record) in Outbox.KINDS:
+            self.outbox.apply(record)  # type: ignore[arg-type]  # it is of a kind that it takes
+            return
+        # Notice draws behind a debit of an earlier day; those that were tidied stand before all debits.
+        if type(record) is Debit:
             self._day = record.day
-            self.untidy = self.untidy or 0 < self._drawn < self._day
-        elif isinstance(record, Permanent) and self._day:
+            self.untidy = self.untidy or 0 < self._drawn < record.day
+        elif type(record) is Permanent and self._day:
             self._drawn = self._drawn or self._day
+        if type(record) in Ledger.KINDS:
+            self.ledger.apply(record)  # type: ignore[arg-type]  # likewise

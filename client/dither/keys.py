@@ -24,7 +24,7 @@ is of this device. Without the secret a tag and a kept draw are random bits. Wit
 can test it against tags and draws: that is inherent, for the device itself has to know a value again.
 """
 
-from dither_shared.entropy import KeyedEntropy
+from dither_shared.entropy import KeyedEntropy, KeyedFamily
 from dither_shared.errors import DitherError
 from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
@@ -32,7 +32,7 @@ from dither_shared.metric import Metric
 from .former import FormerKeys
 from .records import Permanent
 
-__all__ = ["SECRET_BYTES", "Keys"]
+__all__ = ["SECRET_BYTES", "Keys", "VersionKeys"]
 
 SECRET_BYTES = 32
 _TAG_BYTES = 16
@@ -44,7 +44,7 @@ class Keys:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._versions: dict[str, _Version] = {}
+        self._versions: dict[str, VersionKeys] = {}
 
     def __repr__(self) -> str:
         return "Keys(…)"
@@ -56,53 +56,59 @@ class Keys:
 
     def cohort(self, metric: Metric) -> int:
         """Return the cohort of this device for ``metric``: uniform, and the same for ever."""
-        return self._of(metric).cohort
+        return self.of(metric).cohort
 
     def tag(self, metric: Metric, item: Item) -> str:
         """Return by what the ledger knows that the cells of ``item`` have been charged."""
-        return self._of(metric).marks(item)[2]
+        return self.of(metric).tag(item)
 
     def draw(self, metric: Metric, item: Item) -> int:
         """Return the permanent draw of ``item``: the same every time, and for every item that marks the same cells."""
-        return self._of(metric).draw(item)
+        return self.of(metric).draw(item)
 
     def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
         """Return the record from which ``replay`` tells the permanent draw of the value of ``tag``."""
-        return self._of(metric).kept(tag, drawn)
+        return self.of(metric).kept(tag, drawn)
 
     def replay(self, metric: Metric, record: Permanent) -> int:
         """Return the permanent draw that was kept; raise DitherError if this device did not keep it."""
-        return self._of(metric).replay(record)
+        return self.of(metric).replay(record)
 
-    def _of(self, metric: Metric) -> "_Version":
+    def of(self, metric: Metric) -> "VersionKeys":
+        """Return the keyed draws of a metric's version."""
         version = self._versions.get(metric.version)
         if version is None:
-            version = self._versions[metric.version] = _Version(self._secret, metric)
+            version = self._versions[metric.version] = VersionKeys(self._secret, metric)
         return version
 
 
-class _Version:
+class VersionKeys:
     """The keyed draws of one metric version. What was asked for last is remembered, for most reports repeat it."""
 
     def __init__(self, secret: bytes, metric: Metric) -> None:
         self._name = metric.version
         self._mechanism = metric.mechanism
+        self._width = metric.mechanism.row_format.payload_bytes + _CHECK_BYTES
         version = metric.version.encode("ascii")
         self.cohort = KeyedEntropy(secret, b"cohort", version).below(metric.mechanism.cohorts)
         cohort = self.cohort.to_bytes(4, "big")
-        self._charged = KeyedEntropy(secret, b"charged", version, cohort)
-        self._permanent = KeyedEntropy(secret, b"permanent", version, cohort)
-        self._kept = KeyedEntropy(secret, b"kept", version)
+        self._charged = KeyedFamily(secret, b"charged", version, cohort)
+        self._permanent = KeyedFamily(secret, b"permanent", version, cohort)
+        self._kept = KeyedFamily(secret, b"kept", version)
         self._item: Item | None = None
         self._marks: tuple[tuple[int, ...], bytes, str] = ((), b"", "")
         self._drawn = "", 0
+
+    def tag(self, item: Item) -> str:
+        """Return by what the ledger knows that the cells of ``item`` have been charged."""
+        return self.marks(item)[2]
 
     def marks(self, item: Item) -> tuple[tuple[int, ...], bytes, str]:
         """Return the cells that ``item`` marks, how they are encoded, and the tag that follows."""
         if self._item != item:
             cells = self._mechanism.marked(item, self.cohort)
             encoded = b"".join([cell.to_bytes(4, "big") for cell in sorted(cells)])
-            self._marks = cells, encoded, self._charged.within(encoded).take(_TAG_BYTES).hex()
+            self._marks = cells, encoded, self._charged.first(encoded, _TAG_BYTES).hex()
             self._item = item
         return self._marks
 
@@ -110,7 +116,7 @@ class _Version:
         """Return the permanent draw of ``item``."""
         cells, encoded, tag = self.marks(item)
         if self._drawn[0] != tag:
-            self._drawn = tag, self._mechanism.permanent_draw(cells, self._permanent.within(encoded))
+            self._drawn = tag, self._mechanism.permanent_draw(cells, self._permanent.stream(encoded))
         return self._drawn[1]
 
     def kept(self, tag: str, drawn: int) -> Permanent:
@@ -130,11 +136,6 @@ class _Version:
             self._drawn = record.tag, drawn
         return self._drawn[1]
 
-    @property
-    def _width(self) -> int:
-        return self._mechanism.payload_bytes + _CHECK_BYTES
-
     def _masked(self, tag: str, plain: int) -> bytes:
-        width = self._width
-        mask = self._kept.within(tag.encode("ascii")).take(width)
-        return (plain ^ int.from_bytes(mask, "big")).to_bytes(width, "big")
+        mask = self._kept.first(tag.encode("ascii"), self._width)
+        return (plain ^ int.from_bytes(mask, "big")).to_bytes(self._width, "big")

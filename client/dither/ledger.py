@@ -31,6 +31,7 @@ Between two such days a metric reports at most once in each period that the cloc
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, get_args
 
 from dither_shared.metric import Metric
 from dither_shared.privacy import group, sequential
@@ -54,6 +55,8 @@ _BETWEEN_CORRECTIONS = 30
 class Ledger:
     """Accounts by metric version, and the last day on which each metric (of whatever version) reported."""
 
+    KINDS: Final = frozenset(get_args(Entry))
+
     def __init__(self, lifetime_cap: float = math.inf) -> None:
         self._lifetime_cap = lifetime_cap
         self._accounts: dict[str, Account] = {}
@@ -61,7 +64,7 @@ class Ledger:
         self._latest: dict[str, str] = {}
         self._disabled: dict[str, int] = {}
         self._corrected: set[int] = set()
-        self._furthest = 0
+        self.furthest = 0
         """No mark is of a later day."""
         self._hold = Hold(0, 0)
         self._prices: dict[str, Price] = {}
@@ -91,10 +94,9 @@ class Ledger:
         day = self._disabled.get(metric.version)
         return day is not None and today <= day + _PROBATION
 
-    def charged(self, metric: Metric, tag: str) -> bool:
-        """Return whether the value of ``tag`` has been charged."""
-        account = self._accounts.get(metric.version)
-        return account is not None and tag in account.tags
+    def account(self, metric: Metric) -> Account | None:
+        """Return what this version of ``metric`` has spent and draws from, or None if nothing."""
+        return self._accounts.get(metric.version)
 
     def pays(self, metric: Metric, tag: str) -> bool:
         """Return whether the value of ``tag`` has been charged, or can be."""
@@ -102,16 +104,6 @@ class Ledger:
         if account is None or not account.charges or tag in account.tags:
             return True
         return self._pays(self._price(metric), account)
-
-    def last(self, metric: Metric) -> Permanent | None:
-        """Return the permanent draw that the last report of ``metric`` repeated, or None if that is not known."""
-        account = self._accounts.get(metric.version)
-        return None if account is None else account.last
-
-    def has_former(self, metric: Metric) -> bool:
-        """Return whether values of ``metric`` were charged in format 1."""
-        account = self._accounts.get(metric.version)
-        return account is not None and account.former
 
     def debit(self, metric: Metric, today: int, drawn: Permanent | None = None) -> Debit:
         """Return the debit for one more report of ``metric``; it counts once applied.
@@ -128,7 +120,7 @@ class Ledger:
 
     def correction(self, today: int) -> Corrected | None:
         """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
-        if not is_ahead(self._furthest, today):
+        if not is_ahead(self.furthest, today):
             return None
         near = any(abs(today - day) < _BETWEEN_CORRECTIONS for day in self._corrected)
         return None if near else Corrected(today)
@@ -150,23 +142,21 @@ class Ledger:
             account.last = record if isinstance(record, Permanent) else account.last
         elif isinstance(record, Hold):
             self._hold = Hold(max(record.day, self._hold.day), max(record.damaged, self._hold.damaged))
-            self._furthest = max(self._furthest, record.day)
+            self.furthest = max(self.furthest, record.day)
         elif isinstance(record, Disabled):
             self._disabled[record.version] = max(record.day, self._disabled.get(record.version, 0))
-            self._furthest = max(self._furthest, record.day)
+            self.furthest = max(self.furthest, record.day)
         else:
             self._correct(record.day)
 
     def _apply_debit(self, record: Debit) -> None:
         self._note_return(record)
         account = self._account(record.version)
-        account.name = record.name
-        account.day = max(account.day, record.day)
-        account.reports = max(account.reports, record.reports)
-        account.charges = max(account.charges, record.charges)
-        account.epsilon, account.claim = record.epsilon, record.claim
-        self._last[record.name] = max(record.day, self._last.get(record.name, 0))
-        self._furthest = max(self._furthest, record.day)
+        account.note(record)
+        name, day = record.name, record.day
+        if day > self._last.get(name, 0):
+            self._last[name] = day
+        self.furthest = max(self.furthest, day)
 
     def _account(self, version: str) -> Account:
         account = self._accounts.get(version)
@@ -186,7 +176,7 @@ class Ledger:
         self._hold = Hold(right(self._hold.day), self._hold.damaged)
         for account in self._accounts.values():
             account.day = right(account.day)
-        self._furthest = max([self._hold.day, *self._last.values(), *self._disabled.values()])
+        self.furthest = max([self._hold.day, *self._last.values(), *self._disabled.values()])
 
     def start_over(self) -> None:
         """Be ready to read the journal from its start: forget what it tells in full; what was spent stays."""
@@ -225,14 +215,14 @@ class Ledger:
         return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
 
     def records(self) -> Iterator[Entry]:
-        """Return the fewest records from which this ledger follows as it is now, however late they are asked for.
+        """Return the fewest records from which this ledger follows as it is now.
 
-        What was spent stands there twice, lest one line that cannot be read take all of it away.
+        If they are asked for later, they may tell of what was written meanwhile; to read that again behind them changes
+        nothing. What was spent stands there twice, lest one line that cannot be read take all of it away.
         """
         marks: list[Entry] = [self._hold] if self._hold.damaged else []
         marks += [Disabled(version, day) for version, day in self._disabled.items()]
-        accounts = {version: one.copy() for version, one in self._accounts.items()}
-        return _entries(sorted(self._corrected), marks, accounts)
+        return _entries(sorted(self._corrected), marks, dict(self._accounts))
 
     def _affords(self, metric: Metric) -> bool:
         """Return whether one more report, of whatever value, can be paid for or replayed."""

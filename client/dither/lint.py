@@ -43,7 +43,7 @@ def _findings(metric: Metric, today: date) -> list[str]:
     if metric.mechanism.epsilon > most:
         kind = "a question of the tier sensitive" if metric.tier == "sensitive" else "one report"
         found.append(f"epsilon: {metric.mechanism.epsilon:.3g} is more than {most:g}, too much for {kind}")
-    if metric.period != "once" and metric.mechanism.forever_ratio is None and metric.cap is None:
+    if metric.period != "once" and not metric.mechanism.memoised and metric.cap is None:
         hundred = after(metric, 100)
         found.append(
             f"cap: missing; each report costs as much again, {hundred:.3g} after 100, and there is no end to it; "

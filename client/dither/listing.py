@@ -38,6 +38,8 @@ def _show_all(listing: Listing, *, for_programs: bool) -> int:
     for one in listing.apps:
         if one.last_attempt is not None and not one.last_attempt.accepted:
             print(f"the last upload of {plain(one.app)} failed")
+        if one.held_up:
+            print(f"{plain(one.app)}: {one.held_up}")
     for strange in listing.foreign:
         print(f"left out: {plain(strange)}")
     if listing.apps:
@@ -64,6 +66,7 @@ def _one_text(one: AppStatus) -> str:
     lines.append(f"{one.waiting} waiting, {one.sent} sent, {one.dropped} dropped, {one.shown} only shown")
     if one.last_attempt is not None:
         lines.append(plain(attempt_text(one.last_attempt, one.failed_attempts)))
+    lines += [one.held_up] if one.held_up else []
     lines.append("What it asks is in its metrics.toml: --metrics FILE shows that, too.")
     return "\n".join(lines)
 

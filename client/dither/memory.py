@@ -7,7 +7,6 @@ repeats the last draw instead, for silence would tell that it is new.
 from dither_shared.mechanism import Item
 from dither_shared.metric import Metric
 
-from .former import FormerKeys
 from .keys import Keys
 from .ledger import Ledger
 from .records import Permanent
@@ -21,22 +20,17 @@ def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int,
 
     Raises DitherError if the last draw is not of this device, or is needed and lost.
     """
-    last = ledger.last(metric)
-    replayed = None if last is None else keys.replay(metric, last)
-    holder = _holder(metric, item, keys, ledger)
-    tag = holder.tag(metric, item)
-    if last is not None and last.tag == tag:
-        return keys.replay(metric, last), None
+    account, own = ledger.account(metric), keys.of(metric)
+    last = None if account is None else account.last
+    replayed = None if last is None else own.replay(last)
+    # What drew for a value before goes on to draw for it.
+    former = account is not None and account.former and keys.former.tag(metric, item) in account.tags
+    tag = keys.former.tag(metric, item) if former else own.tag(item)
+    if last is not None and replayed is not None and last.tag == tag:
+        return replayed, None
     if ledger.pays(metric, tag):
-        drawn = holder.draw(metric, item)
-        return drawn, keys.kept(metric, tag, drawn)
+        drawn = keys.former.draw(metric, item) if former else own.draw(item)
+        return drawn, own.kept(tag, drawn)
     if replayed is None:
         raise StateError("the last permanent draw is lost, and there is no budget for a new one")
     return replayed, None
-
-
-def _holder(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> Keys | FormerKeys:
-    """Return what draws for a value: what drew for it before, if it was charged under the former keys."""
-    if ledger.has_former(metric) and ledger.charged(metric, keys.former.tag(metric, item)):
-        return keys.former
-    return keys

@@ -1,8 +1,8 @@
 """Oversight: what a user can see of telemetry, and decide; the half of a client that a settings page calls."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import date
-from typing import TYPE_CHECKING
 
 from dither_shared.entropy import Entropy
 from dither_shared.errors import ParameterError, did_you_mean
@@ -11,14 +11,13 @@ from dither_shared.metric import Metric
 from .attempts import Attempts
 from .consent import Consent, Mode
 from .journal import Journal
-from .namesakes import ADVICE, namesakes
+from .namesakes import ADVICE, namesakes, noted, returns_in
 from .permission import Permission
 from .recorder import Recorder
 from .silence import Silence
+from .state import StateError
+from .status import Status
 from .trouble import Trouble
-
-if TYPE_CHECKING:
-    from .status import Status
 
 __all__ = ["Oversight"]
 
@@ -38,6 +37,8 @@ class Oversight:
     _told_of_namesakes: bool = False
     _attempts: Attempts
     _silent: Silence
+    _MISTAKE = ParameterError  # held here, for at shutdown the names of this module may be None
+    _STATUS = Status
 
     def _stop(self) -> None:
         """Send nothing more."""
@@ -54,7 +55,7 @@ class Oversight:
             self._refresh()
             return [entry.body for entry in self._journal.outbox.waiting(local)]
         except Exception as error:
-            self._trouble.failed("preview", error)
+            self._failed("preview", error)
             return []
 
     def sent(self) -> list[bytes]:
@@ -63,15 +64,18 @@ class Oversight:
             self._refresh()
             return [entry.body for entry in self._journal.outbox.history()]
         except Exception as error:
-            self._trouble.failed("sent", error)
+            self._failed("sent", error)
             return []
 
-    def status(self) -> "Status":
+    def status(self) -> Status:
         """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
-        from .status import Status, overview  # noqa: PLC0415 - a program that only records has no use for it
-
-        consent = self._consent_now()
+        mode: Mode = "off"
+        decided_by = "nobody: the consent cannot be read"
         try:
+            consent = self._consent_now()
+            mode, decided_by = consent.mode, consent.decided_by
+            from .overview import overview  # noqa: PLC0415 - a program that only records has no use for it
+
             self._refresh()
             self._attempts.conclude()
             return overview(
@@ -86,10 +90,9 @@ class Oversight:
                 self._today(),
             )
         except Exception as error:
-            self._trouble.failed("status", error)
-            trouble = dict(self._trouble.counts)
-            unrecorded = self._silent.unrecorded
-            return Status(mode=consent.mode, decided_by=consent.decided_by, unrecorded=unrecorded, trouble=trouble)
+            self._failed("status", error)
+            unrecorded, trouble = self._silent.unrecorded, dict(self._trouble.counts)
+            return self._STATUS(mode=mode, decided_by=decided_by, unrecorded=unrecorded, trouble=trouble)
 
     def pending(self) -> list[str]:
         """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
@@ -100,7 +103,7 @@ class Oversight:
         try:
             return self._permission.pending(self._metrics.values())
         except Exception as error:
-            self._trouble.failed("pending", error)
+            self._failed("pending", error)
             return []
 
     def consent_text(self, metrics: Iterable[str] | None = None) -> str:
@@ -144,9 +147,12 @@ class Oversight:
         try:
             self._silent.forget()
             self._stop()
-            self._permission.choose("off", ())
-            self._journal.state.forget()
-            self._journal.clear()
+            try:
+                self._permission.choose("off", ())
+            except OSError:  # for lack of room, maybe, of which there is more when all is deleted
+                self._journal.forget()
+                self._permission.choose("off", ())
+            self._journal.forget()
         except Exception as error:
             self._failed("forget", error)
 
@@ -163,27 +169,51 @@ class Oversight:
                 raise ParameterError(f"metrics.{name}", f"not defined{did_you_mean(name, self._metrics)}")
         return [metric for metric in known.values() if metric is not None]
 
-    def _failed(self, place: str, error: Exception) -> None:
-        """Raise a mistake of the app's developer if ``strict``; count and log everything else."""
-        if not isinstance(error, ParameterError):
-            self._trouble.failed(place, error)
-        elif self._strict:
-            raise error
-        else:
-            self._trouble.note(f"{place} was called with a mistake", str(error))
+    def _failed(self, place: str, error: Exception, mistake: str = "") -> None:
+        """Raise a mistake of the app's developer if ``strict``; count and log everything else.
 
-    def _refresh(self) -> None:
-        """Read what other processes wrote; what cannot be read is no reason to show nothing."""
+        Whatever a public method catches comes here. At the interpreter's shutdown, when the names of all modules may be
+        None, nothing is told, and nothing raised either.
+        """
+        wrong = isinstance(error, self._MISTAKE)
+        if wrong and self._strict:
+            raise error
+        try:
+            if wrong:
+                self._trouble.note(mistake or f"{place} was called with a mistake", str(error))
+            else:
+                self._trouble.failed(place, error)
+        except Exception:  # noqa: S110 - there is nobody left to tell
+            pass
+
+    def _refresh(self) -> bool:
+        """Read what other processes wrote; return whether that is possible. If not, it is no reason to show nothing."""
         try:
             self._journal.refresh()
-            self._look_for_namesakes()
+            self._look_for_namesakes(self._notes())
         except Exception as error:
             self._trouble.failed("reading the state", error)
+            return False
+        return True
 
-    def _look_for_namesakes(self) -> None:
-        """Say once if another app seems to go by the same name."""
-        if self._journal.ledger.returns and not self._told_of_namesakes:
-            found = namesakes(self._app, self._metrics, self._journal.ledger, self._today().toordinal())
+    def _note_versions(self) -> None:
+        """Note what this program asks, for whoever wonders whether another goes by its name."""
+        notes = noted(self._notes(), self._metrics, self._today().toordinal())
+        if notes is not None:
+            with suppress(StateError, OSError):  # then another start may note it
+                self._journal.state.remember("versions", notes)
+
+    def _notes(self) -> bytes:
+        with suppress(StateError, OSError):
+            return self._journal.state.recall("versions")
+        return b""
+
+    def _look_for_namesakes(self, notes: bytes = b"") -> None:
+        """Say once if another app seems to go by the same name; ``notes`` are of the versions that programs asked."""
+        returns = self._journal.ledger.returns
+        if (returns or notes) and not self._told_of_namesakes:
+            returns = {**returns_in(notes), **returns}
+            found = namesakes(self._app, self._metrics, returns, self._today().toordinal())
             if found is not None:
                 self._told_of_namesakes = True
                 self._trouble.note(found, ADVICE)

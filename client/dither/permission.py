@@ -51,7 +51,8 @@ class Permission:
         except Exception as error:
             self._trouble.failed("consent", error)
             choice, policy = Choice("", {}), None
-        said = (choice, policy, self._environ.get("DO_NOT_TRACK"), self._environ.get("DITHER"), self._tested())
+        look = self._environ.get
+        said = choice, policy, look("DO_NOT_TRACK"), look("DITHER"), self._tested()
         decided = self._decided
         if decided is None or decided[0] != said:  # it seldom changes, and is asked for with each report
             automatic = self._automatic or self._tested()

@@ -2,18 +2,19 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from dither_shared.errors import ParameterError
 
 from .state import StateError
 
-__all__ = ["apps_folder", "check_app_name", "default_folder"]
+__all__ = ["apps_folder", "check_app_name", "default_folder", "folder_of"]
 
 
 def default_folder(app: str) -> Path:
     """Return where the system wants the state of an app to be kept."""
-    return apps_folder() / app
+    return folder_of(apps_folder() / app)
 
 
 def apps_folder() -> Path:
@@ -30,12 +31,32 @@ def apps_folder() -> Path:
         given = os.environ.get("XDG_STATE_HOME", "")
         base = given if Path(given).is_absolute() else "~/.local/state"
     try:
-        return Path(base).expanduser() / "dither"
+        folder = Path(base).expanduser() / "dither"
     except RuntimeError:
         raise StateError("this user has no home; HOME or XDG_STATE_HOME says where the state is to be kept") from None
+    if not folder.is_absolute():  # it would be another one in each working directory
+        raise StateError("this user's home, HOME, is no absolute path")
+    return folder
+
+
+def folder_of(given: str | Path) -> Path:
+    """Return the path of a state folder, which stays the same wherever the program goes later.
+
+    Raises ParameterError for one that no file of this system can have.
+    """
+    try:
+        name = os.fsencode(given)
+    except UnicodeError:
+        raise ParameterError("state", "this system's encoding of file names lacks some of its letters") from None
+    if b"\0" in name:
+        raise ParameterError("state", "it holds a null character, as no file name does")
+    with suppress(OSError):  # the working directory is gone, and whoever needs the folder will say so
+        return Path(given).absolute()
+    return Path(given)
 
 
 def check_app_name(app: object) -> None:
     """Raise ParameterError unless a folder can have the name of the app, and only inside the one it belongs in."""
     if not isinstance(app, str) or not app.strip(" .") or not app.isprintable() or {*app} & {*'/\\:*?"<>|'}:
-        raise ParameterError("app", f"{app!r} is not a name; letters, digits, '-', '_', '.' and spaces are")
+        given = repr(app) if isinstance(app, str) and "@" not in app else "what was given"  # the endpoint, maybe
+        raise ParameterError("app", f"{given} is not a name; letters, digits, '-', '_', '.' and spaces are")

@@ -22,6 +22,9 @@ from .trouble import Trouble
 
 __all__ = ["Recorder"]
 
+_BYTES = 64
+"""Random bytes that are drawn for a report in one call to the system; most take no more."""
+
 _MOST_SORTS = 20
 """Mistakes, by metric and type, beyond which only a metric's first is logged."""
 
@@ -59,7 +62,7 @@ class Recorder:
         try:
             metric = self._metrics[name]
         except (KeyError, TypeError):  # a name that cannot be hashed is none either
-            raise self._undefined(name) from None
+            raise self._undefined(name, value) from None
         answer = metric.answers.encode(value)
         if answer.mistake:
             self._mistaken(metric, value)
@@ -75,28 +78,29 @@ class Recorder:
         if not self._permission.covers(consent, metric, today):
             self.withheld += 1
             return False
-        return self._report(metric, answer, local=consent.mode == "local")
+        local = consent.mode == "local"
+        return self._journal.hold(lambda: self._report(metric, answer, day, local), day)
 
-    def _report(self, metric: Metric, answer: Encoded, *, local: bool) -> bool:
+    def _report(self, metric: Metric, answer: Encoded, today: int, local: bool) -> bool:
+        """Make a report while the journal is held."""
         journal = self._journal
-        with journal.transaction() as today:
-            if not journal.ledger.open_to(metric, today):
-                self.ignored += 1
-                return False
-            queued, drawn = self._draw(metric, answer.item, today, local)
-            debit = journal.ledger.debit(metric, today, drawn)
-            remembered = () if drawn is None else (drawn,)
-            journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
+        if not journal.ledger.open_to(metric, today):
+            self.ignored += 1
+            return False
+        queued, drawn = self._draw(metric, answer.item, today, local)
+        debit = journal.ledger.debit(metric, today, drawn)
+        remembered = () if drawn is None else (drawn,)
+        journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
         self.outside += answer.outside
         return True
 
     def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, Permanent | None]:
         """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
-        keys = self._journal.keys()
-        if metric.mechanism.forever_ratio is None:
-            return build(metric, item, keys, self._entropy, today, local), None
+        keys, entropy = self._journal.keys(), self._entropy.ahead(_BYTES)
+        if not metric.mechanism.memoised:
+            return build(metric, item, keys, entropy, today, local), None
         drawn, remembered = recall(metric, item, keys, self._journal.ledger)
-        return build(metric, item, keys, self._entropy, today, local, drawn), remembered
+        return build(metric, item, keys, entropy, today, local, drawn), remembered
 
     def _mistaken(self, metric: Metric, value: object) -> None:
         """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""
@@ -110,11 +114,15 @@ class Recorder:
             self._mistaken_sorts.add(sort)
         self._trouble.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
 
-    def _undefined(self, name: object) -> ParameterError:
-        """Return the error for a name that no metric has.
+    def _undefined(self, name: object, value: object) -> ParameterError:
+        """Return the error for a name that no metric has; it does not quote one that is the answer, in the wrong place.
 
         The name that may have been meant is looked for once, for that takes long.
         """
+        if type(value) is str and value in self._metrics:
+            return ParameterError(
+                f"metrics.{value}", "given as the answer; a metric's name comes first, its value second"
+            )
         if type(name) is not str:
             return ParameterError("metrics", f"a value of type {type_name(name)} is no name of a metric")
         first, self._misnamed = not self._misnamed, True

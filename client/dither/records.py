@@ -13,7 +13,8 @@ in time.
 
 from binascii import crc32
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 __all__ = ["Accepted", "Charged", "Chosen", "Corrected", "Debit", "Disabled", "Done", "Fate", "FormerDebit", "Header"]
 __all__ += ["Hold", "Permanent", "Queued", "Record", "Secret", "Totals", "from_line", "from_lines", "to_line"]
@@ -179,13 +180,41 @@ _FORMER_DEBIT = (FormerDebit, (str, str, int, int, int, float, float, str))
 _KINDS: dict[type[Record], str] = {record: kind for kind, (record, _) in _FIELDS.items()}
 
 
+def _text(record: Record) -> bytes:
+    return " ".join([_KINDS[type(record)], *map(str, record)]).encode("ascii")
+
+
+def _text_of_queued(record: Queued) -> bytes:
+    batch, name, day, local, body = record  # the body, the longest field of all, is bytes already
+    return f"queued {batch} {name} {day} {local} ".encode("ascii") + body
+
+
+def _text_of_debit(record: Debit) -> bytes:
+    name, version, day, reports, charges, epsilon, claim = record
+    return f"debit {name} {version} {day} {reports} {charges} {_decimal(epsilon)} {_decimal(claim)}".encode("ascii")
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _decimal(price: float) -> str:
+    return str(price)
+
+
+def _text_of_permanent(record: Permanent) -> bytes:
+    version, tag, draw = record
+    return f"permanent {version} {tag} {draw}".encode("ascii")
+
+
+_TEXTS: dict[type[Record], Callable[[Any], bytes]] = {
+    Queued: _text_of_queued,
+    Debit: _text_of_debit,
+    Permanent: _text_of_permanent,
+}
+"""Of the records that each report writes; they say the same as ``_text`` in half the time."""
+
+
 def to_line(record: Record) -> bytes:
     """Return the line of a record, with its checksum and line feed."""
-    if isinstance(record, Queued):  # its body, the longest field of all, is bytes already
-        head = f"queued {record.batch} {record.name} {record.day} {record.local} "
-        text = head.encode("ascii") + record.body
-    else:
-        text = " ".join([_KINDS[type(record)], *map(str, record)]).encode("ascii")
+    text = _TEXTS.get(type(record), _text)(record)
     return b"%08x %b\n" % (crc32(text), text)
 
 

@@ -23,12 +23,13 @@ def build(
     ``drawn`` is the permanent draw to repeat, if not that of ``item``.
     """
     mechanism = metric.mechanism
-    if mechanism.forever_ratio is None:
+    if mechanism.memoised:
+        own = keys.of(metric)
+        cohort = own.cohort
+        payload = mechanism.repeat(own.draw(item) if drawn is None else drawn, entropy)
+    else:
         cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
         payload = mechanism.randomize(item, entropy, cohort)
-    else:
-        cohort = keys.cohort(metric)
-        payload = mechanism.repeat(keys.draw(metric, item) if drawn is None else drawn, entropy)
     row = Report(cohort, payload).encode(mechanism)
     batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)
     return Queued(batch.batch, metric.name, today, int(local), batch.encode())

@@ -72,12 +72,12 @@ class Sender:
         Nothing is sent before its debit is safe on disk, nor if that cannot be had: OSError.
         """
         asked = self._asked
-        self._journal.tidy()
+        self._journal.tidy(courteous=True)
         try:
             entry, wait = self._next()
             if entry is not None and wait <= 0:
                 with self._journal.state.sending() as ours:
-                    return self._send(asked) if ours else self._missed(_PAUSE)
+                    return self._send(asked) if ours else self._refused()
         except BusyError:
             return _PAUSE
         except BaseException:
@@ -110,6 +110,10 @@ class Sender:
         if not self._upload(entry):
             self._calm(asked)
         return self._missed(0.0)
+
+    def _refused(self) -> float:
+        self._attempts.refused()
+        return self._missed(_PAUSE)
 
     def _missed(self, pause: float) -> float:
         self._departures.redraw_missed()

@@ -8,16 +8,20 @@ StateError    the state cannot be read, written or trusted; whoever asked stays 
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from dither_shared.entropy import Entropy
 from dither_shared.errors import DitherError
 
 from .consent import Choice
+from .holder import Holder
 from .keys import SECRET_BYTES
 from .records import Done, Queued, Record
 
-__all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "State", "StateError"]
+__all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "Notes", "State", "StateError"]
+
+Notes = Literal["delivery", "versions"]
+"""What is kept in small files, whose loss does no harm (attempts.py, namesakes.py)."""
 
 
 class StateError(DitherError):
@@ -101,14 +105,20 @@ class State(Protocol):
     def sending(self) -> AbstractContextManager[bool]:
         """Enter as the one who uploads; False if another process is at it."""
 
-    def recall(self) -> bytes:
+    def sender(self, longer: float) -> Holder | None:
+        """Return who has been sending for so many seconds or longer, and still is; None if nobody is."""
+
+    def recall(self, notes: Notes) -> bytes:
         """Return what was remembered last, or nothing. Asked for without holding the journal."""
 
-    def remember(self, data: bytes) -> None:
+    def remember(self, notes: Notes, data: bytes) -> None:
         """Keep a few bytes in place of those before; they may be lost. Asked for without holding the journal."""
 
     def forget(self) -> None:
         """Delete the secret and the journal, and all that was written for them. The choice stays."""
+
+    def close(self) -> None:
+        """Close what is kept open between calls; it is opened again when it is wanted."""
 
     def after_fork(self) -> None:
         """Part with the parent process, in the child."""
@@ -127,7 +137,7 @@ class MemoryState:
         self._records: list[Record] = []
         self._draft: list[Record] = []
         self._rewritten = 0
-        self._memory = b""
+        self._notes: dict[Notes, bytes] = {}
 
     def __repr__(self) -> str:
         return f"MemoryState({self._choice.mode!r})" if self._choice else "MemoryState()"
@@ -204,18 +214,26 @@ class MemoryState:
         """Enter: always granted."""
         yield True
 
-    def recall(self) -> bytes:
-        """Return what was remembered last, or nothing."""
-        return self._memory
+    def sender(self, longer: float) -> Holder | None:
+        """Return None: nobody else has it."""
+        return None
 
-    def remember(self, data: bytes) -> None:
+    def recall(self, notes: Notes) -> bytes:
+        """Return what was remembered last, or nothing."""
+        return self._notes.get(notes, b"")
+
+    def remember(self, notes: Notes, data: bytes) -> None:
         """Keep a few bytes."""
-        self._memory = data
+        self._notes[notes] = data
 
     def forget(self) -> None:
         """Delete everything but the choice."""
-        self._secret, self._memory = None, b""
+        self._secret = None
+        self._notes.clear()
         self.rewrite([])
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
 
     def after_fork(self) -> None:
         """Leave the queue to the parent, which will send it."""

@@ -15,10 +15,12 @@ from urllib.parse import SplitResult, urlsplit
 from dither_shared.answers import type_name
 from dither_shared.errors import ParameterError
 
+from .settings import seconds
+
 if TYPE_CHECKING:
     from .exchange import Stream
 
-__all__ = ["Answer", "HttpTransport", "Transport", "UnreachableError"]
+__all__ = ["Answer", "HttpTransport", "Transport", "UnreachableError", "without_secrets"]
 
 _DEADLINE = 20.0
 _PORTS = {"http": 80, "https": 443}
@@ -53,7 +55,8 @@ class HttpTransport:
 
     ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
     with each upload, for a collector that asks for one. It must be the app's, the same for all its users: one of a
-    device's own would be its name. Raises ParameterError for an endpoint or a token that cannot be.
+    device's own would be its name. Raises ParameterError for an endpoint, a timeout or a token
+    that cannot be.
     """
 
     def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
@@ -61,7 +64,9 @@ class HttpTransport:
         self._secure = parts.scheme == "https"
         self._host = _ascii(parts.hostname or "")
         self._port = _PORTS[parts.scheme] if parts.port is None else parts.port
-        self._timeout = timeout
+        self._timeout = seconds("timeout", timeout)
+        if not self._timeout:
+            raise ParameterError("timeout", "0 seconds are too few for any upload")
         head = {
             "Host": _authority(self._host, parts),
             "User-Agent": "dither",
@@ -96,13 +101,30 @@ def _parts(endpoint: str) -> SplitResult:
     try:
         parts = urlsplit(endpoint)
         host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ParameterError("endpoint", f"{endpoint!r} is not a URL: {error}") from None
+    except ValueError:  # its words may quote a part of the endpoint
+        raise ParameterError("endpoint", f"{_quoted(endpoint)} is not a URL") from None
+    if parts.query or parts.fragment or "@" in endpoint:
+        raise ParameterError(
+            "endpoint", "has a query, a fragment or a user name (an '@'); only host, port and path are used"
+        )
     if parts.scheme not in _PORTS or not host:
-        raise ParameterError("endpoint", f"{endpoint!r} is not an http or https URL")
-    if parts.query or parts.fragment or parts.username is not None:
-        raise ParameterError("endpoint", "has a query, a fragment or a user name; only host, port and path are used")
+        raise ParameterError("endpoint", f"{_quoted(endpoint)} is not an http or https URL")
     return parts
+
+
+def _quoted(endpoint: str) -> str:
+    """Return what to call an endpoint in a message: itself, unless it may hold a password or the like."""
+    return "what was given" if {*endpoint} & {*"@?#%"} else repr(endpoint)
+
+
+def without_secrets(endpoint: object) -> str:
+    """Return an endpoint to be shown: without a user name, a password, a query and a fragment, whatever it is."""
+    if not isinstance(endpoint, str):
+        return ""
+    scheme, _, rest = endpoint.partition("://")
+    head = f"{scheme}://" if rest and scheme.isalnum() else ""
+    shown = (rest if head else endpoint).rpartition("@")[2]  # first, for a password may hold any sign
+    return head + shown.partition("?")[0].partition("#")[0]
 
 
 def _check_text(name: str, value: object) -> None:

@@ -19,6 +19,9 @@ _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errn
 """Errors that name no path, for they are those of a file that is open already."""
 
 
+_LONGEST_PATH = 500
+
+
 class Trouble:
     """Counts by kind of trouble, and logs to the logger "dither".
 
@@ -35,7 +38,7 @@ class Trouble:
         if new or self.counts[kind] == 1:
             self._log(kind, advice)
 
-    def failed(self, place: str, error: Exception) -> None:
+    def failed(self, place: str, error: BaseException) -> None:
         """Count an exception that was caught at ``place``."""
         self.note(f"{place} failed: {told(error, self.folder)}")
 
@@ -51,6 +54,8 @@ class Trouble:
         return True
 
     def _log(self, kind: str, advice: str) -> None:
+        if sys.is_finalizing():  # a thread that was frozen may hold the lock of a handler
+            return
         try:
             import logging  # noqa: PLC0415 - a third of the import time, and mostly never needed
 
@@ -59,9 +64,9 @@ class Trouble:
             pass
 
 
-def told(error: Exception, folder: Path | None = None) -> str:
+def told(error: BaseException, folder: Path | None = None) -> str:
     """Return an exception in words that hold no value: its type, the system's or our words, a path of ``folder``."""
-    name, path = type(error).__name__, _path(error, folder)
+    name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
     if isinstance(error, StateError) and not isinstance(error, BusyError):
         said = f"{name}, {error}"
     else:
@@ -70,7 +75,7 @@ def told(error: Exception, folder: Path | None = None) -> str:
     return f"{said}: {path!r}" if path else said
 
 
-def _path(error: Exception, folder: Path | None) -> str:
+def _path(error: BaseException, folder: Path | None) -> str:
     """Return the path that an error is about if it is ``folder``, or within it, or on the way to it; else ""."""
     if folder is None or isinstance(error, BusyError):
         return ""

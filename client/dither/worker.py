@@ -4,10 +4,17 @@ It is started by the first report that waits and ends when none is left. It is a
 wait for it (but see exits.py); what is not sent stays in the outbox for the next run.
 """
 
+import atexit
+import sys
 import threading
+import weakref
 from collections.abc import Callable
+from importlib import import_module
 
 __all__ = ["Worker"]
+
+_PARTING = 5.0
+"""Seconds for which the end of a subinterpreter waits for an upload."""
 
 
 class Worker:
@@ -16,7 +23,7 @@ class Worker:
     ``failed`` is told of an exception that a step raised; the thread then ends, and the next ``wake`` starts another.
     """
 
-    def __init__(self, step: Callable[[], float | None], failed: Callable[[Exception], None]) -> None:
+    def __init__(self, step: Callable[[], float | None], failed: Callable[[BaseException], None]) -> None:
         self._step = step
         self._failed = failed
         self._changed = threading.Condition()
@@ -27,7 +34,13 @@ class Worker:
         self._closed = False
 
     def wake(self, *, cut: bool = False) -> None:
-        """Make sure that a thread is at work; return at once. Only ``cut`` cuts short a wait between two steps."""
+        """Make sure that a thread is at work; return at once. Only ``cut`` cuts short a wait between two steps.
+
+        When the interpreter shuts down, threads are frozen where they are, maybe with the lock, and a new one never
+        runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
+        """
+        if sys.is_finalizing() or (self._asked and self._thread is not None and not cut):
+            return  # or the step that was asked for is still to come
         with self._changed:
             self._asked = True
             if cut and not self._cut:
@@ -35,7 +48,14 @@ class Worker:
                 self._changed.notify_all()
             if self._thread is not None or self._closed:
                 return
-            thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
+            try:
+                thread = self._thread = threading.Thread(target=self._run, name="dither", daemon=True)
+            except RuntimeError:  # a subinterpreter that has no daemons: only another program will send
+                return
+        if not _at_work:
+            atexit.unregister(_at_exit)
+            atexit.register(_at_exit)
+        _at_work.add(self)
         self._start(thread)
 
     def _start(self, thread: threading.Thread) -> None:
@@ -55,6 +75,8 @@ class Worker:
 
         If the thread rests, although something is left, and it is ``over``, then the wait is, too.
         """
+        if sys.is_finalizing():
+            return False
         self.wake(cut=True)
         with self._changed:
             self._changed.wait_for(lambda: self._thread is None or (self._resting and over()), timeout)
@@ -67,12 +89,16 @@ class Worker:
 
     def close(self) -> None:
         """Ask the thread to end after the upload that it may be at; do not wait for it."""
+        if sys.is_finalizing():
+            return
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def open(self) -> None:
         """Go on after ``close``."""
+        if sys.is_finalizing():
+            return
         with self._changed:
             self._closed = False
 
@@ -92,7 +118,7 @@ class Worker:
         try:
             while self._again():
                 pass
-        except Exception as error:  # the host's stderr is not ours to write a traceback to
+        except BaseException as error:  # the host's stderr is not ours to write a traceback to
             self._failed(error)
         finally:
             self._ended(threading.current_thread())
@@ -117,3 +143,28 @@ class Worker:
                 self._changed.notify_all()
             self._changed.wait_for(lambda: self._closed or self._cut, pause or 0.0)
             return not self._closed
+
+
+_at_work: "weakref.WeakSet[Worker]" = weakref.WeakSet()
+"""Those that have had a thread."""
+
+
+def _at_exit() -> None:
+    """End the threads of a subinterpreter, such as mod_wsgi's: Python aborts the whole process if one outlives it."""
+    if not _in_subinterpreter():
+        return
+    workers = list(_at_work)
+    for worker in workers:
+        worker.close()
+    for worker in workers:
+        worker.join(_PARTING)
+
+
+def _in_subinterpreter() -> bool:
+    for name in ("_interpreters", "_xxsubinterpreters"):  # from Python 3.13, and before
+        try:
+            module = import_module(name)
+        except ImportError:
+            continue
+        return bool(module.get_current() != module.get_main())
+    return False

@@ -4,41 +4,17 @@ A value that is computed and not shown costs about a sixteenth of that. The numb
 right to a factor of two or three, for they tell thousands of values from millions.
 """
 
-from functools import singledispatch
+from dither_shared import Metric
 
-from dither_shared import CountMeanSketch, HadamardCountMeanSketch, Mechanism, Metric, Rappor
-
+from .decoders.support import decoder_of
 from .problems import Kind, Problem
 
 __all__ = ["effort", "require_affordable"]
 
-_COMPUTED = 16
-_GATHERED = 1024
-"""So many look-ups in a sketch cost as much as a value that is shown."""
-
-_FIT, _STRING = 5_000, 25
-"""What a regression on strings costs, and each string more."""
-
 
 def effort(metric: Metric) -> int:
     """Return the cost of one step of an answer, a day or a week, of which no value is shown."""
-    return max(1, _decoding(metric.mechanism, len(metric.labels)))
-
-
-@singledispatch
-def _decoding(mechanism: Mechanism, values: int) -> int:
-    return max(values, mechanism.cohorts * mechanism.cells // _COMPUTED) // _COMPUTED
-
-
-@_decoding.register(CountMeanSketch)
-@_decoding.register(HadamardCountMeanSketch)
-def _(mechanism: CountMeanSketch | HadamardCountMeanSketch, values: int) -> int:
-    return (values + mechanism.bits) * mechanism.cohorts // _GATHERED
-
-
-@_decoding.register
-def _(mechanism: Rappor, values: int) -> int:
-    return _FIT + _STRING * values
+    return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
 
 
 def require_affordable(limit: int | None, metric: Metric, steps: int, shown: int) -> None:

@@ -7,13 +7,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import CountMeanSketch, HadamardCountMeanSketch, Mechanism, ParameterError, Rappor
+from dither_shared import Mechanism, ParameterError
 
 from .collisions import collision_bias
 from .confidence import require_confidence
 from .consistency import onto_simplex, onto_subsimplex
-from .decoders import rappor
-from .decoders.support import support
+from .decoders.support import decoder_of, support
 from .intervals import (
     Simultaneous,
     exact_interval,
@@ -111,14 +110,14 @@ def estimate(
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
     rule, alpha = level_of_each(mechanism, len(labels), alpha) if simultaneous else (None, alpha)
-    found = np.zeros(len(labels), dtype=np.bool_) if isinstance(mechanism, Rappor) else None
+    found = None if mechanism.pure else np.zeros(len(labels), dtype=np.bool_)
     unlisted: Unlisted | None = None
     if not tally.total:
         columns = _of_nothing(len(labels))
-    elif isinstance(mechanism, Rappor):
-        columns, found, unlisted = _regression(mechanism, labels, tally, alpha)
-    else:
+    elif mechanism.pure:
         columns = _pure(mechanism, labels, tally, alpha)
+    else:
+        columns, found, unlisted = _regression(mechanism, labels, tally, alpha)
     return Estimate(labels, tally.total, confidence, rule, *columns, _verdicts(columns, alpha), found, unlisted)
 
 
@@ -131,7 +130,7 @@ class Debiased(NamedTuple):
 
 
 def debiased(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> Debiased:
-    """Return f = (C/n - q)/(p - q) of each label (Wang et al. 2017, equation 1): any mechanism's but RAPPOR's."""
+    """Return f = (C/n - q)/(p - q) of each label (Wang et al. 2017, equation 1): of any pure mechanism."""
     supporting, trials = support(mechanism, tally, labels)
     p, q = float(mechanism.p), float(mechanism.q)
     return Debiased((supporting / np.maximum(trials, 1) - q) / (p - q), supporting, trials)
@@ -158,10 +157,8 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
     frequency, supporting, trials = debiased(mechanism, labels, tally)
     noise, share = noise_law(mechanism), np.clip(frequency, 0, 1)
     bias = cube = np.zeros(len(labels))
-    if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
+    if mechanism.collision_variance:
         bias, cube = collision_bias(mechanism, tally, frequency)
-
-    if isinstance(mechanism, CountMeanSketch | HadamardCountMeanSketch):
         sampled = noise.sampled()
 
         def skewness(at: Floats) -> Floats:
@@ -182,7 +179,7 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
 
 
 def _regression(
-    mechanism: Rappor, labels: tuple[str, ...], tally: Tally, alpha: float
+    mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
 ) -> tuple[_Columns, Present, Unlisted]:
     """Fit candidate strings.
 
@@ -190,7 +187,7 @@ def _regression(
     what is left is the noise.
     """
     confidence = min(1 - alpha, _SUREST)
-    fit = rappor.regress(mechanism, labels, tally, confidence)
+    fit = decoder_of(mechanism).fit(mechanism, labels, tally, confidence)
     share = np.clip(fit.frequency, 0, 1)
     noise = np.sqrt(np.maximum(fit.standard_error**2 - share * (1 - share) / tally.total, 0))
     columns = _Columns(

@@ -7,15 +7,16 @@ side by side, so that one adder serves all cohorts, and a handful of rows is qui
 ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Shape, WireError
+from dither_shared.rows import RowFormat
 
-__all__ = ["Counts", "Folded", "fold", "is_row", "parsed"]
+__all__ = ["Counts", "Folded", "fold", "parsed"]
 
 Counts = NDArray[np.int64]
 _Words = NDArray[np.uint64]
@@ -47,44 +48,19 @@ class Folded(NamedTuple):
     counts: Counts
 
 
-def is_row(mechanism: Mechanism, rows: bytes) -> bool:
-    """Return whether these are one row that ``parsed`` takes; False may also mean that it is to be asked.
-
-    Devices send a row at a time, for which arrays cost ten times as much.
-    """
-    if len(rows) != mechanism.row_bytes or mechanism.shape is Shape.LIST:
-        return False
-    split = mechanism.cohort_bytes
-    if split and int.from_bytes(rows[:split], "big") >= mechanism.cohorts:
-        return False
-    if mechanism.shape is Shape.SYMBOL:
-        return int.from_bytes(rows[split:], "big") < mechanism.cells
-    return not int.from_bytes(rows[split:], "little") >> mechanism.cells
-
-
 def parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, _Payloads]:
     """Return the cohort and the payload of each row, having checked that a device could have sent it.
 
     Raises WireError otherwise.
     """
-    width = mechanism.row_bytes
-    if len(rows) % width:
-        raise WireError(f"reports: {len(rows)} bytes are not a whole number of rows of {width} bytes")
-    table = np.frombuffer(rows, dtype=np.uint8).reshape(-1, width)
-    cohorts, payloads = _big_endian(table[:, : mechanism.cohort_bytes]), table[:, mechanism.cohort_bytes :]
-    if (cohorts >= mechanism.cohorts).any():
-        raise WireError(f"reports: a cohort is not below {mechanism.cohorts}")
-    if mechanism.shape is Shape.SYMBOL:
-        if (_big_endian(payloads) >= mechanism.cells).any():
-            raise WireError(f"reports: a symbol is not below {mechanism.cells}")
-        return cohorts, payloads
-    if mechanism.shape is Shape.LIST:
-        for block in _blocks(payloads):
-            _listed(mechanism, block)
-        return cohorts, payloads
-    unused = 8 * mechanism.payload_bytes - mechanism.cells
-    if unused and (payloads[:, -1] >> (8 - unused)).any():
-        raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
+    row = mechanism.row_format
+    if len(rows) % row.row_bytes:
+        raise WireError(f"reports: {len(rows)} bytes are not a whole number of rows of {row.row_bytes} bytes")
+    table = np.frombuffer(rows, dtype=np.uint8).reshape(-1, row.row_bytes)
+    cohorts, payloads = _big_endian(table[:, : row.cohort_bytes]), table[:, row.cohort_bytes :]
+    if (cohorts >= row.cohorts).any():
+        raise WireError(f"reports: a cohort is not below {row.cohorts}")
+    _FOLDERS[row.shape].check(row, payloads)
     return cohorts, payloads
 
 
@@ -94,21 +70,61 @@ def fold(mechanism: Mechanism, rows: bytes) -> Folded:
     if not len(cohorts):
         nothing = np.zeros(0, dtype=np.int64)
         return Folded(nothing, nothing, nothing, nothing)
-    if mechanism.shape is Shape.SYMBOL:
-        present, reports = _counted(cohorts, mechanism.cohorts)
-        symbols = cohorts * mechanism.cells + _big_endian(payloads)
-        return Folded(present, reports, *_counted(symbols, mechanism.cohorts * mechanism.cells))
-    if mechanism.shape is Shape.LIST:  # of one cohort, as yet
-        listed = np.concatenate([_listed(mechanism, block) for block in _blocks(payloads)])
-        return Folded(*_counted(cohorts, mechanism.cohorts), *_counted(listed.ravel(), mechanism.cells))
-    if mechanism.cohorts == 1:
+    row = mechanism.row_format
+    return _FOLDERS[row.shape].fold(row, cohorts, payloads)
+
+
+class _Folder(NamedTuple):
+    """How payloads of one shape are checked, and how checked rows, of which there are some, are counted."""
+
+    check: Callable[[RowFormat, _Payloads], None]
+    fold: Callable[[RowFormat, Counts, _Payloads], Folded]
+
+
+def _check_symbols(row: RowFormat, payloads: _Payloads) -> None:
+    if (_big_endian(payloads) >= row.cells).any():
+        raise WireError(f"reports: a symbol is not below {row.cells}")
+
+
+def _fold_symbols(row: RowFormat, cohorts: Counts, payloads: _Payloads) -> Folded:
+    symbols = cohorts * row.cells + _big_endian(payloads)
+    return Folded(*_counted(cohorts, row.cohorts), *_counted(symbols, row.cohorts * row.cells))
+
+
+def _check_bits(row: RowFormat, payloads: _Payloads) -> None:
+    unused = 8 * row.payload_bytes - row.payload_bits
+    if unused and (payloads[:, -1] >> (8 - unused)).any():
+        raise WireError(f"reports: a bit beyond the last of {row.cells} is set")
+
+
+def _fold_bits(row: RowFormat, cohorts: Counts, payloads: _Payloads) -> Folded:
+    if row.cohorts == 1:
         present, reports = np.zeros(1, dtype=np.int64), np.array([len(payloads)])
-        counts = sum(_column_sums(_words(block)) for block in _blocks(payloads))
+        counts = np.asarray(sum(_column_sums(_words(block)) for block in _blocks(payloads)))
     else:
         present, reports, counts = _folded_cohorts(cohorts, payloads)
-    cells = present[:, None] * mechanism.cells + np.arange(mechanism.cells)
-    counts = np.reshape(counts, (len(present), -1))[:, : mechanism.cells]
+    cells = present[:, None] * row.cells + np.arange(row.cells)
+    counts = np.reshape(counts, (len(present), -1))[:, : row.cells]
     return Folded(present, reports, cells.ravel(), counts.ravel())
+
+
+def _check_lists(row: RowFormat, payloads: _Payloads) -> None:
+    for block in _blocks(payloads):
+        _listed(row, block)
+
+
+def _fold_lists(row: RowFormat, cohorts: Counts, payloads: _Payloads) -> Folded:
+    listed = np.concatenate([_listed(row, block) for block in _blocks(payloads)])
+    if row.cohorts > 1:
+        listed += (cohorts * row.cells)[:, np.newaxis]
+    return Folded(*_counted(cohorts, row.cohorts), *_counted(listed.ravel(), row.cohorts * row.cells))
+
+
+_FOLDERS = {
+    Shape.SYMBOL: _Folder(_check_symbols, _fold_symbols),
+    Shape.BITS: _Folder(_check_bits, _fold_bits),
+    Shape.LIST: _Folder(_check_lists, _fold_lists),
+}
 
 
 def _big_endian(columns: _Payloads) -> Counts:
@@ -119,14 +135,13 @@ def _big_endian(columns: _Payloads) -> Counts:
     return value
 
 
-def _listed(mechanism: Mechanism, payloads: _Payloads) -> Counts:
+def _listed(row: RowFormat, payloads: _Payloads) -> Counts:
     """Return the cells that each row lists, shape (rows, listed); raise WireError unless a device could list them."""
-    width, used = mechanism.cell_bits, mechanism.listed * mechanism.cell_bits
     bits = np.unpackbits(payloads, axis=1, bitorder="little")
-    numbers = bits[:, :used].reshape(len(payloads), mechanism.listed, width)
-    cells = numbers @ (np.int64(1) << np.arange(width))
-    if (cells >= mechanism.cells).any() or bits[:, used:].any():
-        raise WireError(f"reports: a list names a cell that is not below {mechanism.cells}")
+    numbers = bits[:, : row.payload_bits].reshape(len(payloads), row.listed, row.cell_bits)
+    cells = numbers @ (np.int64(1) << np.arange(row.cell_bits))
+    if (cells >= row.cells).any() or bits[:, row.payload_bits :].any():
+        raise WireError(f"reports: a list names a cell that is not below {row.cells}")
     if (np.diff(cells, axis=1) <= 0).any():
         raise WireError("reports: a list does not ascend")
     return np.asarray(cells, dtype=np.int64)

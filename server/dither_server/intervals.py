@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, OptimizedUnary, SymmetricUnary
+from dither_shared import Mechanism
 
 from .boundary import normal_scores, tails
 from .chebyshev import ends_of_many
@@ -182,6 +182,6 @@ def level_of_each(mechanism: Mechanism, values: int, alpha: float) -> tuple[Simu
     (Šidák 1967); about the population they hang together a little, through who reported, and his inequality for normal
     variables holds. For all others α/k by Bonferroni's inequality, which assumes nothing.
     """
-    if isinstance(mechanism, OptimizedUnary | SymmetricUnary):
+    if mechanism.independent_supports:
         return "sidak", -math.expm1(math.log1p(-alpha) / values)
     return "bonferroni", alpha / values

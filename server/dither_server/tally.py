@@ -7,7 +7,7 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from .fold import Counts, fold, is_row, parsed
+from .fold import Counts, fold, parsed
 
 __all__ = ["Counts", "Tally"]
 
@@ -45,7 +45,7 @@ class Tally:
     @staticmethod
     def check(mechanism: Mechanism, rows: bytes) -> int:
         """Return the number of rows that ``fold`` would count; raise the WireError that it would raise."""
-        if is_row(mechanism, rows):
+        if mechanism.row_format.is_row(rows):  # as devices send; arrays would cost ten times as much
             return 1
         cohorts, _ = parsed(mechanism, rows)
         return len(cohorts)

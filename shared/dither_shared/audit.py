@@ -94,8 +94,8 @@ def audit(
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
-    if mechanism.size is not None:
-        some = list(range(min(mechanism.size, 3)))
+    if not mechanism.open_domain:
+        some = list(range(min(mechanism.size or 0, 3)))
     found = [
         (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
         for cohort in range(min(mechanism.cohorts, 4))
@@ -112,7 +112,7 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
 
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
-        if mechanism.shape.value == "symbol":
+        if mechanism.weight == 1:
             return bool(cells & mine) - bool(cells & theirs)
         return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)
 

@@ -11,6 +11,8 @@ are skipped, so that every value marks exactly h bits. One digest serves eight c
 whoever decodes a long list of strings needs all. tests/shared/bloom_vectors.json fixes the result.
 """
 
+from struct import Struct
+
 from .digests import shake_256
 
 __all__ = ["GROUP", "HASHING", "bloom_digest", "bloom_positions"]
@@ -18,14 +20,15 @@ __all__ = ["GROUP", "HASHING", "bloom_digest", "bloom_positions"]
 HASHING = "dither-bloom-2"
 """The name of this scheme, which is part of the version of every metric that hashes by it."""
 
+_PREFIX = HASHING.encode()
+_NUMBERS = Struct(">II").pack
 GROUP = 8
 """Cohorts that share a first digest."""
 
 
 def bloom_digest(value: bytes, number: int, block: int, hashes: int) -> bytes:
     """Return the 16h words of a group of cohorts (``block`` 0) or of a cohort (later blocks); 64h bytes."""
-    stream = HASHING.encode() + number.to_bytes(4, "big") + block.to_bytes(4, "big") + value
-    return shake_256(stream).digest(8 * GROUP * hashes)
+    return shake_256(_PREFIX + _NUMBERS(number, block) + value).digest(8 * GROUP * hashes)
 
 
 def bloom_positions(value: bytes, cohort: int, bits: int, hashes: int) -> tuple[int, ...]:

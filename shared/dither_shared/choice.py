@@ -20,8 +20,6 @@ DEFAULT_BUDGET = 64
 _TIE = 1e-9
 """Risks this close, relatively, are one: they differ by the rounding of floats."""
 
-_FAMILIES = tuple(family for family in MECHANISMS.values() if not family.open_domain)
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -42,16 +40,17 @@ def candidates(size: int, epsilon: float, permanent_epsilon: float | None = None
     """
     checked_size(size)
     checked_epsilons(epsilon, permanent_epsilon)
+    families = [family for family in MECHANISMS.values() if not family.open_domain]
     least = SubsetSelection.calibrate(size, epsilon).risk
     found = [
         Candidate(mechanism, mechanism.risk / least)
-        for family in _FAMILIES
+        for family in families
         if (mechanism := _calibrated(family, size, epsilon, permanent_epsilon)) is not None
     ]
     found.sort(key=lambda candidate: candidate.relative_risk)
     for place in range(len(found)):  # stable sorts within runs of equal risk
         run = [one for one in found[place:] if one.relative_risk <= found[place].relative_risk * (1 + _TIE)]
-        run.sort(key=lambda one: (one.mechanism.row_bytes, _FAMILIES.index(type(one.mechanism))))
+        run.sort(key=lambda one: (one.mechanism.row_bytes, families.index(type(one.mechanism))))
         found[place : place + len(run)] = run
     return found
 

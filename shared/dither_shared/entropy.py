@@ -9,11 +9,13 @@ import os
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
 
 from .digests import shake_256
 from .probability import ONE, WORD_BITS
 
-__all__ = ["Entropy", "KeyedEntropy", "SystemEntropy", "bits_below"]
+__all__ = ["Entropy", "KeyedEntropy", "KeyedFamily", "SystemEntropy", "bits_below"]
 
 _WORDS = struct.Struct(">16I")
 
@@ -24,6 +26,13 @@ class Entropy(ABC):
     @abstractmethod
     def take(self, count: int) -> bytes:
         """Return the next ``count`` uniformly random bytes."""
+
+    def ahead(self, count: int) -> "Entropy":
+        """Return what draws from the same source, and has drawn ``count`` bytes already where that saves time.
+
+        It is for the draws of one report, and not to be kept.
+        """
+        return self
 
     def below(self, bound: int) -> int:
         """Return a uniform integer in [0, bound), for 1 <= bound <= 2^64, by rejection."""
@@ -85,6 +94,28 @@ class SystemEntropy(Entropy):
         """Return ``count`` bytes of ``os.urandom``."""
         return os.urandom(count)
 
+    def ahead(self, count: int) -> Entropy:
+        """Return one that has called the system once, for ``count`` bytes, and does again for what is beyond them."""
+        return _Ahead(os.urandom(count))
+
+
+class _Ahead(Entropy):
+    """Bytes of the system's that were drawn ahead: each is handed out once."""
+
+    def __init__(self, drawn: bytes) -> None:
+        self._drawn = drawn
+        self._used = 0
+
+    def __repr__(self) -> str:
+        return "_Ahead(…)"
+
+    def take(self, count: int) -> bytes:
+        start, end = self._used, self._used + count
+        if end > len(self._drawn):
+            return os.urandom(count)
+        self._used = end
+        return self._drawn[start:end]
+
 
 class KeyedEntropy(Entropy):
     """A pseudorandom stream fixed by a secret key and a context; for permanent draws.
@@ -99,7 +130,8 @@ class KeyedEntropy(Entropy):
     becomes computational, which is the price of remembering nothing.
     """
 
-    _BLOCK = 512
+    BLOCK: Final = 512
+    """Bytes that one digest makes."""
 
     def __init__(self, key: bytes, *context: bytes, start: bytes = b"") -> None:
         self._start = start + _encoded(key, *context)
@@ -112,9 +144,11 @@ class KeyedEntropy(Entropy):
 
     def take(self, count: int) -> bytes:
         """Return the next ``count`` bytes of the stream."""
+        if self._used + count <= self.BLOCK:
+            return self._rest(count)
         pieces = []
-        while count > self._BLOCK - self._used:
-            pieces.append(self._rest(self._BLOCK - self._used))
+        while count > self.BLOCK - self._used:
+            pieces.append(self._rest(self.BLOCK - self._used))
             count -= len(pieces[-1])
             self._number, self._block, self._used = self._number + 1, b"", 0
         pieces.append(self._rest(count))
@@ -124,15 +158,33 @@ class KeyedEntropy(Entropy):
         """Return the next bytes of the present block. Most streams are asked once, for less than a block."""
         start, self._used = self._used, self._used + count
         if len(self._block) < self._used:
-            self._block = self._digest(self._number, self._BLOCK if start else self._used)
+            self._block = self._digest(self._number, self.BLOCK if start else self._used)
         return self._block[start : self._used]
-
-    def within(self, part: bytes) -> "KeyedEntropy":
-        """Return the stream, at its start, whose context is this one's with one more part behind it."""
-        return KeyedEntropy(part, start=self._start)
 
     def _digest(self, number: int, count: int) -> bytes:
         return shake_256(self._start + number.to_bytes(4, "big")).digest(count)
+
+
+class KeyedFamily:
+    """The streams of ``KeyedEntropy`` whose key and context are given but for the last part, which follows."""
+
+    __slots__ = ("_start",)
+
+    def __init__(self, key: bytes, *context: bytes) -> None:
+        self._start = _encoded(key, *context)
+
+    def __repr__(self) -> str:
+        return "KeyedFamily(…)"
+
+    def stream(self, part: bytes) -> KeyedEntropy:
+        """Return the stream of ``part``, at its start."""
+        return KeyedEntropy(part, start=self._start)
+
+    def first(self, part: bytes, count: int) -> bytes:
+        """Return the first ``count`` bytes of the stream of ``part``."""
+        if count > KeyedEntropy.BLOCK:
+            return self.stream(part).take(count)
+        return shake_256(b"".join((self._start, len(part).to_bytes(4, "big"), part, b"\0\0\0\0"))).digest(count)
 
 
 def _encoded(*parts: bytes) -> bytes:
@@ -149,25 +201,27 @@ def bits_below(entropy: Entropy, width: int, marked: int, high: int, low: int, p
     """
     certain = 1 << precision
     lanes = (1 << width) - 1
-    result = (marked if high == certain else 0) | (lanes & ~marked if low == certain else 0)
-    high, low = high % certain, low % certain  # a certain lane is open with threshold 0: it can gain nothing
+    unmarked = lanes & ~marked
+    result = (marked if high == certain else 0) | (unmarked if low == certain else 0)
     undecided = lanes & ~result
-    size = (width + 7) // 8
-    while undecided and (high or low):
+    steps = _steps(high % certain, low % certain, precision)  # a certain lane has threshold 0: it can gain nothing
+    thresholds = 0, unmarked, marked, lanes
+    size, step = (width + 7) // 8, 0
+    while undecided and step < len(steps):
         # One call to the system for all the slices that are likely to be used.
-        slices = min(precision, undecided.bit_length().bit_length() + 2, _steps(high, low, precision))
+        slices = min(len(steps) - step, undecided.bit_length().bit_length() + 2)
         drawn = entropy.take(size * slices)
         for start in range(0, size * slices, size):
             uniform = int.from_bytes(drawn[start : start + size], "little")
-            precision -= 1
-            threshold = (marked if high >> precision else 0) | (lanes & ~marked if low >> precision else 0)
-            high, low = high & ((1 << precision) - 1), low & ((1 << precision) - 1)
+            threshold = thresholds[steps[step]]
             result |= undecided & threshold & ~uniform
             undecided &= ~(threshold ^ uniform)
+            step += 1
     return result
 
 
-def _steps(high: int, low: int, precision: int) -> int:
-    """Return how many leading bits of the thresholds there are before only zeros remain."""
-    both = high | low
-    return precision - ((both & -both).bit_length() - 1)
+@lru_cache(maxsize=256)
+def _steps(high: int, low: int, precision: int) -> bytes:
+    """Return the leading bits of two thresholds, 2 · high bit + low bit for each, up to the last that is not zero."""
+    pairs = [2 * (high >> place & 1) + (low >> place & 1) for place in reversed(range(precision))]
+    return bytes(pairs).rstrip(b"\0")

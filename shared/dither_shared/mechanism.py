@@ -12,7 +12,6 @@ The randomizer stands beside its law, in plain Python, because it is the device 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
@@ -20,6 +19,7 @@ from typing import ClassVar, Self
 from .entropy import Entropy
 from .errors import ParameterError
 from .probability import epsilon_of
+from .rows import RowFormat, Shape
 
 __all__ = ["MAX_CELLS", "MAX_COUNTERS", "Item", "Mechanism", "Shape"]
 
@@ -31,18 +31,6 @@ MAX_CELLS = 1 << 20
 
 MAX_COUNTERS = 1 << 24
 """The largest tally, cohorts by cells: 128 MiB of counters."""
-
-
-class Shape(Enum):
-    """What the payload of a report holds."""
-
-    SYMBOL = "symbol"
-    """The number of one cell, big-endian in as few bytes as hold every cell."""
-    BITS = "bits"
-    """One bit a cell: cell j is bit j % 8 of byte j // 8, and the bits beyond the last cell are zero."""
-    LIST = "list"
-    """The numbers of ``listed`` cells, ascending, in ``cell_bits`` bits each from the lowest on, little-endian: where
-    few of many cells are reported, this is shorter than a bit for each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +55,16 @@ class Mechanism(ABC):
     """The parameters by which a metric's definition may ask for this mechanism."""
     open_domain: ClassVar[bool] = False
     """Whether it takes any string (its UTF-8 bytes) rather than an index of a listed domain."""
+    pure: ClassVar[bool] = True
+    """Whether a report supports a value or does not (p and q): frequencies then follow from the counts of support.
+
+    If not, they are fitted to the cells by regression, whose errors are those of the scatter between cohorts."""
+    own_cells: ClassVar[bool] = False
+    """Whether value v marks cell v and no other, in its only cohort."""
+    independent_cells: ClassVar[bool] = False
+    """Whether the cells of a report are reported independently of each other, given what the value marks."""
+    always_memoised: ClassVar[bool] = False
+    """Whether every such mechanism has a permanent draw, asked for or not."""
 
     size: int | None
     shape: Shape = field(init=False, repr=False)
@@ -113,6 +111,16 @@ class Mechanism(ABC):
         """The privacy loss of all reports of one value together, likewise; None if every report adds to it."""
         return None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
 
+    @property
+    def memoised(self) -> bool:
+        """Whether a device draws once for each value, and all its reports of the value repeat that draw."""
+        return self.forever_ratio is not None
+
+    @property
+    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
+        """P[the permanent draw has a cell], if the value marks it and if it does not; None without a permanent draw."""
+        return None
+
     @abstractmethod
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
@@ -152,6 +160,67 @@ class Mechanism(ABC):
         return float(self.q * (1 - self.q) / gap**2), float((1 - self.p - self.q) / gap), float(1 / self.coverage)
 
     @property
+    def marks(self) -> int:
+        """How many cells a value marks in a cohort that speaks of it."""
+        return 1
+
+    @property
+    def weight(self) -> int | None:
+        """How many cells every report has; None if that varies."""
+        return {Shape.SYMBOL: 1, Shape.LIST: self.listed, Shape.BITS: None}[self.shape]
+
+    @property
+    def weight_moments(self) -> tuple[float, float] | None:
+        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed.
+
+        Known of independent cells where every cohort speaks of every value.
+        """
+        if not self.independent_cells or self.coverage != 1:
+            return None
+        marked, others, a, b = self.marks, self.cells - self.marks, float(self.a), float(self.b)
+        return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)
+
+    @property
+    def independent_supports(self) -> bool:
+        """Whether the supports of all values are independent, given the histogram: each is a cell of its own."""
+        return self.own_cells and self.independent_cells
+
+    @property
+    def room(self) -> int | None:
+        """The largest ``size`` with the same cohorts and cells: what it has beyond its own stands for no value."""
+        return self.size
+
+    @property
+    def even_runs(self) -> tuple[int, int] | None:
+        """A cell, and how many form a run: from that cell on all runs are reported alike, whatever the values are.
+
+        This is over all cohorts together; None where no cells are known to be.
+        """
+        return None
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """The least and the most that one report, honest or forged, adds to n times an estimate."""
+        p, q = float(self.p), float(self.q)
+        ends = (-q / (p - q), (1 - q) / (p - q))
+        return min(ends), max(ends)
+
+    @property
+    def fitted_cells(self) -> float:
+        """How many independent cells the estimate of one value averages; 1 where it is a count of support."""
+        return 1.0
+
+    @property
+    def collision_variance(self) -> float:
+        """Variance over fixed hash functions of an estimate's bias, per Σ f² of the other values; 0 without any."""
+        return 0.0
+
+    @property
+    def collision_cube(self) -> float:
+        """The third central moment of that bias, per Σ f³."""
+        return 0.0
+
+    @property
     def risk(self) -> float:
         """N times the total squared error over a listed domain: k·V(0) + V(1) - V(0), whatever the frequencies.
 
@@ -168,47 +237,19 @@ class Mechanism(ABC):
         """Return the privacy loss of ``reports`` reports of one value, rounded up: ε_T."""
         return epsilon_of(self.ratio_after(reports))
 
-    @property
-    def cohort_bytes(self) -> int:
-        """The width of a row's cohort: none if there is one cohort."""
-        return ((self.cohorts - 1).bit_length() + 7) // 8
-
-    @property
-    def payload_bytes(self) -> int:
-        """The width of a row's payload."""
-        if self.shape is Shape.LIST:
-            return (self.listed * self.cell_bits + 7) // 8
-        return ((self.cells if self.shape is Shape.BITS else self.cell_bits) + 7) // 8
-
-    @property
-    def cell_bits(self) -> int:
-        """How many bits hold the number of a cell."""
-        return (self.cells - 1).bit_length()
+    @cached_property
+    def row_format(self) -> RowFormat:
+        """The layout of its report rows."""
+        return RowFormat(self.shape, self.cohorts, self.cells, self.listed)
 
     @property
     def row_bytes(self) -> int:
         """The width of a report row: its cohort and its payload."""
-        return self.cohort_bytes + self.payload_bytes
+        return self.row_format.row_bytes
 
     def parameters(self) -> dict[str, str]:
         """Return what determines the law, exactly, by name: the basis of a metric's version."""
         return {f.name: str(getattr(self, f.name)) for f in fields(self) if f.init}
-
-    def _symbol(self, cell: int) -> bytes:
-        return cell.to_bytes(self.payload_bytes, "big")
-
-    def _bits(self, row: int) -> bytes:
-        return row.to_bytes(self.payload_bytes, "little")
-
-    def _list(self, row: int) -> bytes:
-        width = self.cell_bits
-        lanes = f"{row:b}"[::-1]
-        numbers, place, cell = 0, 0, lanes.find("1")
-        while cell >= 0:
-            numbers |= cell << place
-            place += width
-            cell = lanes.find("1", cell + 1)
-        return numbers.to_bytes(self.payload_bytes, "little")
 
     def _derive(self, **derived: object) -> None:
         """Set derived fields, once, on an object that is frozen from then on."""

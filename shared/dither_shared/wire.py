@@ -1,23 +1,20 @@
 """The wire format: report rows and the JSON object that carries a batch of them.
 
-A report row is the cohort (big-endian, absent if the mechanism has one cohort) and the payload (a symbol, bits or a
-list, see ``Shape``); all rows of a metric have one width. A batch travels as one flat JSON object of four strings
+All rows of a metric have one width (``rows``). A batch travels as one flat JSON object of four strings
 
     {"batch": "<32 hex>", "metric": "theme", "version": "<16 hex>", "reports": "<base64 of n rows>"}
 
 and is read strictly: whatever an honest peer does not write is refused.
 """
 
-import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import Self
+from functools import lru_cache
+from typing import NamedTuple, Self
 
 from .errors import WireError
-from .mechanism import Mechanism, Shape
+from .mechanism import Mechanism
 
 __all__ = ["Batch", "Report"]
 
@@ -34,8 +31,7 @@ _USUAL = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """One person's perturbed answer: a public cohort and the payload that the mechanism made."""
 
     cohort: int
@@ -43,47 +39,19 @@ class Report:
 
     def encode(self, mechanism: Mechanism) -> bytes:
         """Return the row of ``mechanism.row_bytes`` bytes."""
-        return self.cohort.to_bytes(mechanism.cohort_bytes, "big") + self.payload
+        return mechanism.row_format.encode(self.cohort, self.payload)
 
     @classmethod
     def decode(cls, row: bytes, mechanism: Mechanism) -> Self:
         """Read a row; raise WireError unless ``encode`` could have written it."""
-        if len(row) != mechanism.row_bytes:
-            raise WireError(f"reports: a row has {len(row)} bytes; {mechanism.row_bytes} are right")
-        report = cls(int.from_bytes(row[: mechanism.cohort_bytes], "big"), row[mechanism.cohort_bytes :])
-        if report.cohort >= mechanism.cohorts:
-            raise WireError(f"reports: cohort {report.cohort} is not below {mechanism.cohorts}")
-        report.cells(mechanism)
-        return report
+        return cls(*mechanism.row_format.decode(row))
 
     def cells(self, mechanism: Mechanism) -> tuple[int, ...]:
         """Return the cells that the payload reports; raise WireError if it names one that does not exist."""
-        if mechanism.shape is Shape.SYMBOL:
-            symbol = int.from_bytes(self.payload, "big")
-            if symbol >= mechanism.cells:
-                raise WireError(f"reports: symbol {symbol} is not below {mechanism.cells}")
-            return (symbol,)
-        bits = int.from_bytes(self.payload, "little")
-        if mechanism.shape is Shape.LIST:
-            return _listed(bits, mechanism)
-        if bits >> mechanism.cells:
-            raise WireError(f"reports: a bit beyond the last of {mechanism.cells} is set")
-        return tuple(cell for cell in range(mechanism.cells) if bits >> cell & 1)
+        return mechanism.row_format.cells_of(self.payload)
 
 
-def _listed(numbers: int, mechanism: Mechanism) -> tuple[int, ...]:
-    """Return the cells whose numbers are packed in a list; raise WireError unless a device could have packed them."""
-    width, count = mechanism.cell_bits, mechanism.listed
-    cells = tuple(numbers >> width * place & (1 << width) - 1 for place in range(count))
-    if numbers >> width * count or cells[-1] >= mechanism.cells:
-        raise WireError(f"reports: a list names a cell that is not below {mechanism.cells}")
-    if any(one >= two for one, two in pairwise(cells)):
-        raise WireError("reports: a list does not ascend")
-    return cells
-
-
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Reports of one metric version, delivered and counted together, once."""
 
     batch: str
@@ -93,8 +61,8 @@ class Batch:
 
     def encode(self) -> bytes:
         """Return the JSON body; its length depends on the names and the number of rows, never on an answer."""
-        reports = base64.b64encode(self.reports).decode("ascii")
-        name = json.dumps(self.metric)  # the others are digits
+        reports = binascii.b2a_base64(self.reports, newline=False).decode("ascii")
+        name = _quoted(self.metric)  # the others are digits
         return f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}","reports":"{reports}"}}'.encode()
 
     @classmethod
@@ -134,11 +102,16 @@ class Batch:
             raise WireError("reports: not base64 (not ASCII)") from None
         except binascii.Error as error:
             raise WireError(f"reports: not base64 ({error})") from None
-        if base64.b64encode(reports).decode("ascii") != values["reports"]:
+        if binascii.b2a_base64(reports, newline=False).decode("ascii") != values["reports"]:
             raise WireError("reports: not canonical base64; the last digit has bits that are not used")
         if not reports:
             raise WireError("reports: empty; a batch has at least one row")
         return cls(values["batch"], values["metric"], values["version"], reports)
+
+
+@lru_cache(maxsize=1024)
+def _quoted(name: str) -> str:
+    return json.dumps(name)
 
 
 def _flat_object(body: bytes) -> dict[str, str]:

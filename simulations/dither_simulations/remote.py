@@ -144,7 +144,7 @@ def collected(
 
 
 def _definition(mechanism: Mechanism, population: Population, epsilon: float) -> str:
-    listed = mechanism.size is not None
+    listed = not mechanism.open_domain
     return _DEFINITION.format(
         name=f"lab-{mechanism.name}-{len(population.labels)}-{epsilon:g}",
         kind='"choice"' if listed else '"string"',

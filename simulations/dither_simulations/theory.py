@@ -8,12 +8,10 @@ import numpy as np
 from scipy import special
 
 from dither_server.estimate import estimate
-from dither_shared import Mechanism, Rappor, SubsetSelection
-from dither_shared.mechanisms.count_mean_sketch import Sketch
+from dither_shared import Mechanism, SubsetSelection
 
 from .populations import Floats, Population
-from .samplers import expected_tally
-from .samplers.hashed import positions
+from .samplers import collision_bias, expected_tally
 
 __all__ = ["Expected", "expected", "least_mse", "predicted_mse"]
 
@@ -39,7 +37,7 @@ def expected(mechanism: Mechanism, population: Population, epsilon: float, confi
     """
     shares, users = population.shares, population.users
     mse, bound = predicted_mse(mechanism, population), least_mse(len(shares), epsilon, users)
-    if mechanism.size is None:
+    if mechanism.open_domain:
         return Expected(mse, None, None, bound)
     noise = np.sqrt(_variances(mechanism, shares) / users)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * noise
@@ -64,13 +62,11 @@ def predicted_mse(mechanism: Mechanism, population: Population) -> float:
     the mean squared standard error that the regression states on the tally expected of these users: that of weighted
     least squares, to first order.
     """
-    if isinstance(mechanism, Rappor):
+    if not mechanism.pure:
         ideal = estimate(mechanism, population.labels, expected_tally(mechanism, population))
         return float(np.mean(ideal.standard_error**2))
     noise = _mean_variance(mechanism, population.shares) / population.users
-    if isinstance(mechanism, Sketch):
-        return noise + float(np.mean(_bias(mechanism, population) ** 2))
-    return noise
+    return noise + float(np.mean(collision_bias(mechanism, population) ** 2))
 
 
 def _mean_variance(mechanism: Mechanism, shares: Floats) -> float:
@@ -92,14 +88,3 @@ def _cut(center: Floats, deviation: Floats) -> Floats:
 def _positive_part(center: Floats, deviation: Floats) -> Floats:
     score = center / deviation
     return np.asarray(center * special.ndtr(score) + deviation * np.exp(-(score**2) / 2) / math.sqrt(2 * math.pi))
-
-
-def _bias(mechanism: Sketch, population: Population) -> Floats:
-    """Return what fixed hash functions add to each estimate: m/(m-1) Σ_(u≠v) f_u (share of collisions - 1/m)."""
-    columns = positions(mechanism, population.labels)[:, :, 0]
-    cohorts = np.arange(mechanism.cohorts)
-    load = np.zeros((mechanism.cohorts, mechanism.bits))
-    np.add.at(load, (cohorts, columns), population.shares[:, np.newaxis])
-    others = load[cohorts, columns].mean(axis=1) - population.shares
-    chance = 1 / mechanism.bits
-    return np.asarray((others - chance * (1 - population.shares)) / (1 - chance))

@@ -143,6 +143,16 @@ def test_a_moment_that_cannot_be_puts_nothing_off(make: Make, folder: Path, reme
     assert client.flush(5)
 
 
+def test_a_password_that_an_earlier_version_remembered_is_not_shown(
+    make: Make, folder: Path, remembered: bytes
+) -> None:
+    told = json.loads(remembered) | {"endpoint": "https://user:Very-Secret@example.org/a"}
+    (folder / "delivery").write_text(json.dumps(told))
+    last = make(folder, mode=None).status().last_attempt
+    assert last is not None
+    assert last.endpoint == "https://example.org/a"
+
+
 def test_a_symbolic_link_is_not_followed(make: Make, folder: Path, tmp_path: Path, remembered: bytes) -> None:
     (tmp_path / "target").write_bytes(remembered)
     (folder / "delivery").unlink()
@@ -168,6 +178,46 @@ def test_without_a_disk_it_is_remembered_by_this_process(
     assert not (folder / "delivery").exists()
 
 
+@pytest.mark.parametrize("how", ["a folder in its place", "no room"])
+def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    script = Script([503] * 5)
+    client = make(folder, transport=script, strict=False)
+    client.record("mobile", True)
+    if how == "no room":
+        monkeypatch.setattr("dither.files.os.write", lambda *_: 0)
+    else:
+        (folder / "delivery").mkdir()
+    for _ in range(5):
+        assert not client.flush(5)
+        assert not client._attempts.may_wait(0.0), "the next program would not know"
+    for _ in range(50):
+        client._sender.step()
+    assert len(script.bodies) == 5, "once in each flush"
+    status = client.status()
+    (trouble,) = status.trouble
+    assert trouble.startswith("remembering the uploads failed: ")
+    assert trouble.endswith(f": {str(folder / 'delivery')!r}")
+    assert status.failed_attempts == 5
+    assert [one.getMessage() for one in caplog.records if "remembering" in one.getMessage()] == [trouble]
+    monkeypatch.undo()
+    if (folder / "delivery").is_dir():
+        (folder / "delivery").rmdir()
+    assert client.flush(5)
+    assert client.status().trouble == status.trouble, "no more than before"
+    assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
+
+
+def test_an_exit_that_cannot_be_remembered_does_not_wait() -> None:
+    class Forgetful(dither.MemoryState):
+        def remember(self, notes: str, data: bytes) -> NoReturn:
+            raise PermissionError
+
+    for state, waits in ((dither.MemoryState(), True), (Forgetful(), False)):
+        assert Attempts(state, Trouble(), ENDPOINT).may_wait(600.0) is waits
+
+
 def test_a_forgotten_device_remembers_no_attempt(make: Make, folder: Path, remembered: bytes) -> None:
     make(folder).forget()
     assert not (folder / "delivery").exists()
@@ -179,7 +229,7 @@ def test_what_is_remembered_is_bounded() -> None:
     attempts = Attempts(state, Trouble(), "https://example.org/" + "x" * 100_000)
     held = {f"{number:032x}": Hold(1e9 + number, 1e9, 1) for number in range(10_000)}
     attempts.note("words " * 1000, "kind", held, accepted=False)
-    assert len(state.recall()) < 30_000
+    assert len(state.recall("delivery")) < 30_000
     assert len(attempts.held()) == 300
     assert attempts.host == "example.org"
 

@@ -173,7 +173,7 @@ def test_an_audit_that_finds_more_than_is_declared_fails(
     arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def leak(self: RandomizedResponse, item: Item, *_: object) -> bytes:
-        return self._symbol(item)  # type: ignore[arg-type]
+        return self.row_format.symbol(item)  # type: ignore[arg-type]
 
     monkeypatch.setattr(RandomizedResponse, "randomize", leak)
     assert main(["audit", *arguments[:2], "--draws", "2000"]) == 1

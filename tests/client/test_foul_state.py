@@ -19,7 +19,7 @@ METRIC = parse_metrics('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')["m
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
-@pytest.mark.parametrize("name", ["consent", "secret", "journal", "delivery"])
+@pytest.mark.parametrize("name", ["consent", "secret", "journal", "delivery", "versions"])
 def test_nobody_waits_for_the_end_of_a_pipe(name: str, make: Make, folder: Path) -> None:
     make(folder).record("mobile", True)
     (folder / name).unlink(missing_ok=True)
@@ -57,17 +57,21 @@ def test_what_was_spent_is_one_product_however_much_it_was(monkeypatch: pytest.M
 
 def test_a_list_of_reports_is_taken_at_once() -> None:
     """Another thread adds reports while a user looks at those that wait."""
-    outbox = Outbox()
+    outbox, looking = Outbox(), False
 
     class Adding(Queued):
         @property
         def local(self) -> int:  # asked for while the list is gone through
-            outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
+            if looking:
+                outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
             return 0
 
     outbox.apply(Adding("f" * 32, "mobile", 1, 0, b"{}"))
     outbox.apply(Queued("e" * 32, "mobile", 1, 0, b"{}"))
+    outbox.apply(Queued("d" * 32, "mobile", 1, 1, b"{}"))
+    looking = True
     assert len(outbox.waiting()) == 2
+    assert len(outbox) == 4
 
 
 def test_a_look_at_an_app_after_its_clock_was_ahead(

@@ -185,3 +185,12 @@ def test_an_argument_of_a_wrong_type_is_named(make: Make, name: str, value: obje
         (trouble,) = make(mode=None, strict=False, **wrong).status().trouble
         assert trouble.startswith(f"telemetry is disabled: {name}: a value of type ")
         assert "Very-Secret" not in trouble
+
+
+def test_an_answer_in_the_place_of_the_name_is_not_quoted(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    client = make(strict=False)
+    client.record("Very-Secret", "editor")
+    assert "Very-Secret" not in f"{caplog.text} {client.status()}"
+    assert "metrics.editor: given as the answer; a metric's name comes first, its value second" in caplog.text
+    with pytest.raises(dither.ParameterError, match="comes first"):
+        make().record("Very-Secret", "editor")

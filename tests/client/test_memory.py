@@ -156,7 +156,7 @@ def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make,
     keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
     values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]
     kept = [keys.kept(metric, keys.tag(metric, value), keys.draw(metric, value)) for value in values]
-    assert {len(record.draw) for record in kept} == {2 * (metric.mechanism.payload_bytes + 8)}
+    assert {len(record.draw) for record in kept} == {2 * (metric.mechanism.row_format.payload_bytes + 8)}
     make(folder, metrics=question("rappor")).record("asked", "firefox")
     everything = b"".join(path.read_bytes() for path in folder.iterdir())
     for telling in (b"firefox", b"firefox".hex().encode(), hashlib.sha256(b"firefox").hexdigest().encode()):

@@ -3,15 +3,18 @@
 import errno
 import os
 import threading
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script
+from client.devices import METRICS, Calendar, Make, Script
 from dither.journal import Journal
 from dither.outbox import Outbox
-from dither.records import Debit, Done, Queued, from_line, from_lines, to_line
+from dither.records import Debit, Done, Queued, Record, from_line, from_lines, to_line
 from dither_shared import SystemEntropy
 
 
@@ -231,3 +234,57 @@ def test_a_torn_tail_is_no_damage() -> None:
     assert from_lines(lines) == ([entry(1), entry(2)], 0, False)
     assert from_lines(lines[:-1]) == ([entry(1)], 0, True)
     assert from_lines(b"nonsense\n" + lines) == ([entry(1), entry(2)], 1, False)
+
+
+def test_what_is_written_while_a_draft_is_being_made_is_kept(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = make(folder), make(folder)
+    for number in range(5):
+        for name in ("browser", "editor", "mobile"):
+            client.record(name, f"value {number}" if name == "browser" else "true")
+        calendar.pass_days(1)
+    answers = iter([("browser", "another value"), ("mobile", True), ("theme", "dark"), ("editor", "vim")])
+
+    def meanwhile(records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            for name, value in islice(answers, 1):
+                (other if name == "theme" else client).record(name, value)
+            yield record
+
+    monkeypatch.setattr("dither.journal.paced", meanwhile)
+    client._journal.untidy = True
+    client._journal.tidy(courteous=True)
+    assert list(answers) == []
+    for reader in (client, other, make(folder)):
+        reader.status()
+        assert reader.preview() == client.preview()
+        assert reader.status().metrics == client.status().metrics
+        for metric in METRICS.values():
+            one, same = (each._journal.ledger.account(metric) for each in (reader, client))
+            assert one == same
+    assert client.status().queued == 19
+
+
+def test_tidying_beside_a_program_rests_for_ten_times_as_long_as_it_took(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, now = make(folder), [1000.0]
+    client.record("mobile", True)
+    journal = client._journal
+    monkeypatch.setattr("dither.journal.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(journal.state, "sync", lambda: now.__setitem__(0, now[0] + 2))
+
+    def tidied(*, courteous: bool) -> bool:
+        journal.untidy, before = True, (folder / "journal").stat().st_ino
+        journal.tidy(courteous=courteous)
+        return (folder / "journal").stat().st_ino != before
+
+    assert tidied(courteous=True)
+    now[0] += 19.9
+    assert not tidied(courteous=True)
+    due = [journal.due]
+    now[0] += 0.2
+    assert [*due, journal.due] == [False, True]
+    assert tidied(courteous=True)
+    assert tidied(courteous=False), "whoever asks for it himself does not wait"

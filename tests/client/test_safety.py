@@ -142,10 +142,14 @@ def test_a_disk_that_is_read_only(
             raise OSError(errno.EROFS, "read-only file system")
         return real(path, flags, *mode)
 
+    def refused(*_: object) -> NoReturn:
+        raise OSError(errno.EROFS, "read-only file system")
+
     monkeypatch.setattr("os.open", read_only)
+    monkeypatch.setattr("os.write", refused)  # to what was opened before, too
     bombard(client, calendar)
     assert client.preview() == []
-    assert client.status().trouble[f"record failed: OSError, Read-only file system: {str(folder)!r}"] > 0
+    assert client.status().trouble[f"record failed: OSError, Read-only file system: {str(folder / 'journal')!r}"] > 0
 
 
 def test_a_host_whose_logging_fails(make: Make, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> None:

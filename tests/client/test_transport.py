@@ -4,12 +4,14 @@ import socket
 import threading
 import time
 from email.utils import formatdate
+from pathlib import Path
 
 import pytest
 
 import dither
 from client.conftest import Collector
-from client.devices import METRICS, Make
+from client.devices import METRICS, Make, Script
+from dither.transport import without_secrets
 from dither_shared import Batch
 
 
@@ -158,3 +160,56 @@ def test_a_server_that_does_not_listen_is_a_network_error(make: Make) -> None:
 def test_an_endpoint_that_cannot_be_is_named(endpoint: str) -> None:
     with pytest.raises(dither.ParameterError, match="endpoint"):
         dither.HttpTransport(endpoint)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "ftp://user:Very-Secret@host",
+        "https://user:Very-Secret@host",
+        "https://user:Very-Secret@[host",
+        "https://user:Very/Very-Secret@host",
+        "https://user:Very-Secret@host:port",
+        "user:Very-Secret@host",
+        "//user:Very-Secret@host",
+        "ftp://host?token=Very-Secret",
+        "host#Very-Secret",
+    ],
+)
+def test_an_endpoint_with_a_password_is_refused_and_quoted_nowhere(
+    endpoint: str, make: Make, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(dither.ParameterError, match="endpoint") as caught:
+        dither.HttpTransport(endpoint)
+    assert "Secret" not in f"{caught.value!r} {caught.value}"
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    refused = make(mode=None, strict=False, endpoint=endpoint, transport=None)
+    own = make(folder, endpoint=endpoint, transport=Script([OSError("down"), 401]))  # which may know what to do with it
+    own.record("mobile", True)
+    assert not own.flush(5)
+    assert not own.flush(5)
+    told = f"{refused!r} {refused.status()} {own!r} {own.status()} {own._transport!r} {caplog.text}"
+    assert "Secret" not in told
+    assert "Secret" not in (folder / "delivery").read_text()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("https://example.org:8443/a/b", "https://example.org:8443/a/b"),
+        ("https://user:word@example.org/a", "https://example.org/a"),
+        ("wss://example.org?a=//b#c", "wss://example.org"),
+        ("example.org", "example.org"),
+        ("", ""),
+    ],
+)
+def test_what_is_shown_of_an_endpoint(endpoint: str, shown: str) -> None:
+    assert without_secrets(endpoint) == shown
+
+
+def test_an_endpoint_in_the_place_of_the_name_is_not_quoted_either(make: Make) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^app: what was given is not a name"):
+        make(mode=None, app="https://user:Very-Secret@host", endpoint="notes")
+    with pytest.raises(dither.ParameterError, match="endpoint: what was given is not a URL"):
+        dither.HttpTransport("https://host:Very-Secret%40host")

@@ -38,13 +38,13 @@ def test_marked_cells_are_reported_with_a_and_others_with_b(declared: float, mec
 
 def supports(mechanism: Mechanism, cohort: int, item: Item) -> Callable[[bytes], bool]:
     """Return whether a payload supports an item: for RAPPOR, which has no support, by one of the bits it marks."""
-    marked = mechanism.marked(item, cohort)[: 1 if mechanism.name == "rappor" else None]
+    marked = mechanism.marked(item, cohort)[: None if mechanism.pure else 1]
     return lambda payload: bool(reported(mechanism, payload) & set(marked))
 
 
 @pytest.mark.parametrize(
     ("declared", "mechanism"),
-    [case for case in every_small() if not hasattr(case[1], "collision_variance")],
+    [case for case in every_small() if not case[1].collision_variance],
     ids=name_of,
 )
 def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float, mechanism: Mechanism) -> None:
@@ -78,7 +78,7 @@ def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float
 
 
 @pytest.mark.parametrize(
-    ("declared", "mechanism"), [case for case in every_small() if hasattr(case[1], "collision_variance")], ids=name_of
+    ("declared", "mechanism"), [case for case in every_small() if case[1].collision_variance], ids=name_of
 )
 def test_sketches_have_p_and_the_q_of_a_random_hash(declared: float, mechanism: Mechanism) -> None:
     """A value of another column supports by the law of its own; one of the same column as if it were the value."""
@@ -120,18 +120,16 @@ def test_rows_round_trip_and_tally(mechanism: Mechanism) -> None:
 @SMALL
 def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
     row = Report(0, mechanism.randomize(items(mechanism)[0], KeyedEntropy(b"row"))).encode(mechanism)
-    bad = [row + b"\0", row[:-1]]
+    bad, form = [row + b"\0", row[:-1]], mechanism.row_format
     if mechanism.cohorts > 1:
-        bad.append(mechanism.cohorts.to_bytes(mechanism.cohort_bytes, "big") + row[mechanism.cohort_bytes :])
-    unused = 8 * mechanism.payload_bytes - {Shape.BITS: mechanism.cells, Shape.SYMBOL: mechanism.cell_bits}.get(
-        mechanism.shape, mechanism.listed * mechanism.cell_bits
-    )
+        bad.append(mechanism.cohorts.to_bytes(form.cohort_bytes, "big") + row[form.cohort_bytes :])
+    unused = 8 * form.payload_bytes - form.payload_bits
     if unused:
-        head, payload = row[: mechanism.cohort_bytes], bytearray(row[mechanism.cohort_bytes :])
+        head, payload = row[: form.cohort_bytes], bytearray(row[form.cohort_bytes :])
         payload[0 if mechanism.shape is Shape.SYMBOL else -1] |= 0x80
         bad.append(head + payload)
     if mechanism.shape is Shape.LIST:
-        bad.append(row[: mechanism.cohort_bytes] + b"\xff" * mechanism.payload_bytes)
+        bad.append(row[: form.cohort_bytes] + b"\xff" * form.payload_bytes)
     assert len(bad) > 2
     for wrong in bad:
         with pytest.raises(WireError, match="reports: "):

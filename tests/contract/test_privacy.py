@@ -126,7 +126,7 @@ def test_a_permanent_draw_of_the_marked_cells_and_a_repetition_of_it_make_a_repo
             assert exact_law(twice) == whole
             drawn = exact_law(lambda entropy, cells=cells: mechanism.permanent_draw(cells, entropy))  # type: ignore[misc]
             assert sum(drawn.values()) == 1
-            assert max(drawn) < 1 << (8 * mechanism.payload_bytes)
+            assert max(drawn) < 1 << (8 * mechanism.row_format.payload_bytes)
             again = exact_law(lambda entropy, cells=cells: mechanism.permanent_draw(cells[::-1], entropy))  # type: ignore[misc]
             assert drawn == again, "the order of the cells tells nothing"
 

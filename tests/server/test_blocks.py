@@ -28,7 +28,7 @@ def some_rows(mechanism: Mechanism, count: int) -> bytes:
     rows = b""
     for cohort in random.integers(0, mechanism.cohorts, count):
         cells = random.integers(0, 2, mechanism.cells) if mechanism.shape is Shape.BITS else None
-        symbol = int(random.integers(0, mechanism.cells)).to_bytes(mechanism.payload_bytes, "big")
+        symbol = int(random.integers(0, mechanism.cells)).to_bytes(mechanism.row_format.payload_bytes, "big")
         payload = symbol if cells is None else np.packbits(cells.astype(np.uint8), bitorder="little").tobytes()
         rows += Report(int(cohort), payload).encode(mechanism)
     return rows

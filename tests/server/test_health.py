@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dither_server.analysis.answers import answer
-from dither_server.analysis.health import FALSE_ALARMS, health, weight_of
+from dither_server.analysis.health import FALSE_ALARMS, health
 from dither_server.analysis.patterns import spare_supports
 from dither_server.tally import Tally
 from dither_shared import (
@@ -94,7 +94,7 @@ def test_the_levels_share_the_false_alarms() -> None:
 )  # fmt: skip
 def test_the_weight_of_a_report_by_enumeration(mechanism: Mechanism) -> None:
     """The same for every value, though the law of a report is not."""
-    moments = weight_of(mechanism)
+    moments = mechanism.weight_moments
     assert moments is not None
     for item in (0, 1) if mechanism.size is not None else (b"x", b"yy"):
         law = law_of_one(mechanism, item)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_server import fold as module
-from dither_server.fold import is_row, parsed
+from dither_server.fold import parsed
 from dither_server.tally import Tally
 from dither_shared import (
     BitFlip,
@@ -97,7 +97,7 @@ def test_a_row_alone_is_held_to_the_same_rules(size: int) -> None:
                 assert Tally.check(mechanism, row) == 1
         assert True in taken or mechanism.name == "subset-selection", mechanism
         for odd in (b"", row + b"\0", row[:-1]):
-            assert not is_row(mechanism, odd)
+            assert not mechanism.row_format.is_row(odd)
 
 
 def naive(mechanism: Mechanism, rows: bytes) -> Tally:
@@ -116,7 +116,7 @@ def random_rows(mechanism: Mechanism, seed: int, count: int, favourite: int) -> 
     cohorts = np.where(random.integers(0, 4, count) < favourite, 0, random.integers(0, mechanism.cohorts, count))
     for cohort in cohorts.tolist():
         if mechanism.shape is Shape.SYMBOL:
-            payload = int(random.integers(0, mechanism.cells)).to_bytes(mechanism.payload_bytes, "big")
+            payload = int(random.integers(0, mechanism.cells)).to_bytes(mechanism.row_format.payload_bytes, "big")
         else:
             bits = random.integers(0, 2, mechanism.cells, dtype=np.uint8)
             payload = np.packbits(bits, bitorder="little").tobytes()
@@ -172,7 +172,7 @@ def test_lists_are_folded_as_the_wire_reads_them_and_refused_unless_a_device_cou
     assert folded.counts.sum() == 300 * mechanism.listed
 
     def packed(*cells: int) -> bytes:
-        numbers = sum(cell << mechanism.cell_bits * place for place, cell in enumerate(cells))
+        numbers = sum(cell << mechanism.row_format.cell_bits * place for place, cell in enumerate(cells))
         return numbers.to_bytes(mechanism.row_bytes, "little")
 
     ascending = tuple(range(mechanism.listed))

@@ -51,7 +51,7 @@ class TruthInTheOtherwiseBranch(RandomizedResponse):
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         assert isinstance(item, int)
         tells = entropy.bernoulli(self._chain.instant.threshold)
-        return self._symbol(item if tells else entropy.below(self.size))
+        return self.row_format.symbol(item if tells else entropy.below(self.size))
 
 
 @dataclass(frozen=True, kw_only=True)

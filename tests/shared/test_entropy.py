@@ -11,7 +11,7 @@ from math import comb
 import pytest
 
 from dither_shared import Entropy, KeyedEntropy, SystemEntropy
-from dither_shared.entropy import bits_below
+from dither_shared.entropy import KeyedFamily, bits_below
 from dither_shared.probability import ONE
 
 PRECISION = 3
@@ -118,13 +118,6 @@ def test_a_keyed_stream_goes_on_where_it_was_whatever_was_taken() -> None:
             assert stream.take(first) + stream.take(second) == whole[: first + second]
 
 
-def test_a_context_can_be_put_together_in_steps() -> None:
-    whole = KeyedEntropy(b"key", b"a", b"", b"bc").take(1000)
-    start = KeyedEntropy(b"key", b"a").within(b"")
-    start.take(7)
-    assert start.within(b"bc").take(1000) == whole
-
-
 def test_keyed_entropy_shows_no_secret() -> None:
     assert "secret" not in repr(KeyedEntropy(b"secret", b"secret value"))
 
@@ -199,3 +192,35 @@ def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(wi
     assert len(gathered) == comb(width, size)
     assert len(set(gathered.values())) == 1
     assert sum(gathered.values()) > Fraction(1, 2)
+
+
+def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[bytes] = []
+
+    def urandom(count: int) -> bytes:
+        drawn.append(bytes([len(drawn)]) * count)
+        return drawn[-1]
+
+    monkeypatch.setattr("os.urandom", urandom)
+    ahead = SystemEntropy().ahead(64)
+    assert [ahead.take(count) for count in (32, 16, 16, 1, 100)] == [
+        b"\0" * 32,
+        b"\0" * 16,
+        b"\0" * 16,
+        b"\1",
+        b"\2" * 100,
+    ]
+    assert SystemEntropy().ahead(64).take(40) + SystemEntropy().take(1) == b"\3" * 40 + b"\4"
+    keyed = KeyedEntropy(b"key")
+    assert keyed.ahead(64) is keyed, "a stream is the same however it is asked"
+
+
+def test_a_family_offers_the_streams_of_its_members() -> None:
+    family = KeyedFamily(b"key", b"a")
+    for count in (0, 16, 512, 513, 2000):
+        assert (
+            family.first(b"bc", count)
+            == family.stream(b"bc").take(count)
+            == KeyedEntropy(b"key", b"a", b"bc").take(count)
+        )
+    assert "key" not in repr(family)

@@ -111,11 +111,11 @@ def _law(symbol: bool, own: int) -> list[float]:
 def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) -> None:
     """The ratio of its probabilities, over what two values mark, is what the mechanism declares for ever."""
     mechanism = named(name, 8, 1.0, 2.0)
-    draw = permanent_draw(mechanism, 1 if mechanism.size else b"x")
+    draw = permanent_draw(mechanism)
     assert draw is not None
     ratio = draw.high / draw.low if draw.symbol else (draw.high * (1 - draw.low) / draw.low / (1 - draw.high))
     assert float(np.log(ratio) * (1 if draw.symbol else draw.marked)) == pytest.approx(mechanism.forever_epsilon)
-    assert permanent_draw(named("subset-selection", 8, 1.0), 0) is None
+    assert permanent_draw(named("subset-selection", 8, 1.0)) is None
 
 
 @pytest.mark.parametrize("name", LISTED)

@@ -136,7 +136,9 @@ def _count(store: Store, metric: Metric, random: np.random.Generator, day: int, 
         payloads = random.integers(0, mechanism.cells, reports).astype(">u2").view(np.uint8)
     else:
         cohorts = random.integers(0, mechanism.cohorts, reports).astype(">u2").view(np.uint8)
-        payloads[:, : mechanism.cohort_bytes] = cohorts.reshape(reports, 2)[:, 2 - mechanism.cohort_bytes :]
+        payloads[:, : mechanism.row_format.cohort_bytes] = cohorts.reshape(reports, 2)[
+            :, 2 - mechanism.row_format.cohort_bytes :
+        ]
     upload = Upload(secrets.token_bytes(16), metric, payloads.tobytes())
     store.commit([upload], TODAY - timedelta(days=day), b"s" * 16)
 

@@ -9,14 +9,13 @@ periods holds the same reports; then a T-th of the tally has the law of independ
 
 import math
 from collections.abc import Callable
-from functools import singledispatch
 from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from dither_shared import BitFlip, CountMeanSketch, Mechanism, OptimizedUnary, Rappor, SymmetricUnary
+from dither_shared import Mechanism
 
 from ..decoders.support import support
 from ..tally import Tally
@@ -57,7 +56,7 @@ class _Sums(NamedTuple):
 
 def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
     """Return the tests that a tally over so many reporting periods admits; few reports admit none."""
-    repeated = periods if mechanism.forever_ratio is not None else 1
+    repeated = periods if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
     found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
     held = [(name, says, p_value) for name, says, p_value in found if p_value is not None]
@@ -69,7 +68,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods:
 
 def _range(sums: _Sums) -> float | None:
     """Hold each support to what it is at least and at most, whatever the answers are: Bin(n, q) and Bin(n, p)."""
-    if sums.mechanism.size is None:
+    if sums.mechanism.open_domain:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)
@@ -86,7 +85,7 @@ def _balance(sums: _Sums) -> float | None:
 
 def _weight(sums: _Sums) -> float | None:
     """Compare all ones with what is expected: how many bits a value marks is known, whichever value it is."""
-    moments = weight_of(sums.mechanism)
+    moments = sums.mechanism.weight_moments
     n = float(sums.reports.sum())
     if moments is None or n * moments[1] < _LEAST_VARIANCE:
         return None
@@ -96,7 +95,7 @@ def _weight(sums: _Sums) -> float | None:
 
 def _weights(sums: _Sums) -> float | None:
     """Do the same for each cohort, and add up the squares; where a cohort's marks depend on the answers, do not."""
-    moments = weight_of(sums.mechanism) if sums.mechanism.coverage == 1 else None
+    moments = sums.mechanism.weight_moments if sums.mechanism.coverage == 1 else None
     if moments is None or len(sums.reports) == 1 or float(sums.reports.min()) * moments[1] < _LEAST_VARIANCE:
         return None
     away = sums.counts.sum(axis=1) - sums.reports * moments[0]
@@ -127,32 +126,6 @@ _TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
     "spare": ("what stands for no value is supported by chance alone", _spare),
     "symbols": ("symbols that say nothing of a value are alike", _symbols),
 }
-
-
-@singledispatch
-def weight_of(mechanism: Mechanism) -> tuple[float, float] | None:
-    """Return mean and variance of the number of ones in a report, or None where it says nothing or is not known."""
-    return None
-
-
-@weight_of.register(OptimizedUnary)
-@weight_of.register(SymmetricUnary)
-@weight_of.register(CountMeanSketch)
-@weight_of.register(Rappor)
-def _(mechanism: Mechanism) -> tuple[float, float]:
-    marked = mechanism.hashes if isinstance(mechanism, Rappor) else 1
-    a, b, others = float(mechanism.a), float(mechanism.b), mechanism.cells - marked
-    return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)
-
-
-@weight_of.register
-def _(mechanism: BitFlip) -> tuple[float, float]:
-    """Count the window's marked bit, which is there for d of k devices, whatever the value."""
-    a, b, there = float(mechanism.a), float(mechanism.b), float(mechanism.coverage)
-    return (
-        mechanism.bits * b + there * (a - b),
-        mechanism.bits * b * (1 - b) + there * (1 - there) * (a - b) ** 2,
-    )
 
 
 def _even(counts: Floats) -> float | None:

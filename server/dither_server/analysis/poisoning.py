@@ -7,7 +7,7 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, Rappor
+from dither_shared import Mechanism
 
 __all__ = ["Poisoning", "gains", "poisoning"]
 
@@ -28,9 +28,9 @@ class Poisoning(TypedDict):
 
 def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> Poisoning:
     """Return what is told beside an estimate from ``reports`` reports."""
-    noise = math.sqrt(mechanism.variance(0.0) * reports / _bits_of_its_own(mechanism))
+    noise = math.sqrt(mechanism.variance(0.0) * reports / mechanism.fitted_cells)
     # Of a share of 0 all of 1 - confidence is above (``boundary``).
-    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / _extremes(mechanism)[1])
+    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / mechanism.reach[1])
     return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 
 
@@ -43,25 +43,9 @@ def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats
     Where a report speaks of a share c of the values, forged ones all speak of the one that is attacked: β/c for β. One
     report may raise several values at once; this is for each by itself.
 
-    A string fitted to RAPPOR's bits has no support of its own. Fitted alone, a report of just its bits adds 1/(a-b) to
-    it, one of all but its bits takes as much; the fit of many together may magnify both.
+    A string that is fitted to its cells has no support of its own: what is told is of a fit of it alone, and a fit of
+    many together may magnify it.
     """
-    low, high = (each / float(mechanism.coverage) for each in _extremes(mechanism))
+    low, high = (each / float(mechanism.coverage) for each in mechanism.reach)
     honest = frequency / float(mechanism.coverage)
     return share * (high - honest), share * (honest - low)
-
-
-def _extremes(mechanism: Mechanism) -> tuple[float, float]:
-    """Return the least and the most that one report adds to n times an estimate."""
-    p, q = float(mechanism.p), float(mechanism.q)
-    if isinstance(mechanism, Rappor):
-        return -1 / abs(p - q), 1 / abs(p - q)
-    ends = (-q / (p - q), (1 - q) / (p - q))
-    return min(ends), max(ends)
-
-
-def _bits_of_its_own(mechanism: Mechanism) -> float:
-    """Return by what the variance of one cell is divided where a value is fitted to several: h (1 - h/m) for RAPPOR."""
-    if isinstance(mechanism, Rappor):
-        return mechanism.hashes * (1 - mechanism.hashes / mechanism.bits)
-    return 1.0

@@ -11,7 +11,7 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, Metric, Rappor
+from dither_shared import Mechanism, Metric
 
 __all__ = ["periods_of", "repeat_error", "shared_variance"]
 
@@ -31,7 +31,7 @@ def shared_variance(mechanism: Mechanism, frequency: Floats, error: Floats, repo
 
     It is that of who they are, f(1-f)/n, and with a permanent draw at most all of it.
     """
-    if mechanism.forever_ratio is not None:
+    if mechanism.memoised:
         return np.asarray(error**2)
     share = np.clip(frequency, 0, 1)
     return np.asarray(share * (1 - share) / max(reports, 1))
@@ -40,8 +40,8 @@ def shared_variance(mechanism: Mechanism, frequency: Floats, error: Floats, repo
 def repeat_error(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, periods: int) -> Floats:
     """Return the standard error of each estimate if the same people reported in each of the periods.
 
-    That of RAPPOR is taken from the scatter of its cohorts, between which nobody moves: what repeats is in it.
+    That of a regression is taken from the scatter of the cohorts, between which nobody moves: what repeats is in it.
     """
-    if isinstance(mechanism, Rappor):
+    if not mechanism.pure:
         return error
     return np.asarray(np.sqrt(error**2 + (periods - 1) * shared_variance(mechanism, frequency, error, reports)))

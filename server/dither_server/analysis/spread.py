@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, Rappor
+from dither_shared import Mechanism
 
 from ..intervals import noise_law
 
@@ -56,11 +56,11 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
     """Return the law of estimates with that ``error`` at their own ``frequency``.
 
     It is as if the same people reported in each of the periods (``repeats``). What the error has beyond the mechanism's
-    law, a sketch's collisions, is of any share. The error of RAPPOR is its fit's and stays as it is: it hardly depends
-    on one value's share.
+    law, a sketch's collisions, is of any share. The error of a regression stays as it is: it hardly depends on one
+    value's share.
     """
     reports = max(reports, 1)
-    if isinstance(mechanism, Rappor):
+    if not mechanism.pure:
         return Spread(error**2)
     trials = reports * float(mechanism.coverage)
     share, law, gap = np.clip(frequency, 0, 1), noise_law(mechanism).sampled(), float(mechanism.p - mechanism.q)
@@ -69,7 +69,7 @@ def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: f
     )
     least = law.constant / trials / 2  # whatever rounding does
     once = once._replace(constant=np.maximum(error**2 - once.variance(share), least))
-    if mechanism.forever_ratio is not None:
+    if mechanism.memoised:
         return once._replace(
             constant=once.constant * periods,
             slope=once.slope * periods,

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, Metric, Rappor
+from dither_shared import Mechanism, Metric
 
 from ..estimate import Estimate
 from .multiple import holm, two_sided
@@ -242,7 +242,7 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
             for each, n in zip(variance, reports, strict=True)
         ]
     )
-    periods = [1 if isinstance(metric.mechanism, Rappor) else periods_of(metric, *one[:2]) for one in spans]
+    periods = [periods_of(metric, *one[:2]) if metric.mechanism.pure else 1 for one in spans]
     middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in spans])
     contrasts = _contrasts(middles, reports)
     estimates = contrasts @ frequency

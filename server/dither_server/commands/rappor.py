@@ -46,9 +46,7 @@ def rappor_export(found: Found, metric: str, candidates: str | None, output: str
 
     with stored(found) as store:
         asked = metric_asked(found, store, metric)
-        mechanism = asked.mechanism
-        if not isinstance(mechanism, Rappor):
-            raise ParameterError(metric, f"is of {mechanism.name}; these files are for rappor")
+        mechanism = Rappor.require(asked.mechanism, metric)
         strings = asked.labels if candidates is None else strings_of(candidates)
         if not strings:
             raise ParameterError(metric, "lists no strings to look for; give --candidates")

@@ -35,6 +35,7 @@ class BitFlip(ChainOfBits):
     """
 
     name: ClassVar[str] = "bit-flip"
+    always_memoised: ClassVar[bool] = True
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "bits"})
 
     size: int
@@ -86,6 +87,15 @@ class BitFlip(ChainOfBits):
         if reports < 1:
             raise ParameterError("reports", f"{reports} is not positive")
         return self.ratio
+
+    @property
+    def weight_moments(self) -> tuple[float, float]:
+        """Count the window's marked bit, which is there for d of k devices, whatever the value."""
+        a, b, there = float(self.a), float(self.b), float(self.coverage)
+        return (
+            self.bits * b + there * (a - b),
+            self.bits * b * (1 - b) + there * (1 - there) * (a - b) ** 2,
+        )
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the bucket's place in the window, if the window covers it."""

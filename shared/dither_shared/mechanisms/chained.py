@@ -5,6 +5,8 @@ a keyed stream, and ``repeat`` for each report. Without a permanent part the fir
 """
 
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
 
 from ..channel import BitChain, SymbolChain
 from ..entropy import Entropy
@@ -26,6 +28,12 @@ class ChainOfSymbols(_Chained):
 
     _chain: SymbolChain = field(init=False, repr=False)
 
+    @property
+    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
+        """P[the permanent draw is a symbol], if it is the value's and if it is another."""
+        first = self._chain.permanent
+        return None if first is None else (first.truth, first.lie)
+
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
         """Return the marked cell or, once for ever, another."""
         first = self._chain.permanent
@@ -33,14 +41,22 @@ class ChainOfSymbols(_Chained):
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the symbol or, in this report, another."""
-        return self._symbol(self._chain.instant.draw(drawn, entropy))
+        return self.row_format.symbol(self._chain.instant.draw(drawn, entropy))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChainOfBits(_Chained):
     """A value marks some cells, and a report shows a bit for each cell."""
 
+    independent_cells: ClassVar[bool] = True
+
     _chain: BitChain = field(init=False, repr=False)
+
+    @property
+    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
+        """P[a bit of the permanent draw is 1], if the value marks it and if it does not."""
+        first = self._chain.permanent
+        return None if first is None else (first.high, first.low)
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
         """Return the row of marked cells, each bit of it kept or flipped once for ever."""
@@ -52,4 +68,4 @@ class ChainOfBits(_Chained):
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the bits of the row, each kept or flipped in this report."""
-        return self._bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))
+        return self.row_format.bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))

@@ -31,6 +31,7 @@ class Sketch(Mechanism):
     """
 
     open_domain: ClassVar[bool] = True
+    hashes: ClassVar[int] = 1
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "bits", "cohorts"})
 
     size: None = field(init=False, default=None)
@@ -65,6 +66,11 @@ class Sketch(Mechanism):
     def collision_variance(self) -> float:
         """The variance of the bias over the choice of hash functions, per Σ_(u≠v) f_u²."""
         return 1 / (self.cohorts * (self.bits - 1))
+
+    @property
+    def collision_cube(self) -> float:
+        """The third central moment of the bias, per Σ_(u≠v) f_u³."""
+        return (self.bits - 2) / ((self.bits - 1) * self.cohorts) ** 2
 
     def column(self, item: Item, cohort: int) -> int:
         """Return the column of a value (its UTF-8 bytes) under hash function ``cohort``."""
@@ -156,6 +162,16 @@ class HadamardCountMeanSketch(Sketch):
         _check_open(size, cls.name)
         return cls(inside=inside_at(checked_epsilon(epsilon), 1, 2), **shape)
 
+    @property
+    def marks(self) -> int:
+        """One symbol of each row."""
+        return self.bits
+
+    @property
+    def even_runs(self) -> tuple[int, int]:
+        """The rows, of which each report draws one: two symbols a row."""
+        return 0, 2
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbols whose sign is the value's; one for each row."""
         column = self.column(item, cohort)
@@ -165,7 +181,7 @@ class HadamardCountMeanSketch(Sketch):
         """Return a row and the sign of the value's entry in it, or the wrong sign."""
         row = entropy.below(self.bits)
         wrong = not entropy.bernoulli(self._threshold)
-        return self._symbol(2 * row + ((row & self.column(item, cohort)).bit_count() & 1 ^ wrong))
+        return self.row_format.symbol(2 * row + ((row & self.column(item, cohort)).bit_count() & 1 ^ wrong))
 
 
 def _check_open(size: int | None, name: str) -> None:

@@ -52,6 +52,16 @@ class HadamardResponse(Mechanism):
         """Return the one with inside = e^ε/(e^ε + 1), rounded down."""
         return cls(size=checked_size(size), inside=inside_at(checked_epsilon(epsilon), 1, 2))
 
+    @property
+    def marks(self) -> int:
+        """The half of the symbols."""
+        return self.cells // 2
+
+    @property
+    def room(self) -> int:
+        """Every row of the matrix but the first can stand for a value."""
+        return self.cells - 1
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the half of the symbols that the item owns; O(cells)."""
         row = index_of(item, self.size) + 1
@@ -64,4 +74,4 @@ class HadamardResponse(Mechanism):
         symbol = entropy.below(self.cells)
         if (symbol & row).bit_count() & 1 != odd:
             symbol ^= row & -row
-        return self._symbol(symbol)
+        return self.row_format.symbol(symbol)

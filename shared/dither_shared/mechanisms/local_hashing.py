@@ -85,6 +85,16 @@ class LocalHashing(ChainOfSymbols):
         """Return the worst-case ratio of ``reports`` reports of one value under one seed."""
         return self._chain.ratio_after(reports)
 
+    @property
+    def room(self) -> int:
+        """Every vector can stand for a value."""
+        return self.cohorts
+
+    @property
+    def even_runs(self) -> tuple[int, int]:
+        """The symbols but 0, on which value 0 and the seed 0 fall: over all seeds the others are alike."""
+        return 1, 1
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbol ⟨c, v⟩."""
         plane = galois_field(self.symbols)

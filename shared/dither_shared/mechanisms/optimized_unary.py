@@ -35,6 +35,7 @@ class OptimizedUnary(ChainOfBits):
 
     name: ClassVar[str] = "optimized-unary"
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon"})
+    own_cells: ClassVar[bool] = True
 
     size: int
     raised: Fraction

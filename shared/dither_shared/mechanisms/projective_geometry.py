@@ -79,6 +79,16 @@ class ProjectiveGeometry(Mechanism):
             inside=inside_at(loss, point_count(order, length - 1), point_count(order, length)),
         )
 
+    @property
+    def marks(self) -> int:
+        """The points of a hyperplane."""
+        return point_count(self.order, self._length - 1)
+
+    @property
+    def room(self) -> int:
+        """Every point can stand for a value."""
+        return self.cells
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the hyperplane of the item; O(cells)."""
         space = galois_field(self.order)
@@ -104,7 +114,7 @@ class ProjectiveGeometry(Mechanism):
         lead = value.index(1)
         vector.insert(lead, 0)
         vector[lead] = space.add(product, space.negative(space.dot(vector, value)))
-        return self._symbol(space.point_index(vector))
+        return self.row_format.symbol(space.point_index(vector))
 
 
 def point_count(order: int, length: int) -> int:

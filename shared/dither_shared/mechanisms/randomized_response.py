@@ -41,6 +41,7 @@ class RandomizedResponse(ChainOfSymbols):
 
     name: ClassVar[str] = "randomized-response"
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon", "truth"})
+    own_cells: ClassVar[bool] = True
 
     size: int
     truth: Fraction

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 from ..bloom import bloom_positions
 from ..channel import BitChain, BitChannel
 from ..errors import ParameterError
-from ..mechanism import Item, Shape
+from ..mechanism import Item, Mechanism, Shape
 from ..probability import (
     MAX_EPSILON,
     ONE,
@@ -58,6 +58,8 @@ class Rappor(ChainOfBits):
 
     name: ClassVar[str] = "rappor"
     open_domain: ClassVar[bool] = True
+    pure: ClassVar[bool] = False
+    always_memoised: ClassVar[bool] = True
     keys: ClassVar[frozenset[str]] = frozenset(
         {"bits", "hashes", "cohorts", "f", "p", "q", "epsilon", "permanent_epsilon"}
     )
@@ -164,6 +166,29 @@ class Rappor(ChainOfBits):
                 raise ParameterError(key, "missing; f, p and q go together")
         f, p, q = (as_probability(parameters[key], key) for key in ("f", "p", "q"))
         return cls(**counts, permanent_f=f, instant_p=p, instant_q=q)
+
+    @classmethod
+    def require(cls, mechanism: Mechanism, place: str) -> "Rappor":
+        """Return ``mechanism`` if it is RAPPOR; raise ParameterError, with that ``place``, for any other."""
+        if not isinstance(mechanism, cls):
+            raise ParameterError(place, f"is of {mechanism.name}; these files are for {cls.name}")
+        return mechanism
+
+    @property
+    def marks(self) -> int:
+        """Every value marks h bits."""
+        return self.hashes
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """A report of just a string's bits adds 1/(a-b) to its fit alone, one of all but them takes as much."""
+        most = 1 / abs(float(self.p) - float(self.q))
+        return -most, most
+
+    @property
+    def fitted_cells(self) -> float:
+        """The fit averages h bits, less what it takes to know the mean of the row: h (1 - h/m)."""
+        return self.hashes * (1 - self.hashes / self.bits)
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the Bloom positions of a value (its UTF-8 bytes) in a cohort."""

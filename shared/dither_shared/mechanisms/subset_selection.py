@@ -28,6 +28,7 @@ class SubsetSelection(Mechanism):
     """
 
     name: ClassVar[str] = "subset-selection"
+    own_cells: ClassVar[bool] = True
 
     size: int
     subset: int
@@ -63,6 +64,11 @@ class SubsetSelection(Mechanism):
         subset = min({max(1, near), min(k - 1, near + 1)}, key=lambda d: _risk(k, d, odds))
         return cls(size=k, subset=subset, inside=inside_at(loss, subset, k))
 
+    @property
+    def weight(self) -> int:
+        """Every report has ``subset`` answers, as bits or as a list."""
+        return self.subset
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
         return (index_of(item, self.size),)
@@ -74,7 +80,7 @@ class SubsetSelection(Mechanism):
         others = entropy.subset(self.size - 1, self.subset - chosen)
         below = others & ((1 << index) - 1)
         row = below | chosen << index | (others ^ below) << 1
-        return self._bits(row) if self.shape is Shape.BITS else self._list(row)
+        return self.row_format.bits(row)
 
 
 def _risk(size: int, subset: int, odds: float) -> float:

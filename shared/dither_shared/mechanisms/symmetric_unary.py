@@ -28,6 +28,7 @@ class SymmetricUnary(ChainOfBits):
     """
 
     name: ClassVar[str] = "symmetric-unary"
+    own_cells: ClassVar[bool] = True
 
     size: int
     keep: Fraction

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from dither_shared import Mechanism, RandomizedResponse
+from dither_shared import Mechanism, Shape
 
 from .common import Hits, Series, SeriesExperiment, SeriesRow
 from .series import devices, scores
@@ -41,11 +41,11 @@ class Averaging(SeriesExperiment):
 
 def majority(mechanism: Mechanism, reports: int) -> float | None:
     """Return how often the majority of reports of one of two values is right, a tie half; None for other mechanisms."""
-    if not isinstance(mechanism, RandomizedResponse) or mechanism.size != 2:
+    if mechanism.size != 2 or mechanism.shape is not Shape.SYMBOL or not mechanism.own_cells:
         return None
-    if mechanism.permanent_truth is None:
+    if mechanism.permanent_law is None:
         return _most(float(mechanism.p), reports)
-    kept = float(mechanism.permanent_truth)
+    kept = float(mechanism.permanent_law[0])
     instant = (float(mechanism.p) + kept - 1) / (2 * kept - 1)
     right = _most(instant, reports)
     return kept * right + (1 - kept) * (1 - right)

@@ -87,7 +87,7 @@ class SeriesExperiment(ABC):
 
     def mechanism(self, cell: Series) -> Mechanism:
         """Return the mechanism of a cell; raises ParameterError if it cannot be."""
-        lasting = cell.memoised or cell.asked == "rappor"
+        lasting = cell.memoised or MECHANISMS[cell.asked].always_memoised
         return named(cell.asked, self.size, self.epsilon, self.permanent_epsilon if lasting else None)
 
     @abstractmethod
@@ -121,4 +121,4 @@ class SeriesExperiment(ABC):
 
 def items_of(mechanism: Mechanism) -> tuple[Item, Item]:
     """Return two values."""
-    return (0, 1) if mechanism.size is not None else (b"firefox", b"chromium")
+    return (b"firefox", b"chromium") if mechanism.open_domain else (0, 1)

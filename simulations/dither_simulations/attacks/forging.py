@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_shared import Mechanism, Report, Shape, SubsetSelection
+from dither_shared import Mechanism, Shape
 
 from ..populations import Counts
 
@@ -15,11 +15,7 @@ __all__ = ["crafted_rows", "most_supported", "random_rows", "random_support"]
 
 def random_support(mechanism: Mechanism) -> float:
     """Return the probability that a uniformly random report supports a value."""
-    if isinstance(mechanism, SubsetSelection):
-        return mechanism.subset / mechanism.cells
-    if mechanism.shape is Shape.BITS:
-        return 0.5
-    return len(mechanism.marked(0)) / mechanism.cells
+    return 0.5 if mechanism.weight is None else mechanism.weight * mechanism.marks / mechanism.cells
 
 
 def random_rows(mechanism: Mechanism, count: int, rng: np.random.Generator) -> bytes:
@@ -27,17 +23,17 @@ def random_rows(mechanism: Mechanism, count: int, rng: np.random.Generator) -> b
     if mechanism.shape is Shape.SYMBOL:
         cohorts, cells = rng.integers(mechanism.cohorts, size=count), rng.integers(mechanism.cells, size=count)
         return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in zip(cohorts, cells, strict=True))
-    if isinstance(mechanism, SubsetSelection):
-        return b"".join(_row(mechanism, rng.permutation(mechanism.cells)[: mechanism.subset]) for _ in range(count))
+    if mechanism.weight is not None:
+        return b"".join(_row(mechanism, rng.permutation(mechanism.cells)[: mechanism.weight]) for _ in range(count))
     chosen = rng.integers(2, size=(count, mechanism.cells), dtype=np.int8)
     return b"".join(_row(mechanism, np.flatnonzero(row)) for row in chosen)
 
 
 def most_supported(mechanism: Mechanism, targets: Sequence[int]) -> int:
     """Return how many of the targets one report can support at most."""
-    if isinstance(mechanism, SubsetSelection):
-        return min(len(targets), mechanism.subset)
-    return len(targets) if mechanism.shape is Shape.BITS else int(_hits(mechanism, tuple(targets)).max())
+    if mechanism.shape is Shape.SYMBOL:
+        return int(_hits(mechanism, tuple(targets)).max())
+    return len(targets) if mechanism.weight is None else min(len(targets), mechanism.weight)
 
 
 def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: np.random.Generator) -> bytes:
@@ -52,7 +48,7 @@ def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: 
         picked = best[rng.integers(len(best), size=count)]
         return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in picked)
     usual = round(float(mechanism.a) + (mechanism.cells - 1) * float(mechanism.b))
-    ones = mechanism.subset if isinstance(mechanism, SubsetSelection) else max(usual, len(targets))
+    ones = max(usual, len(targets)) if mechanism.weight is None else mechanism.weight
     others = np.setdiff1d(np.arange(mechanism.cells), targets)
     return b"".join(_row(mechanism, _filled(targets, others, ones, rng)) for _ in range(count))
 
@@ -74,13 +70,5 @@ def _hits(mechanism: Mechanism, targets: tuple[int, ...]) -> Counts:
 
 def _row(mechanism: Mechanism, cells: Sequence[int] | NDArray[np.int64], cohort: int = 0) -> bytes:
     """Return the row that reports these cells."""
-    ascending = sorted(int(cell) for cell in cells)
-    width = mechanism.payload_bytes
-    if mechanism.shape is Shape.SYMBOL:
-        payload = ascending[0].to_bytes(width, "big")
-    elif mechanism.shape is Shape.BITS:
-        payload = sum(1 << cell for cell in ascending).to_bytes(width, "little")
-    else:
-        packed = sum(cell << mechanism.cell_bits * place for place, cell in enumerate(ascending))
-        payload = packed.to_bytes(width, "little")
-    return Report(int(cohort), payload).encode(mechanism)
+    rows = mechanism.row_format
+    return rows.encode(int(cohort), rows.payload(int(cell) for cell in cells))

@@ -35,7 +35,7 @@ class Linkage(SeriesExperiment):
     def rows(self, cell: Series, outcomes: Sequence[Hits]) -> list[SeriesRow]:
         """Return how often the matches were right."""
         mechanism = self.mechanism(cell)
-        draw = permanent_draw(mechanism, items_of(mechanism)[0]) if cell.memoised else None
+        draw = permanent_draw(mechanism) if cell.memoised else None
         bound = (1.0 if draw is None else draw.distinct(self.devices)) / self.devices
         return [SeriesRow(**self.summary(cell, outcomes), theory=None, bound=bound)]
 

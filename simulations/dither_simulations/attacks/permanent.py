@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dither_shared import LocalHashing, Mechanism, OptimizedUnary, RandomizedResponse, Rappor
+from dither_shared import Mechanism, Shape
 from dither_shared.mechanism import Item
 
 __all__ = ["Draw", "permanent_draw", "same_draw"]
@@ -70,7 +70,7 @@ def same_draw(mechanism: Mechanism, first: Item, second: Item) -> float:
 
     (Where a RAPPOR value's hash functions collide it marks fewer cells than another; that is not counted.)
     """
-    draw = permanent_draw(mechanism, first)
+    draw = permanent_draw(mechanism)
     if draw is None:
         return 0.0
     cohorts = range(mechanism.cohorts)
@@ -78,15 +78,14 @@ def same_draw(mechanism: Mechanism, first: Item, second: Item) -> float:
     return sum(draw.same(each) for each in both) / len(both)
 
 
-def permanent_draw(mechanism: Mechanism, item: Item) -> Draw | None:
-    """Return the law of the permanent draw of a value in its device's cohort, or None if there is none."""
-    marked, cells, cohorts = len(mechanism.marked(item)), mechanism.cells, mechanism.cohorts
-    if isinstance(mechanism, RandomizedResponse | LocalHashing) and mechanism.permanent_truth is not None:
-        truth = float(mechanism.permanent_truth)
-        return Draw(cells, 1, truth, (1 - truth) / (cells - 1), symbol=True, cohorts=cohorts)
-    if isinstance(mechanism, OptimizedUnary) and mechanism.permanent_raised is not None:
-        return Draw(cells, marked, 0.5, float(mechanism.permanent_raised), symbol=False, cohorts=cohorts)
-    if isinstance(mechanism, Rappor):
-        flip = float(mechanism.permanent_f) / 2
-        return Draw(cells, marked, 1 - flip, flip, symbol=False, cohorts=cohorts)
-    return None
+def permanent_draw(mechanism: Mechanism) -> Draw | None:
+    """Return the law of the permanent draw of any value in its device's cohort, or None if there is none."""
+    law = mechanism.permanent_law
+    if law is None:
+        return None
+    symbol, (high, low) = mechanism.shape is Shape.SYMBOL, (float(each) for each in law)
+    if symbol:
+        low = (1 - high) / (mechanism.cells - 1)  # as floats, too, they are to add up to 1
+    elif sum(law) == 1:
+        high = 1 - low
+    return Draw(mechanism.cells, mechanism.marks, high, low, symbol=symbol, cohorts=mechanism.cohorts)

@@ -13,10 +13,11 @@ each value by itself.
 from . import hashed, linear, subset, unary
 from .hashed import expected_tally
 from .marginal import Marginal, has_marginal, sample_support
-from .registry import has_sampler, joint_draws, sample_tally
+from .registry import collision_bias, has_sampler, joint_draws, sample_tally
 
 __all__ = [
     "Marginal",
+    "collision_bias",
     "expected_tally",
     "has_marginal",
     "has_sampler",

@@ -4,12 +4,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from dither_server.decoders.hashing import marks_of
 from dither_server.tally import Tally
 from dither_shared import BitFlip, CountMeanSketch, Mechanism, ParameterError, Rappor
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 
-from ..populations import Counts, Population, items_of
-from .registry import joint_draws, sample_tally
+from ..populations import Counts, Floats, Population, items_of
+from .registry import collision_bias, joint_draws, sample_tally
 from .unary import bits
 
 __all__ = ["MAX_TABLE", "expected_tally", "over_cohorts", "positions"]
@@ -82,18 +83,25 @@ def expected_tally(mechanism: Mechanism, population: Population) -> Tally:
     return Tally(reports, np.rint(reports[:, np.newaxis] * b + (a - b) * marked).astype(np.int64))
 
 
+@collision_bias.register
+def _(mechanism: Sketch, population: Population) -> Floats:
+    """Return m/(m-1) Σ_(u≠v) f_u (share of collisions - 1/m)."""
+    columns = positions(mechanism, population.labels)[:, :, 0]
+    cohorts = np.arange(mechanism.cohorts)
+    load = np.zeros((mechanism.cohorts, mechanism.bits))
+    np.add.at(load, (cohorts, columns), population.shares[:, np.newaxis])
+    others = load[cohorts, columns].mean(axis=1) - population.shares
+    chance = 1 / mechanism.bits
+    return np.asarray((others - chance * (1 - population.shares)) / (1 - chance))
+
+
 @lru_cache(maxsize=8)
 def positions(mechanism: Rappor | Sketch, labels: tuple[str, ...]) -> Counts:
     """Return where each value is hashed to, shape (values, cohorts, hash functions of a cohort).
 
     Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
     """
-    items = [label.encode("utf-8") for label in labels]
-    cohorts = range(mechanism.cohorts)
-    if isinstance(mechanism, Rappor):
-        found = [[mechanism.marked(item, cohort) for cohort in cohorts] for item in items]
-    else:
-        found = [[(mechanism.column(item, cohort),) for cohort in cohorts] for item in items]
-    table = np.array(found, dtype=np.int64)
+    marks = marks_of(labels, mechanism.cohorts, mechanism.bits, mechanism.hashes)
+    table = np.ascontiguousarray(marks.transpose(2, 0, 1), dtype=np.int64)
     table.setflags(write=False)
     return table

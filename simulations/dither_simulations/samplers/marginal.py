@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dither_server.decoders.support import Support, support
+from dither_server.decoders.support import DECODERS, Decoder, Support
 from dither_server.tally import Tally
 from dither_shared import Entropy, Mechanism, Shape
 from dither_shared.mechanism import Item
@@ -61,14 +61,17 @@ class Marginal(Mechanism):
         raise NotImplementedError
 
 
-@support.register
-def _(mechanism: Marginal, tally: Tally, labels: tuple[str, ...]) -> Support:
-    return Support(tally.counts[:, 0], tally.reports)
+class _Marginals(Decoder[Marginal]):
+    def support(self, mechanism: Marginal, tally: Tally, labels: tuple[str, ...]) -> Support:
+        return Support(tally.counts[:, 0], tally.reports)
+
+
+DECODERS[Marginal] = _Marginals()
 
 
 def has_marginal(mechanism: Mechanism) -> bool:
     """Return whether the support of each value is binomial: in every listed domain, but not under fixed hashing."""
-    return mechanism.size is not None
+    return not mechanism.open_domain
 
 
 def sample_support(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Tally:

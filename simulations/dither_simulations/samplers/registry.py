@@ -7,9 +7,9 @@ import numpy as np
 from dither_server.tally import Tally
 from dither_shared import Mechanism, ParameterError
 
-from ..populations import Population
+from ..populations import Floats, Population
 
-__all__ = ["has_sampler", "joint_draws", "sample_tally", "signal_probability"]
+__all__ = ["collision_bias", "has_sampler", "joint_draws", "sample_tally", "signal_probability"]
 
 
 @singledispatch
@@ -28,6 +28,12 @@ def sample_tally(mechanism: Mechanism, population: Population, rng: np.random.Ge
 def joint_draws(mechanism: Mechanism, population: Population) -> float:
     """Return about how many binomial draws ``sample_tally`` makes, each some 60 ns."""
     return mechanism.cohorts * mechanism.cells
+
+
+@singledispatch
+def collision_bias(mechanism: Mechanism, population: Population) -> Floats:
+    """Return what fixed hash functions add to each estimate: nothing, where none are."""
+    return np.zeros(len(population.labels))
 
 
 def has_sampler(family: type[Mechanism]) -> bool:

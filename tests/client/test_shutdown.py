@@ -1,0 +1,107 @@
+"""The interpreter's shutdown: imports fail, threads are frozen, names are None; nothing is raised, printed or hangs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from client.devices import ENDPOINT
+from client.test_lives import python_of
+from client.test_processes import FLOORS
+
+METHODS = ["record", "flush", "status", "preview", "sent", "pending", "consent_text", "consent", "__repr__"]
+METHODS += ["outcome", "forget", "close"]
+
+_CALLS = """
+import os, sys, time
+import dither
+
+client = dither.Client(*sys.argv[1:3], "app", sys.argv[3], environ={"DITHER": "on"}, spread=1000)
+
+def say(text, write=os.write):  # a function's defaults live as long as it does, and standard output does not
+    write(1, f"{text}\\n".encode())
+
+def everything(say=say, client=client, now=time.monotonic, record=dither.record):
+    calls = [("record", "theme", "light"), ("record", "nosuch", 1), ("record", "theme", []), ("flush", 5.0)]
+    calls += [("status",), ("preview",), ("sent",), ("pending",), ("consent_text",), ("consent_text", ["nosuch"])]
+    calls += [("consent", "on"), ("consent", "maybe"), ("__repr__",), ("outcome", "theme", "dark", "light")]
+    calls += [("forget",), ("close",)]
+    begun = now()
+    for name, *arguments in calls:
+        try:
+            answer = getattr(client, name)(*arguments)
+            if name == "outcome":
+                with answer:
+                    pass
+            if name == "status":
+                answer.mode + answer.decided_by, answer.trouble, answer.metrics
+        except Exception as error:
+            say(f"{name} raised {error!r}")
+        else:
+            say(name)
+    record("theme", "dark")
+    if now() - begun > 20:
+        say("it hung")
+
+class Late:
+    everything = staticmethod(everything)
+
+    def __del__(self):
+        self.everything()
+
+late = Late()
+"""
+
+MOMENTS = {
+    "a global": "",
+    "a cycle": "late.itself = late; del late",
+    "another module's": "import builtins; builtins.late = late; del late",
+    "after the names": "sys.late = late; del late",  # sys is cleared last
+    "atexit": "import atexit; del Late.__del__; atexit.register(everything)",
+    "a thread that outlives main": (
+        "import threading; del Late.__del__\n"
+        "threading.Thread(target=lambda: (threading.main_thread().join(), everything())).start()"
+    ),
+}
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    return path
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_no_method_raises_or_hangs(definitions: Path, folder: Path, version: str, moment: str, recorded: bool) -> None:
+    """In Python 3.11 a thread that is started now never runs, and whoever starts it waits for that for ever."""
+    before = 'client.record("theme", "dark")\n' if recorded else ""
+    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}{before}{MOMENTS[moment]}"
+    arguments = [str(definitions), ENDPOINT, str(folder)]
+    done = subprocess.run(
+        [python_of(version), "-I", "-S", "-X", "dev", "-W", "error", "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert list(dict.fromkeys(done.stdout.split("\n")[:-1])) == METHODS
+    told = done.stderr.split("\n")[:-1]
+    mistakes = ("unknown metric; ", "mistaken value for ", "consent was called ", "consent_text was called ")
+    assert [line for line in told if not line.startswith(mistakes)] == []
+    assert moment in {"atexit", "a thread that outlives main"} or not told, "nobody is left to tell"
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_report_is_still_recorded_while_there_are_names(definitions: Path, folder: Path, moment: str) -> None:
+    """It needs no thread: the next run sends it."""
+    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_CALLS}" + MOMENTS[moment]
+    program = program.replace('("forget",), ("close",)', "").replace('("consent", "maybe"), ', "")
+    arguments = [str(definitions), ENDPOINT, str(folder)]
+    subprocess.run([sys.executable, "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=60, check=True)
+    queued = (folder / "journal").read_bytes().count(b" queued ") if (folder / "journal").exists() else 0
+    assert queued == (moment != "after the names")

@@ -1,0 +1,192 @@
+"""Hosts that do strange things: they move, live in a subinterpreter, have no room left, or a transport that breaks."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import dither
+from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script
+from client.test_lives import python_of
+from client.test_processes import FLOORS
+from dither.files import replace
+from dither.places import apps_folder, folder_of
+from dither.trouble import told
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_a_subinterpreter_may_end(folder: Path, tmp_path: Path, version: str) -> None:
+    """As under mod_wsgi. Python aborts the process if a thread outlives it: "not the last thread"."""
+    definitions = tmp_path / "metrics.toml"
+    definitions.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    code = (
+        f"import os, sys; sys.path[:0] = {FLOORS!r}\nimport dither\n"
+        f"client = dither.Client({str(definitions)!r}, {ENDPOINT!r}, 'app', {str(folder)!r}, spread=1000,\n"
+        "    environ={'DITHER': 'on'})\n"
+        "client.record('theme', 'dark')\nos.write(1, b'%d' % client.status().queued)"
+    )
+    program = f"import _testcapi\nprint(_testcapi.run_in_subinterp({code!r}))"
+    python = python_of(version)
+    if subprocess.run([python, "-c", "import _testcapi"], capture_output=True, check=False).returncode:
+        pytest.skip("this Python makes no subinterpreters for tests")
+    done = subprocess.run([python, "-I", "-S", "-c", program], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"10\n", b""), "one report, and no failure"
+
+
+def test_an_interpreter_without_daemons_records(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object, **__: object) -> NoReturn:
+        raise RuntimeError("daemon threads are disabled in this (sub)interpreter")
+
+    client = make(background=True, strict=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.worker.threading.Thread", none)
+        client.record("mobile", True)
+        assert not client.flush(5)
+        assert (client.status().queued, client.status().trouble) == (1, {})
+    assert client.flush(5)
+
+
+def test_a_host_that_moves_keeps_its_state(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for state in ("state", Path("state")):
+        client = dither.Client(METRICS, ENDPOINT, "app", state, transport=Script(), environ={"DITHER": "on"})
+        monkeypatch.chdir(tmp_path / "other")  # as a daemon goes to "/"
+        client.record("mobile", True)
+        assert client.flush(5)
+        assert client.status().trouble == {}
+        client.close()
+        monkeypatch.chdir(tmp_path)
+    assert (tmp_path / "state" / "journal").exists()
+    assert not list((tmp_path / "other").iterdir())
+
+
+def test_a_host_whose_folder_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    client = dither.Client(METRICS, ENDPOINT, "app", "state", environ={"DITHER": "on"}, background=False)
+    client.record("mobile", True)
+    assert not client.flush(1)
+    assert any(kind.startswith("record failed: FileNotFoundError") for kind in client.status().trouble)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("state", ["a\0b", "a\ud800b", Path("a\0b")])
+def test_a_folder_that_cannot_be_is_one_mistake(make: Make, state: str) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^state: "):
+        folder_of(state)
+    client = make(state, mode=None, strict=False)
+    client.record("mobile", True)
+    (trouble,) = client.status().trouble
+    assert trouble.startswith("telemetry is disabled: state: ")
+
+
+def test_a_home_that_depends_on_where_one_is_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "somewhere")
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    with pytest.raises(dither.StateError, match="absolute"):
+        apps_folder()
+
+
+@pytest.mark.parametrize("metrics", [{"mobile": 5}, {"mobile": None}, {5: MOBILE}, {None: None}, {"mobile": {}}])
+def test_metrics_that_are_none_are_one_mistake(make: Make, metrics: Mapping[str, object]) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^metrics: an object of type .* where metrics by name"):
+        make(metrics=metrics, mode=None)
+    client = make(metrics=metrics, mode=None, strict=False)
+    client.record("mobile", True)
+    (trouble,) = client.status().trouble
+    assert trouble.startswith("telemetry is disabled: metrics: ")
+    assert repr(client) == "Client()"
+
+
+def full(path: str, *_: object) -> NoReturn:
+    raise OSError(errno.ENOSPC, "no room", path)
+
+
+def test_a_no_holds_on_a_full_disk(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = Script()
+    client = make(folder, strict=False, transport=script)
+    client.record("mobile", True)
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.folder.replace", full)
+        client.consent("off")
+        for one in (client, make(folder, mode=None)):
+            one.record("theme", "dark")
+            assert one.status().mode == "off"
+            one.flush(5)
+        assert client.status().trouble == {
+            "consent failed: OSError, No space left on device: " + repr(str(folder / "consent")): 1
+        }
+    assert script.bodies == []
+    assert client.status().mode == "off"
+
+
+def test_on_a_full_disk_everything_can_be_deleted(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nearly_full(path: str, data: bytes) -> None:
+        if (folder / "journal").exists():
+            full(path)
+        replace(path, data)
+
+    client = make(folder, strict=False)
+    client.record("mobile", True)
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.folder.replace", nearly_full)
+        client.forget()
+    assert client.status().trouble == {}
+    assert {path.name for path in folder.iterdir()} <= {"consent", "lock", "sending"}
+    assert make(folder, mode=None).status().decided_by == "the user's choice"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError])
+def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
+    make: Make, capfd: pytest.CaptureFixture[str], error: type[BaseException]
+) -> None:
+    class Broken(Script):
+        def send(self, body: bytes) -> NoReturn:
+            raise error
+
+    client = make(transport=Broken(), background=True, strict=False)
+    client.record("mobile", True)
+    assert not client.flush(5)
+    client._worker.join(10)
+    assert any(kind == f"upload failed: {error.__name__}" for kind in client.status().trouble)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_path_that_is_very_long_is_told_in_part(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 5000)
+    assert len(told(OSError(errno.ENAMETOOLONG, "too long", str(long / "consent")), long)) < 600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="descriptors are not bounded there")
+def test_a_host_without_descriptors_goes_on(folder: Path) -> None:
+    """At its limit nothing can be opened; when some are free again, all is as before."""
+    program = (
+        f"import os, resource, sys; sys.path[:0] = {FLOORS!r}\nimport dither\nfrom dither_shared import parse_metrics\n"
+        "metrics = parse_metrics('[metrics.mobile]\\ntype = \"boolean\"\\nepsilon = 1.0\\n')\n"
+        f"client = dither.Client(metrics, {ENDPOINT!r}, 'app', {str(folder)!r}, environ={{'DITHER': 'on'}})\n"
+        "client.status()\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "taken = []\n"
+        "while True:\n"
+        "    try:\n"
+        "        taken.append(os.open(os.devnull, os.O_RDONLY))\n"
+        "    except OSError:\n"
+        "        break\n"
+        "client.record('mobile', True), client.flush(1), client.preview(), client.consent('on'), client.status()\n"
+        "for descriptor in taken:\n"
+        "    os.close(descriptor)\n"
+        "client.record('mobile', True)\n"
+        "print(client.status().queued)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    assert "Traceback" not in done.stderr
+    assert os.path.lexists(folder / "journal")

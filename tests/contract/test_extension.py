@@ -1,0 +1,245 @@
+"""A mechanism from outside: no file of the packages knows it, and it is asked for, recorded, collected and shown."""
+
+import ast
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+import dither
+import dither_server
+import dither_shared
+import dither_simulations
+from contract import test_facts, test_law, test_privacy
+from dither.transport import Answer
+from dither_server.app import collector_of, create_app
+from dither_server.decoders.support import DECODERS, Decoder, Support, decoder_of, support
+from dither_server.definitions import from_json, to_json
+from dither_server.tally import Tally
+from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Metric, Shape, parse_metrics
+from dither_shared.choice import candidates
+from dither_shared.mechanism import Item
+from dither_shared.probability import ONE, checked_epsilon, exp_below, threshold_down
+from dither_simulations.devices import device_tally
+from dither_simulations.populations import Population
+from server.collecting import TODAY, config
+
+ANSWERS = {"dark": 90, "light": 40, "system": 20, "other": 0}
+DEFINITION = """
+[metrics.theme]
+type = "choice"
+mechanism = "shifted-response"
+values = ["dark", "light", "system"]
+epsilon = 3.0
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shifted(Mechanism):
+    """Randomized response to the question that a cohort asks: what comes c places after your answer?"""
+
+    name: ClassVar[str] = "shifted-response"
+
+    size: int
+    truth: Fraction
+
+    def __post_init__(self) -> None:
+        lie = (1 - self.truth) / (self.size - 1)
+        self._derive(
+            shape=Shape.SYMBOL,
+            cohorts=self.size,
+            cells=self.size,
+            a=self.truth,
+            b=lie,
+            p=self.truth,
+            q=lie,
+            ratio=self.truth / lie,
+        )
+
+    @classmethod
+    def calibrate(cls, size: int | None, epsilon: float) -> Self:
+        """Return the one whose odds of the truth are e^ε."""
+        assert size is not None
+        odds = exp_below(checked_epsilon(epsilon))
+        return cls(size=size, truth=Fraction(threshold_down(odds / (odds + size - 1)), ONE))
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the shifted item."""
+        assert isinstance(item, int)
+        return ((item + cohort) % self.size,)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return the shifted item, or another."""
+        (symbol,) = self.marked(item, cohort)
+        if not entropy.bernoulli(int(self.truth * ONE)):
+            symbol = (symbol + 1 + entropy.below(self.size - 1)) % self.size
+        return self.row_format.symbol(symbol)
+
+
+@pytest.fixture
+def metric(monkeypatch: pytest.MonkeyPatch) -> Metric:
+    """A metric that asks for it by name, once it is in the one list."""
+    monkeypatch.setitem(MECHANISMS, Shifted.name, Shifted)
+    return parse_metrics(DEFINITION)["theme"]
+
+
+@pytest.fixture
+def app(tmp_path: Path, metric: Metric) -> Iterator[Flask]:
+    app = create_app(config(tmp_path, metrics={metric.name: metric}))
+    with closing(collector_of(app)):
+        yield app
+
+
+class _Carrier:
+    """Carries bodies to the collector's own route, in one process."""
+
+    def __init__(self, client: FlaskClient) -> None:
+        self._client = client
+
+    def send(self, body: bytes) -> Answer:
+        """Post it."""
+        return Answer(self._client.post("/v1/reports", data=body, content_type="application/json").status_code)
+
+
+def test_it_is_recorded_collected_estimated_exported_and_shown(app: Flask, metric: Metric) -> None:
+    http, entropy = app.test_client(), KeyedEntropy(b"an extension")
+    for answer, people in ANSWERS.items():
+        for _ in range(people):
+            device = dither.Client(
+                {metric.name: metric},
+                endpoint="http://localhost",
+                app="extension",
+                state=dither.MemoryState(),
+                background=False,
+                environ={},
+                transport=_Carrier(http),
+                entropy=entropy,
+                today=lambda: TODAY,
+            )
+            with closing(device):
+                device.consent("on")
+                device.record(metric.name, answer)
+                assert device.flush(10)
+    url = f"/v1/metrics/{metric.name}/estimate"
+    told = http.get(url).get_json()
+    assert told["mechanism"] == Shifted.name
+    assert told["reports"] == sum(ANSWERS.values())
+    for row, people in zip(told["values"], ANSWERS.values(), strict=True):  # entropy is seeded: no chance in it
+        assert abs(row["frequency"] - people / 150) < 4 * row["standard_error"]
+        assert row["low"] <= row["frequency"] <= row["high"] or row["frequency"] < 0
+    assert [check["odd"] for check in told["health"]] == [False] * len(told["health"])
+    written = list(csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text)))
+    assert [row["value"] for row in written] == list(ANSWERS)
+    assert [float(row["frequency"]) for row in written] == [row["frequency"] for row in told["values"]]
+    page = http.get(f"/m/{metric.name}")
+    assert page.status_code == 200
+    for shown in (Shifted.name, *ANSWERS):
+        assert shown in page.text
+    assert from_json(to_json(metric), metric.version).mechanism == metric.mechanism
+
+
+def test_the_choice_of_a_mechanism_weighs_it_too(metric: Metric) -> None:
+    ranked = {one.mechanism.name: one.relative_risk for one in candidates(4, 3.0)}
+    assert ranked[Shifted.name] == pytest.approx(ranked["randomized-response"])
+
+
+def test_the_contract_holds_for_it(metric: Metric) -> None:
+    for mechanism in (metric.mechanism, Shifted.calibrate(2, 1.0), Shifted.calibrate(5, 0.5)):
+        for test in (test_law.test_rows_round_trip_and_tally, test_law.test_rows_that_no_device_sends_are_refused):
+            test(mechanism)
+        for one in (
+            test_facts.test_a_value_marks_as_many_cells_as_is_said,
+            test_facts.test_reports_have_as_many_cells_as_is_said,
+            test_facts.test_even_runs_are_reported_alike_whatever_the_value,
+            test_facts.test_no_report_reaches_farther_than_is_said,
+        ):
+            one(mechanism)
+        test_law.test_marked_cells_are_reported_with_a_and_others_with_b(mechanism.epsilon, mechanism)
+        test_law.test_estimates_are_unbiased_and_scatter_as_the_variance_says(mechanism.epsilon, mechanism)
+        test_privacy.test_exact_ratio_is_the_one_stated_and_within_the_declared_epsilon(mechanism.epsilon, mechanism)
+        test_facts.test_memory_is_said_of_all_that_have_it(mechanism.epsilon, mechanism)
+
+
+def test_a_tally_of_it_is_gathered_from_what_its_values_mark() -> None:
+    mechanism = Shifted.calibrate(40, 3.0)
+    rng = np.random.default_rng(2)
+    tally = Tally(np.zeros(40, dtype=np.int64), rng.integers(0, 100, (40, 40)))
+    tally.reports[:] = tally.counts.sum(axis=1)
+    found = support(mechanism, tally, ())
+    by_hand = [sum(int(tally.counts[c, (value + c) % 40]) for c in range(40)) for value in range(40)]
+    assert found.supporting.tolist() == by_hand
+    assert found.trials.tolist() == [tally.total] * 40
+
+
+@pytest.mark.parametrize("name", ["bit-flip", "local-hashing", "hadamard-response", "projective-geometry"])
+@pytest.mark.parametrize("size", [2, 9, 30])
+def test_a_decoder_is_a_quicker_way_to_what_is_gathered(name: str, size: int) -> None:
+    mechanism = MECHANISMS[name].calibrate(size, 1.0)
+    labels = tuple(f"v{number}" for number in range(size))
+    people = Population(labels, np.arange(1, size + 1))
+    tally = device_tally(mechanism, people, KeyedEntropy(b"gathered", name.encode()))
+    gathered, decoded = Decoder[Mechanism]().support(mechanism, tally, labels), support(mechanism, tally, labels)
+    np.testing.assert_array_equal(gathered.supporting, decoded.supporting)
+    np.testing.assert_array_equal(gathered.trials, decoded.trials)
+
+
+@pytest.mark.parametrize("name", ["count-mean-sketch", "hadamard-count-mean-sketch"])
+def test_so_is_that_of_a_sketch(name: str) -> None:
+    mechanism = MECHANISMS[name].configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 8})
+    labels = ("dark", "light", "été")
+    tally = device_tally(mechanism, Population(labels, np.array([50, 30, 7])), KeyedEntropy(b"sketched"))
+    gathered, decoded = Decoder[Mechanism]().support(mechanism, tally, labels), support(mechanism, tally, labels)
+    np.testing.assert_array_equal(gathered.supporting, decoded.supporting)
+    np.testing.assert_array_equal(gathered.trials, decoded.trials)
+
+
+def test_no_branch_on_which_mechanism_it_is_stands_outside_the_registries() -> None:
+    """A fact that is missing on ``Mechanism`` is to be added there: whoever asks for a class shuts out what is new."""
+    families = {each.__name__ for family in MECHANISMS.values() for each in family.__mro__} - {"object", "ABC"}
+    found = []
+    for package in (dither, dither_server, dither_shared, dither_simulations):
+        (folder,) = package.__path__
+        for path in Path(folder).rglob("*.py"):
+            if {"mechanisms", "decoders", "samplers"} & set(path.relative_to(folder).parts):
+                continue
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("isinstance", "register")):
+                    named = {
+                        each.id for argument in node.args for each in ast.walk(argument) if isinstance(each, ast.Name)
+                    }
+                    found += [f"{path}:{node.lineno}"] if named & families else []
+    assert found == []
+
+
+def _decoders() -> dict[Any, Any]:
+    return DECODERS  # typed more loosely, for monkeypatch cannot infer a key that is an abstract class
+
+
+def test_a_decoder_may_be_brought_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Own(Decoder[Shifted]):
+        def support(self, mechanism: Shifted, tally: Tally, labels: tuple[str, ...]) -> Support:
+            return Support(np.arange(mechanism.size), np.full(mechanism.size, 7))
+
+    monkeypatch.setitem(_decoders(), Shifted, Own())
+    mechanism = Shifted.calibrate(3, 1.0)
+    assert support(mechanism, Tally.zero(mechanism), ()).supporting.tolist() == [0, 1, 2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Renamed(Shifted):
+    """Derived from another, and so decoded as that is."""
+
+
+def test_what_is_derived_from_a_mechanism_has_its_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    own: Decoder[Shifted] = Decoder()
+    monkeypatch.setitem(_decoders(), Shifted, own)
+    assert decoder_of(Renamed.calibrate(3, 1.0)) is own

@@ -1,0 +1,130 @@
+"""What every mechanism says of itself, held to its exact law: facts that analyses rest on."""
+
+from fractions import Fraction
+
+import pytest
+
+from contract.cases import every_small, items, name_of, small
+from contract.exact_law import exact_law
+from dither_shared import MECHANISMS, Mechanism
+from dither_shared.mechanism import Item
+
+SMALL = pytest.mark.parametrize(
+    "mechanism", [case for name in MECHANISMS for epsilon in (0.5, 2.0) for case in small(name, epsilon)], ids=name_of
+)
+
+
+def law_of_cells(mechanism: Mechanism, item: Item, cohort: int) -> dict[tuple[int, ...], Fraction]:
+    law = exact_law(lambda entropy: mechanism.randomize(item, entropy, cohort))
+    return {mechanism.row_format.cells_of(payload): chance for payload, chance in law.items()}
+
+
+@SMALL
+def test_a_value_marks_as_many_cells_as_is_said(mechanism: Mechanism) -> None:
+    covered = 0
+    for cohort in range(mechanism.cohorts):
+        for item in items(mechanism):
+            marked = mechanism.marked(item, cohort)
+            covered += bool(marked)
+            assert len(set(marked)) == len(marked)
+            assert len(marked) in {0, mechanism.marks}
+            assert marked or mechanism.coverage < 1
+            assert not mechanism.own_cells or marked == (item,)
+    assert Fraction(covered, mechanism.cohorts * len(items(mechanism))) == mechanism.coverage
+    assert not mechanism.own_cells or (mechanism.cohorts == 1 and mechanism.cells == mechanism.size)
+
+
+@SMALL
+def test_reports_have_as_many_cells_as_is_said(mechanism: Mechanism) -> None:
+    for item in items(mechanism)[:4]:
+        mean = square = Fraction(0)
+        for cohort in range(mechanism.cohorts):
+            for cells, chance in law_of_cells(mechanism, item, cohort).items():
+                assert mechanism.weight in {None, len(cells)}
+                mean += chance * len(cells) / mechanism.cohorts
+                square += chance * len(cells) ** 2 / mechanism.cohorts
+        if mechanism.weight_moments is not None:
+            assert mechanism.weight_moments == pytest.approx((float(mean), float(square - mean**2)), rel=1e-9)
+    assert (mechanism.weight is None) == (mechanism.weight_moments is not None)
+
+
+@SMALL
+def test_cells_are_independent_where_it_is_said(mechanism: Mechanism) -> None:
+    """The law of a report is the product of the laws of its cells, or for one value it is not."""
+    products = []
+    for item in items(mechanism)[:2]:
+        marked, law = set(mechanism.marked(item, 0)), law_of_cells(mechanism, item, 0)
+        for cells, chance in law.items():
+            product = Fraction(1)
+            for cell in range(mechanism.cells):
+                one = mechanism.a if cell in marked else mechanism.b
+                product *= one if cell in cells else 1 - one
+            products.append(product == chance)
+    assert all(products) == mechanism.independent_cells
+    assert mechanism.independent_supports == (mechanism.name in {"optimized-unary", "symmetric-unary"})
+
+
+@SMALL
+def test_even_runs_are_reported_alike_whatever_the_value(mechanism: Mechanism) -> None:
+    if mechanism.even_runs is None:
+        return
+    first, length = mechanism.even_runs
+    assert not (mechanism.cells - first) % length
+    for item in items(mechanism):
+        chances = set()
+        for start in range(first, mechanism.cells, length):
+            run = set(range(start, start + length))
+            marking = sum(len(run & set(mechanism.marked(item, c))) for c in range(mechanism.cohorts))
+            others = mechanism.cohorts * length - marking
+            chances.add((mechanism.a * marking + mechanism.b * others) / mechanism.cohorts)
+        assert len(chances) == 1
+
+
+@SMALL
+def test_there_is_room_for_as_many_values_as_is_said(mechanism: Mechanism) -> None:
+    if mechanism.size is None:
+        assert mechanism.room is None
+        return
+    assert mechanism.room is not None
+    assert mechanism.room >= mechanism.size
+    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    wider = type(mechanism)(**{**given, "size": mechanism.room})
+    assert (wider.cohorts, wider.cells, wider.a, wider.b) == (
+        mechanism.cohorts,
+        mechanism.cells,
+        mechanism.a,
+        mechanism.b,
+    )
+    assert [wider.marked(item, 0) for item in items(mechanism)] == [
+        mechanism.marked(item, 0) for item in items(mechanism)
+    ]
+
+
+@pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
+def test_memory_is_said_of_all_that_have_it(declared: float, mechanism: Mechanism) -> None:
+    assert declared > 0
+    assert mechanism.memoised == (mechanism.forever_ratio is not None) == (mechanism.permanent_law is not None)
+    assert mechanism.memoised or not mechanism.always_memoised
+    if mechanism.permanent_law is None:
+        return
+    marked = mechanism.marked(items(mechanism)[0], 0)
+    law = exact_law(lambda entropy: mechanism.permanent_draw(marked, entropy).to_bytes(4, "big"))
+    symbol = mechanism.weight == 1
+    for cell in range(mechanism.cells):
+        drawn = [(int.from_bytes(payload, "big"), chance) for payload, chance in law.items()]
+        has = sum((chance for row, chance in drawn if (row == cell if symbol else row >> cell & 1)), Fraction(0))
+        assert has == mechanism.permanent_law[cell not in marked]
+
+
+@SMALL
+def test_no_report_reaches_farther_than_is_said(mechanism: Mechanism) -> None:
+    """Of one value a report's debiased support; where values are fitted, what it adds to a least-squares fit alone."""
+    low, high = mechanism.reach
+    gap = float(mechanism.p - mechanism.q)
+    if mechanism.pure:
+        ends = sorted(((supported - float(mechanism.q)) / gap) for supported in (0, 1))
+        assert [low, high] == pytest.approx(ends)
+        assert mechanism.fitted_cells == 1
+    else:
+        assert (low, high) == pytest.approx((-1 / abs(gap), 1 / abs(gap)))
+        assert 0 < mechanism.fitted_cells <= mechanism.marks
