@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dither_shared import Mechanism
+from dither_shared import MECHANISMS, Mechanism
 from dither_shared.binomial import lower_bound, upper_bound
 from dither_shared.mechanism import Item
 
