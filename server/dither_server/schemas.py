@@ -174,7 +174,8 @@ ESTIMATE = Schema("Estimate", _closed({
     "values": _list(_ROW),
 }))  # fmt: skip
 TREND = Schema("Trend", _closed({
-    "metric": _TEXT, "version": _TEXT, "confidence": {"type": "number"}, "correction": _TEXT, "note": _TEXT,
+    "metric": _TEXT, "version": _TEXT, "confidence": {"type": "number"}, "correction": _TEXT,
+    "slope_unit": _TEXT | {"description": "Unit of every slope and of its standard error."}, "note": _TEXT,
     "steps": _list(_STEP),
     "values": _list(_COURSE | {"points": _list(_POINT)}),
 }))  # fmt: skip

@@ -1,7 +1,7 @@
 """The experiment of ``dither-sim error``: how far estimates are from the truth, with the theory beside it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from typing import Any
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from dither_shared import Mechanism, ParameterError
 
+from .choices import Law, Step
 from .measures import Interval, Scores
 from .naming import named
 from .samplers import has_marginal
 from .sources import Column, Source
-from .steps import Step
 from .sweeps import identity_of, mean
 from .theory import Expected, expected
-from .trials import Law, Outcome, Setting, affordable_law, run_trial
+from .trials import Outcome, Setting, affordable_law, run_trial
 
 __all__ = ["Accuracy", "Cell", "Row"]
 
@@ -36,7 +36,7 @@ class Cell:
 class Row:
     """The result of a cell after one consistency step. A ``_se`` is the standard error of the mean over repeats.
 
-    ``law`` says how tallies were drawn (``trials.Law``): under "marginal", ``max_error``, ``recall`` and the standard
+    ``law`` says how tallies were drawn (``choices.Law``): under "marginal", ``max_error``, ``recall`` and the standard
     errors are not quite those of a collection. ``epsilon_spent`` is what the reports up to and of ``day`` cost who
     has had one value all the while. Errors are those of a frequency (a share between 0 and 1; ``measures.Scores``),
     None where not defined; ``_theory`` and ``mse_bound`` are of ``theory.py`` and speak of raw frequencies alone.
@@ -106,9 +106,14 @@ class Accuracy:
         return [Cell(*place) for place in grid]
 
     def identity(self) -> str:
-        """Return what tells this sweep from others, the numbers of a file's values included."""
+        """Return what tells this sweep from others, the numbers of a file's values included.
+
+        Where the collector is reached is left out: one that is started again goes on.
+        """
         whole = self.source.whole if isinstance(self.source, Column) else None
-        return identity_of(self, None if whole is None else (whole.labels, whole.counts.tolist()))
+        return identity_of(
+            replace(self, collector=""), None if whole is None else (whole.labels, whole.counts.tolist())
+        )
 
     def setting(self, cell: Cell) -> Setting:
         """Return what the trials of a cell are trials of.

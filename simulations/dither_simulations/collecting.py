@@ -1,6 +1,7 @@
 """A real collector: its own process, on loopback, with a SQLite file."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,12 +10,22 @@ from http import HTTPStatus
 from http.client import HTTPConnection
 from json import loads
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple, Self
 from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
 
 from dither_shared import DitherError
 
-__all__ = ["DATABASE", "Access", "CollectorError", "fetch", "fetch_estimate", "running_collector"]
+__all__ = [
+    "DATABASE",
+    "Access",
+    "CollectorError",
+    "UnknownThereError",
+    "ended_by_sigterm",
+    "fetch",
+    "fetch_estimate",
+    "running_collector",
+]
 
 DATABASE = "demo.db"
 """Not the name that a collector in earnest is likely to have given its own."""
@@ -25,6 +36,10 @@ _PATIENCE = 20.0
 
 class CollectorError(DitherError):
     """The collector did not start, or did not answer as it should."""
+
+
+class UnknownThereError(CollectorError):
+    """The collector has no metric of the name that was asked for."""
 
 
 class Access(NamedTuple):
@@ -39,6 +54,20 @@ class Access(NamedTuple):
         parts = urlsplit(address)
         (token,) = parse_qs(parts.query).get("token", [""])[:1]
         return cls(urlunsplit(parts._replace(query="", fragment="")).rstrip("/"), token)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM unwind the stack as Ctrl-C does, so that it ends a collector, too."""
+
+    def leave(_signal: int, _frame: FrameType | None) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -70,7 +99,29 @@ def fetch_estimate(collector: Access, metric: str, confidence: float = 0.95) -> 
 
 
 def fetch(collector: Access, path: str) -> dict[str, Any]:
-    """Return the JSON at a path of the collector's API. Raises CollectorError if there is none."""
+    """Return the JSON at a path of the collector's API.
+
+    Raises UnknownThereError if it says that it has no such metric, CollectorError if there is no answer otherwise.
+    """
+    url, (status, body) = collector.url, _got(collector, path)
+    if status == HTTPStatus.UNAUTHORIZED:
+        raise CollectorError(f"the collector at {url} wants a token to be read; give the address with ?token=… instead")
+    if status == HTTPStatus.NOT_FOUND and _UNKNOWN in body:
+        raise UnknownThereError(f"the collector at {url} does not know what {path} is of")
+    if status != HTTPStatus.OK:
+        raise CollectorError(f"the collector at {url} answers {status}: {body.decode('utf-8', 'replace')}")
+    try:
+        answer: dict[str, Any] = loads(body)
+    except ValueError:
+        raise CollectorError(f"what answers at {url} is no collector: {body[:80]!r}") from None
+    return answer
+
+
+_UNKNOWN = b"urn:dither:problem:unknown-metric"
+
+
+def _got(collector: Access, path: str) -> tuple[int, bytes]:
+    """Return the status and the body of what is at a path."""
     url = collector.url
     address = urlsplit(url)
     headers = {"Authorization": f"Bearer {collector.token}"} if collector.token else {}
@@ -81,20 +132,11 @@ def fetch(collector: Access, path: str) -> dict[str, Any]:
     try:
         connection.request("GET", address.path.rstrip("/") + path, headers=headers)
         response = connection.getresponse()
-        body = response.read()
+        return response.status, response.read()
     except OSError as error:
         raise CollectorError(f"the collector at {url} does not answer: {error}") from None
     finally:
         connection.close()
-    if response.status == HTTPStatus.UNAUTHORIZED:
-        raise CollectorError(f"the collector at {url} wants a token to be read; give the address with ?token=… instead")
-    if response.status != HTTPStatus.OK:
-        raise CollectorError(f"the collector at {url} answers {response.status}: {body.decode('utf-8', 'replace')}")
-    try:
-        answer: dict[str, Any] = loads(body)
-    except ValueError:
-        raise CollectorError(f"what answers at {url} is no collector: {body[:80]!r}") from None
-    return answer
 
 
 def _reached(process: subprocess.Popen[str], log: Path) -> Access:

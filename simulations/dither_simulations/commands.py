@@ -1,17 +1,13 @@
 """The commands ``plan`` and ``audit`` of ``dither-sim``."""
 
 import click
-from tqdm import tqdm
 
 from dither_shared import MECHANISMS
 
-from .auditing import Audit, perform, table
 from .limits import MAX_SIZE
 from .naming import NAMES, named
 from .options import confidence_of, epsilons_of, positive, reports_of, share, users_of
-from .planning import Question, advise, explain
 from .runs import Run, run_options
-from .trading import weigh
 
 __all__ = ["audit", "plan"]
 
@@ -59,6 +55,9 @@ def plan(
 
     It is computed, not drawn: no seed changes it, and there is nothing to share among processes.
     """
+    from .planning import Question, advise, explain
+    from .trading import weigh
+
     advices = [
         advise(Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days))
         for epsilon in epsilons
@@ -106,6 +105,10 @@ def audit(
 
     Ends with status 1 if one tells more than it declares.
     """
+    from tqdm import tqdm
+
+    from .auditing import Audit, perform, table
+
     asked = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
     audits = [
         Audit(named(name, size, epsilon, permanent_epsilon), count, draws, confidence, None if system else run.seed)

@@ -1,28 +1,30 @@
 """The command ``dither-sim error``."""
 
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dither_shared import ParameterError
 
-from .accuracy import Accuracy
-from .error_plots import error_plot
-from .files import write_bytes
+from .choices import LAWS, STEPS, Law, Step
 from .naming import NAMES
 from .options import confidence_of, epsilons_of, plot_option, positive, sizes_of, users_list
-from .plots import save
-from .remote import definitions
 from .runs import Run, run_options
 from .source_options import source_options
-from .sources import Column, Source
-from .steps import STEPS, Step
-from .tables import error_table
-from .trials import LAWS, Law
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .accuracy import Accuracy
+    from .remote import Survey
+    from .sources import Source
 
 __all__ = ["error"]
 
+_AUTO = "auto"
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -75,23 +77,29 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--device", is_flag=True, help="The same as --law device; slow for many users.")
 @click.option(
     "--collector",
-    metavar="URL",
-    help="Let real clients report to this collector, and ask it. Give the address with the token that it prints.",
+    metavar="URL|auto",
+    help="Let real clients report to this collector, and ask it. Give the address with the token that it prints; auto "
+    "starts one that ends with the command.",
 )
 @click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector must have.")
 @run_options
 @plot_option
-def error(run: Run, source: Source, write_to: Path | None, plot: Path | None, **asked: Any) -> None:
+def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, **asked: Any) -> None:
     """Measure the error of estimates over repeated trials, beside what theory expects.
 
     The tally of all users is drawn from its exact law, so a billion cost no more than a thousand.
     """
+    from .error_plots import error_plot
+    from .plots import save
+    from .tables import error_table
+
     plan = _planned(run.seed, source, **asked)
-    _check(plan)
+    _check(plan, run)
     if write_to is not None:
         _define(plan, write_to)
         return
-    rows = run.sweep(plan)
+    with _collecting(plan) as ready:
+        rows = run.sweep(ready)
     run.tell(rows, lambda: error_table(rows))
     if plot is not None:
         save(error_plot(rows), plot)
@@ -99,7 +107,7 @@ def error(run: Run, source: Source, write_to: Path | None, plot: Path | None, **
 
 def _planned(
     seed: int,
-    source: Source,
+    source: "Source",
     *,
     names: tuple[str, ...],
     epsilons: tuple[float, ...],
@@ -114,8 +122,11 @@ def _planned(
     law: Law | None,
     device: bool,
     collector: str | None,
-) -> Accuracy:
+) -> "Accuracy":
     """Return the sweep that is asked for; a column is its own number of values and of users."""
+    from .accuracy import Accuracy
+    from .sources import Column
+
     return Accuracy(
         names=tuple(dict.fromkeys(names or NAMES[1:])),
         epsilons=epsilons,
@@ -134,17 +145,43 @@ def _planned(
     )
 
 
-def _check(plan: Accuracy) -> None:
+def _check(plan: "Accuracy", run: Run) -> None:
     """Raise ParameterError before anything is computed, if a cell cannot be."""
     if plan.collector and (plan.repeats, plan.days, plan.permanent_epsilon) != (1, 1, None):
         raise ParameterError("--collector", "goes with one repeat, one day and no --permanent-epsilon")
+    if plan.collector == _AUTO and run.scheduler is not None:
+        raise ParameterError("--collector", "auto goes without --scheduler, whose workers cannot reach this machine's")
     for cell in plan.cells():
         if cell.day == 1:
             plan.setting(cell)
 
 
-def _define(plan: Accuracy, path: Path) -> None:
+@contextmanager
+def _collecting(plan: "Accuracy") -> "Iterator[Accuracy]":
+    """Yield the sweep with the collector that it needs, if any: one that is there and fits, or a new one."""
+    if not plan.collector:
+        yield plan
+        return
+    from .remote import collector_of_its_own, metrics_of, require_known
+
+    surveys = _surveys(plan)
+    metrics = metrics_of(surveys)
+    if plan.collector == _AUTO:
+        with collector_of_its_own(surveys) as address:
+            yield replace(plan, collector=address)
+    else:
+        require_known(plan.collector, metrics)
+        yield plan
+
+
+def _surveys(plan: "Accuracy") -> "list[Survey]":
     settings = [plan.setting(cell) for cell in plan.cells()]
-    text = definitions((setting.mechanism, setting.population, setting.asked) for setting in settings)
-    write_bytes(path, text.encode("utf-8"))
+    return [(setting.mechanism, setting.population, setting.asked) for setting in settings]
+
+
+def _define(plan: "Accuracy", path: Path) -> None:
+    from .files import write_bytes
+    from .remote import definitions
+
+    write_bytes(path, definitions(_surveys(plan)).encode("utf-8"))
     click.echo(f"dither-server run --metrics {path} --db sqlite:///lab.db --port 8000")

@@ -7,7 +7,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from .accuracy import Row
-from .lines import Line, Panel, lines_plot
+from .lines import lines_plot
+from .strokes import Line, Panel
 
 __all__ = ["error_plot"]
 

@@ -1,6 +1,6 @@
 """What may be asked for at most, and how pictures may be written."""
 
-__all__ = ["FORMATS", "MAX_SIZE", "MAX_USERS"]
+__all__ = ["DEVICES", "FORMATS", "MAX_SIZE", "MAX_USERS"]
 
 MAX_SIZE = 1 << 20
 """The most values of a question."""
@@ -10,3 +10,6 @@ MAX_USERS = 10**15
 
 FORMATS = (".png", ".svg", ".pdf")
 """Endings of pictures."""
+
+DEVICES = 10_000
+"""Devices of the demo, if no one says how many."""

@@ -3,7 +3,7 @@
 from dither_shared import MECHANISMS, Mechanism
 from dither_shared.choice import choose
 
-__all__ = ["AUTO", "CLOSED", "NAMES", "named"]
+__all__ = ["AUTO", "CLOSED", "NAMES", "REMEMBERING", "named"]
 
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
@@ -12,6 +12,9 @@ NAMES = (AUTO, *MECHANISMS)
 
 CLOSED = tuple(name for name, family in MECHANISMS.items() if not family.open_domain)
 """The mechanisms of listed answers."""
+
+REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
+"""The mechanisms with a permanent part, which may be left out but in RAPPOR."""
 
 
 def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None = None) -> Mechanism:

@@ -17,10 +17,12 @@ from .files import write_bytes
 from .limits import FORMATS
 from .populations import Floats
 
-__all__ = ["COLOURS", "FONT", "GREY", "Shares", "figure_of", "save", "shares_plot"]
+__all__ = ["COLOURS", "FONT", "GREY", "INK", "Shares", "figure_of", "save", "shares_plot"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"
+INK = "#222222"
+"""Of names: some of the colours are too light for letters."""
 _BAR = "#C9C9C9"
 FONT = 11.5
 """Points, on a figure 5.8 inches wide: still 11 pixels high where the picture is shown 400 pixels wide."""

@@ -11,22 +11,20 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from dither_server.estimate import estimate
 from dither_shared import Mechanism
 
+from .choices import Paper
 from .naming import named
 from .populations import Population, numbered, zipf
 from .samplers import Marginal, sample_support
 from .sweeps import identity_of, mean
 from .theory import predicted_mse
 
-__all__ = ["PAPERS", "Paper", "Published", "Reproduction", "ReproductionRow"]
-
-Paper = Literal["wang-2017", "feldman-2022"]
+__all__ = ["PAPERS", "Published", "Reproduction", "ReproductionRow"]
 
 _EPSILONS = (0.5, 1.0, 2.0, 4.0)
 _FORMULAS = {

@@ -1,22 +1,38 @@
 """Trials in earnest: every user a real client that reports over HTTP to a real collector, which estimates.
 
 The collector must collect the very metric, in the version that these clients have. ``definitions`` writes the
-``metrics.toml`` to start it with.
+``metrics.toml`` to start it with; ``collector_of_its_own`` starts one.
 """
 
 import json
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 
-from dither_shared import Mechanism, Metric, parse_metrics
+from dither_shared import Mechanism, Metric, ParameterError, parse_metrics
 
-from .collecting import Access, CollectorError, fetch_estimate
+from .collecting import (
+    Access,
+    CollectorError,
+    UnknownThereError,
+    ended_by_sigterm,
+    fetch,
+    fetch_estimate,
+    running_collector,
+)
+from .files import write_bytes
 from .fleet import send_all
 from .populations import Floats, Population
 
-__all__ = ["Collected", "collected", "definitions", "metric_of"]
+__all__ = ["Collected", "Survey", "collected", "collector_of_its_own", "definitions", "metrics_of", "require_known"]
+
+Survey = tuple[Mechanism, Population, float]
+"""A mechanism over a population, and the ε that it was asked for."""
 
 _DEFINITION = """\
 [metrics."{name}"]
@@ -25,7 +41,6 @@ type = {kind}
 {other}mechanism = {mechanism}
 epsilon = {epsilon!r}
 """
-
 
 _COLUMNS = ("frequency", "noise_low", "noise_high", "consistent")
 
@@ -39,7 +54,7 @@ class Collected(NamedTuple):
     consistent: Floats
 
 
-def definitions(surveys: Iterable[tuple[Mechanism, Population, float]]) -> str:
+def definitions(surveys: Iterable[Survey]) -> str:
     """Return a ``metrics.toml`` that asks for each mechanism, at the ε that it was asked for, over a population."""
     return "\n".join(dict.fromkeys(_definition(*survey) for survey in surveys))
 
@@ -50,18 +65,69 @@ def metric_of(mechanism: Mechanism, population: Population, epsilon: float) -> M
     return metric
 
 
+def metrics_of(surveys: Iterable[Survey]) -> list[Metric]:
+    """Return the metric of each survey. Raises ParameterError if two are the same: a trial begins with no reports."""
+    metrics = {}
+    for survey in surveys:
+        metric = metric_of(*survey)
+        if metric.name in metrics:
+            again = f"would ask {metric.name} twice, and a trial begins with no reports"
+            raise ParameterError("--collector", f"{again}; give one number of users, and each mechanism once")
+        metrics[metric.name] = metric
+    return list(metrics.values())
+
+
+def require_known(address: str, metrics: Sequence[Metric]) -> None:
+    """Raise CollectorError that names the metrics which the collector at ``address`` does not have, and what to do."""
+    collector = Access.at(address)
+    lacking = [metric for metric in metrics if not _is_known(collector, metric)]
+    if not lacking:
+        return
+    told = [
+        f"  {metric.name}: {metric.mechanism.name}, {len(metric.labels):,} values, version {metric.version}"
+        for metric in lacking[:_NAMED]
+    ]
+    told += [f"  and {len(lacking) - _NAMED:,} more"] if len(lacking) > _NAMED else []
+    raise CollectorError(
+        f"the collector at {collector.url} does not collect {len(lacking)} of the {len(metrics)} metrics asked for, "
+        "or in another version:\n" + "\n".join(told) + "\nRun this again with --definitions lab.toml instead of "
+        "--collector, and start a collector with that file; or give --collector auto."
+    )
+
+
+_NAMED = 5
+"""Of metrics that are not there, so many are named."""
+
+
+def _is_known(collector: Access, metric: Metric) -> bool:
+    try:
+        there = fetch(collector, f"/v1/metrics/{quote(metric.name, safe='')}?limit=1")
+    except UnknownThereError:
+        return False
+    return bool(there["version"] == metric.version)
+
+
+@contextmanager
+def collector_of_its_own(surveys: Sequence[Survey]) -> Iterator[str]:
+    """Run a collector that knows some surveys, and yield its address; it ends with the context, or by SIGTERM."""
+    with ended_by_sigterm(), tempfile.TemporaryDirectory(prefix="dither-lab-") as folder:
+        lab = Path(folder, "lab.toml")
+        write_bytes(lab, definitions(surveys).encode("utf-8"))
+        with running_collector(lab, Path(folder)) as collector:
+            yield f"{collector.url}/?token={collector.token}"
+
+
 def collected(
     mechanism: Mechanism, population: Population, epsilon: float, address: str, confidence: float
 ) -> Collected:
     """Let one client a user report to the collector at ``address``, and return what that estimates.
 
-    Raises CollectorError if it does not collect the metric, has reports of it already, or does not count all.
+    Raises CollectorError if it does not collect the metric (``require_known`` says what to do), has reports of it
+    already, or does not count all.
     """
     metric = metric_of(mechanism, population, epsilon)
     url = (collector := Access.at(address)).url
     before = fetch_estimate(collector, metric.name)
-    if before["version"] != metric.version:
-        raise CollectorError(f"{metric.name} at {url} is of another version; start it with --definitions of this sweep")
     if before["reports"]:
         raise CollectorError(f"{metric.name} at {url} has {before['reports']:,} reports; a trial begins with none")
     people = (

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from tqdm import tqdm
 
-from .files import json_rows, write_rows
-from .journal import Journal
 from .options import new_file
-from .running import Map, workers
-from .sweeps import CellT, Experiment, OutcomeT, RowT, sweep
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+
+    from .running import Map
+    from .sweeps import CellT, Experiment, OutcomeT, RowT
 
 __all__ = ["Run", "run_options"]
 
@@ -38,16 +36,23 @@ class Run:
         return None if self.out is None else self.out.with_name(f"{self.out.name}.part")
 
     @contextmanager
-    def workers(self) -> Iterator[Map]:
+    def workers(self) -> Iterator["Map"]:
         """Yield what spreads the work."""
+        from .running import workers
+
         with workers(self.jobs, self.scheduler) as run:
             yield run
 
-    def sweep(self, experiment: Experiment[CellT, OutcomeT, RowT]) -> list[RowT]:
+    def sweep(self, experiment: "Experiment[CellT, OutcomeT, RowT]") -> "list[RowT]":
         """Carry out an experiment, with a bar on standard error if that is a terminal.
 
         With ``out`` it goes on where an earlier run of the same was killed, from ``<out>.part``.
         """
+        from tqdm import tqdm
+
+        from .journal import Journal
+        from .sweeps import sweep
+
         journal = None if self.part is None else Journal(self.part, experiment.identity())
         trials = len(experiment.cells()) * experiment.repeats
         try:
@@ -60,6 +65,8 @@ class Run:
 
     def tell(self, rows: Sequence["DataclassInstance"], text: Callable[[], str]) -> None:
         """Print rows, as JSON if that was asked for and as ``text`` makes them otherwise; and write them."""
+        from .files import json_rows, write_rows
+
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
         if self.out is not None and self.part is not None:
             write_rows(self.out, rows)

@@ -3,16 +3,17 @@
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dither_shared import ParameterError
 
-from .columns import read_column, read_histogram
+from .choices import KINDS
 from .options import input_options
-from .populations import Population
-from .sources import KINDS, Column, Distribution, Source
+
+if TYPE_CHECKING:
+    from .sources import Column, Source
 
 __all__ = ["source_options"]
 
@@ -35,6 +36,8 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
         weights: str | None,
         **rest: Any,
     ) -> None:
+        from .sources import Distribution
+
         if source is None:
             if distribution == "csv" or column or weights:
                 raise ParameterError("--input", "missing; it is the file of a column")
@@ -78,7 +81,11 @@ def _kind(name: str | None) -> Any:
     return name or "zipf"
 
 
-def _of_file(path: Path, column: str | None, weights: str | None) -> Column:
+def _of_file(path: Path, column: str | None, weights: str | None) -> "Column":
+    from .columns import read_column, read_histogram
+    from .populations import Population
+    from .sources import Column
+
     if column is None:
         raise ParameterError("--column", f"missing; it says which column of {path} holds the answers")
     if weights is None:

@@ -1,16 +1,14 @@
 """Where users come from: a distribution over made-up values, which may drift from day to day, or a file."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
 from dither_shared import ParameterError
 
+from .choices import Kind
 from .populations import Floats, Population, geometric, numbered, step, uniform, zipf
 
-__all__ = ["KINDS", "Column", "Distribution", "Kind", "Source"]
-
-Kind = Literal["uniform", "zipf", "geometric", "step"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+__all__ = ["Column", "Distribution", "Source"]
 
 
 class Source(Protocol):

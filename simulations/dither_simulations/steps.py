@@ -5,18 +5,15 @@ the projection on the simplex; the others are here to be compared with it.
 """
 
 from collections.abc import Callable
-from typing import Literal, get_args
 
 import numpy as np
 
 from dither_server.consistency import onto_simplex
 
+from .choices import Step
 from .populations import Floats
 
-__all__ = ["STEPS", "Step", "apply"]
-
-Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
-STEPS: tuple[Step, ...] = get_args(Step)
+__all__ = ["apply"]
 
 
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:

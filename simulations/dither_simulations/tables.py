@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from .accuracy import Row
+from .published import ReproductionRow
 
-__all__ = ["error_table", "number", "render"]
+__all__ = ["error_table", "number", "render", "reproduction_table"]
 
 
 def render(header: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> str:
@@ -62,6 +63,38 @@ def _measured(row: Row) -> tuple[str, ...]:
         _or_dash(row.coverage, ".4f"),
         _or_dash(row.width, ".2e"),
     )
+
+
+def reproduction_table(rows: Sequence[ReproductionRow]) -> str:
+    """Return published numbers beside ours, a table a paper."""
+    return "\n\n".join(
+        f"{paper}\n\n{_paper_table([row for row in rows if row.paper == paper])}"
+        for paper in dict.fromkeys(row.paper for row in rows)
+    )
+
+
+def _paper_table(rows: Sequence[ReproductionRow]) -> str:
+    header = ("mechanism", "what", "k", "ε", "n", "published", "our law", "deviation", "measured", "deviation")
+    cells = [
+        (
+            row.mechanism,
+            row.what,
+            f"{row.size:,}",
+            f"{row.epsilon:g}",
+            f"{row.users:,}",
+            _range(row.published_low, row.published_high),
+            f"{row.theory:.5g}",
+            f"{100 * row.theory_deviation:+.2f} %",
+            number(row.measured, row.measured_se, ".4g" if row.measured < 1e4 else ".0f"),
+            f"{100 * row.deviation:+.2f} %",
+        )
+        for row in rows
+    ]
+    return render(header, cells, words=2)
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}" if high < 1e4 else f"{low:.0f} to {high:.0f}"
 
 
 def _or_dash(value: float | None, form: str) -> str:

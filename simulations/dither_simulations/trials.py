@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,22 +12,15 @@ from dither_server.intervals import noise_interval
 from dither_server.tally import Tally
 from dither_shared import Mechanism
 
+from .choices import Law, Step
 from .devices import device_entropy, device_tally
 from .measures import Interval, Scores, intervals, scores
 from .populations import Floats, Population
 from .remote import collected
 from .samplers import Marginal, has_marginal, joint_draws, sample_support, sample_tally
-from .steps import Step, apply
+from .steps import apply
 
-__all__ = ["LAWS", "MOST_DRAWS", "Law", "Outcome", "Setting", "affordable_law", "run_bare_trial", "run_trial"]
-
-Law = Literal["joint", "marginal", "device", "collector"]
-"""How the reports of all users are drawn: their tally from its joint law; the support of each value from its own law,
-without regard to the others; one by one, by the device's randomizer; or by real clients that send them to a real
-collector, which estimates."""
-
-LAWS = ("joint", "marginal", "device")
-"""Those that need nothing but a seed."""
+__all__ = ["MOST_DRAWS", "Outcome", "Setting", "affordable_law", "run_bare_trial", "run_trial"]
 
 MOST_DRAWS = 2e6
 """Above so many draws, a fraction of a second, a joint law costs more than what it adds is usually worth."""

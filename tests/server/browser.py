@@ -23,6 +23,10 @@ _FLAGS = (
     "--disable-component-update --hide-scrollbars --force-color-profile=srgb --remote-debugging-pipe"
 )
 _PATIENCE = 30.0
+_KEYS: dict[str, dict[str, Any]] = {
+    "Enter": {"windowsVirtualKeyCode": 13, "text": "\r"},
+    "Tab": {"windowsVirtualKeyCode": 9},
+}
 
 
 class Page:
@@ -64,13 +68,20 @@ class Page:
         """Write a text where the cursor is."""
         self.call("Input.insertText", text=text)
 
+    def press(self, key: str) -> None:
+        """Press a key of those in ``_KEYS``."""
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **_KEYS[key])
+
     def enter(self) -> None:
         """Press the enter key, and wait for the page that it leads to."""
         self._browser.events.clear()
-        key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
-        for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, **key)
+        self.press("Enter")
         self._browser.await_event("Page.loadEventFired", self._session)
+
+    def pdf(self, path: Path) -> None:
+        """Print all of the page, as a browser does by default."""
+        path.write_bytes(base64.b64decode(self.call("Page.printToPDF")["data"]))
 
     def move(self, x: float, y: float) -> None:
         """Move the pointer there."""

@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.store import Store
+from server.browser import WHY_NOT, Page, browser
 from server.collecting import METRICS, config
 
 
@@ -22,6 +23,15 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 @pytest.fixture
 def client(app: Flask) -> FlaskClient:
     return app.test_client()
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A tab of a browser."""
+    with browser(tmp_path_factory.mktemp("profile")) as page:
+        if page is None:
+            pytest.skip(WHY_NOT)
+        yield page
 
 
 @pytest.fixture

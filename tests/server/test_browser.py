@@ -14,7 +14,7 @@ from werkzeug.serving import make_server
 
 from dither_server.app import collector_of
 from dither_server.dashboard import pages
-from server.browser import WHY_NOT, Page, browser
+from server.browser import Page
 from server.collecting import THEME
 from server.test_dashboard import HOSTILE, filled
 
@@ -61,14 +61,6 @@ NAMELESS = """[...document.querySelectorAll("input:not([type=hidden]), button, a
     .filter((one) => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).map((one) => one.outerHTML)"""
 
 
-@pytest.fixture(scope="module")
-def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("profile")) as page:
-        if page is None:
-            pytest.skip(WHY_NOT)
-        yield page
-
-
 @contextmanager
 def served(app: WSGIApplication) -> Iterator[str]:
     """Yield the URL of an app, which is served by this process meanwhile."""
@@ -105,12 +97,14 @@ def count(tab: Page, selector: str) -> Any:
 @pytest.mark.parametrize(("width", "dark"), [(1000, False), (390, True)])
 def test_charts_take_the_place_of_tables(tab: Page, url: str, width: int, dark: bool) -> None:
     tab.look(width, dark=dark)
-    for path, charts in (("/", 7), ("/m/theme", 2 + len(THEME.labels)), ("/m/wide", 2 + 12)):
+    for path, bars, rest in (("/", 4, 3), ("/m/theme", 1, 1 + len(THEME.labels)), ("/m/wide", 1, 1 + 12)):
+        tables = bars if width == 390 else 0  # on a phone
         tab.open(url + path)
         tab.run(SCROLL)
         assert count(tab, ".plot .main-svg") > 0
-        assert count(tab, ".plot[data-drawn]") == count(tab, "figure") == charts
-        assert count(tab, "details[open]") == 0
+        assert count(tab, "figure") == bars + rest
+        assert count(tab, ".plot[data-drawn]") == bars + rest - tables
+        assert count(tab, "details[open]") == count(tab, "[data-chart=bars] details[open]") == tables
         assert tab.run("document.documentElement.scrollWidth") == width
         assert tab.run(CONTRAST) >= 4.5  # WCAG 2.2, level AA
         assert tab.run(NAMELESS) == []
@@ -140,6 +134,12 @@ def test_charts_follow_the_colours_and_the_width_of_the_page(tab: Page, url: str
     assert count(tab, ".plot .point path") > 0
     tab.run(SCROLL)
     assert tab.run("document.documentElement.scrollWidth") == 390
+    assert count(tab, "[data-chart=bars] .main-svg") == 0  # the table, with its bars, is the chart of a phone
+    assert count(tab, "[data-chart=bars] details[open]") == 1
+    tab.look(1000)  # it is turned
+    tab.run(SCROLL)
+    assert count(tab, "[data-chart=bars] .main-svg") > 0
+    assert count(tab, "[data-chart=bars] details[open]") == 0
 
 
 def test_without_plotly_there_is_no_complaint(tab: Page, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

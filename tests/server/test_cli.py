@@ -126,6 +126,7 @@ def test_trends_are_a_table_or_the_apis_json(folder: Path) -> None:
     head, notes, _, *lines = result.stdout.splitlines()
     assert head == "theme: 2026-11-20 to 2026-11-27, 2 steps, 4,000 reports"
     assert notes == "drift is told at p < 0.05, by Holm's method"
+    assert lines[0].split() == ["value", "first", "%", "last", "%", "points", "a", "day", "±", "p"]
     assert [line.split()[-1] for line in lines[1:4]] == ["drifts", "drifts", "seen"]
     told = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
     assert [step["since"] for step in told["steps"]] == ["2026-11-16", "2026-11-23"]

@@ -15,7 +15,9 @@ from dither_server.analysis.trend import finished
 from dither_server.app import collector_of, create_app
 from dither_server.costs import effort
 from dither_server.dashboard import pages
-from dither_server.dashboard.words import courses, in_words
+from dither_server.dashboard.tiers import MANY
+from dither_server.dashboard.words import courses, denominator, in_words
+from dither_server.labels import shortened
 from dither_shared import parse_metrics
 from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, config, problem, rows_of, upload
 
@@ -34,6 +36,19 @@ epsilon = 3.0
 """
 HOSTILE = parse_metrics(HOSTILE_TOML)["hostile"]
 WIDE = parse_metrics(WIDE_TOML.format(", ".join(f'"plugin {number}"' for number in range(999))))["wide"]
+MANY_METRICS = parse_metrics(
+    "".join(
+        f"""
+[metrics.many-{number:02}]
+description = "Question {number}?"
+type = "boolean"
+truth = 0.75
+{("", 'tier = "sensitive"', 'tier = "technical"')[number % 3]}
+"""
+        for number in range(27)
+    )
+)
+"""With those of ``METRICS`` 31: nine are sensitive, nine technical, and the others have no tier."""
 SHOWN = METRICS | {"hostile": HOSTILE, "wide": WIDE}
 
 
@@ -74,11 +89,11 @@ def test_every_metric_is_on_the_first_page(client: FlaskClient) -> None:
     page = client.get("/").text
     elements = Elements(page)
     assert elements.count("h2") == len(SHOWN)
-    assert "2,400 reports, 2026-11-20 to 2026-11-24." in page
+    assert "Of the 2,400 reports from 20 to 24 November 2026, at most one a device and day." in page
     assert "too few reports" in page
     assert "lists no candidates" in page
     assert "we see it 48 times in 100" in page
-    assert "1 report, 2026-11-20" in page
+    assert "Of the only report on 20 November 2026, at most one a device and day." in page
     assert "No reports yet; it takes " in page
     assert elements.count("a", href="/v1/metrics/theme/estimate?format=csv") == 1
     assert elements.count("a", href="/m/theme") == 1
@@ -106,7 +121,7 @@ def test_a_page_shows_days_and_courses(client: FlaskClient) -> None:
 
 def test_days_and_confidence_can_be_chosen(client: FlaskClient) -> None:
     page = client.get("/m/theme?since=2026-11-21&until=2026-11-24&confidence=0.5&find=").text
-    assert "2,100 reports, 2026-11-21 to 2026-11-24." in page
+    assert "Of the 2,100 reports from 21 to 24 November 2026" in page
     assert "50% interval" in page
     chosen = "format=ndjson&amp;since=2026-11-21&amp;until=2026-11-24&amp;confidence=0.5"
     assert f'href="/v1/metrics/theme/estimate?{chosen}"' in page
@@ -137,6 +152,63 @@ def test_many_metrics_are_paged_and_found(client: FlaskClient, monkeypatch: pyte
     assert Elements(client.get("/?find=themes").text).count("h2") == 0
     found = Elements(client.get("/?find=THEME").text)
     assert found.count("h2") == found.count("a", href="/m/theme") == 1
+
+
+def test_more_than_30_metrics_are_in_groups_and_filtered_by_tier(tmp_path: Path) -> None:
+    metrics = METRICS | MANY_METRICS
+    assert len(metrics) == MANY + 1
+    with closing(collector_of(app := create_app(config(tmp_path, metrics=metrics)))):
+        client = app.test_client()
+        first, last, narrowed = (client.get(path).text for path in ("/", "/?page=9", "/?tier=sensitive&find=many-01"))
+        assert problem(client.get("/?tier=secret")) == (400, "parameter")
+        assert problem(client.get("/m/theme?tier=sensitive")) == (400, "parameter")
+        assert "No metric of this tier." in client.get("/?tier=content").text
+    assert [first.index(f">{tier}</h2>") for tier in ("Technical", "Sensitive")] == sorted(
+        first.index(f">{tier}</h2>") for tier in ("Technical", "Sensitive")
+    )
+    assert Elements(first).count("h3") == 12
+    assert ">No tier</h2>" in last
+    assert all(f'<option value="{tier}"' in first for tier in ("technical", "sensitive", "none"))
+    assert 'value="content"' not in first
+    for name in metrics:  # each is named on the first page, in its group
+        assert Elements(first).count("a", href=f"/m/{name}") >= 1
+    assert Elements(narrowed).count("h3") == 1
+    assert 'value="sensitive" selected' in narrowed
+    assert "1 of 31 metrics" in narrowed
+
+
+def test_up_to_30_metrics_are_one_list(tmp_path: Path) -> None:
+    metrics = dict(list((METRICS | MANY_METRICS).items())[1:])
+    with closing(collector_of(app := create_app(config(tmp_path, metrics=metrics)))):
+        page = Elements(app.test_client().get("/").text)
+    assert (page.count("h2"), page.count("h3"), page.count("select")) == (12, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "period", "said"),
+    [
+        ("2026-11-07", "2026-11-20", "day", "from 7 to 20 November 2026, at most one a device and day"),
+        ("2026-10-28", "2026-11-03", "week", "from 28 October to 3 November 2026, at most one a device and week"),
+        ("2025-12-31", "2026-01-01", "once", "from 31 December 2025 to 1 January 2026, at most one a device"),
+        ("2026-11-07", "2026-11-07", "day", "on 7 November 2026, at most one a device and day"),
+    ],
+)
+def test_a_denominator_is_named(since: str, until: str, period: str, said: str) -> None:
+    days: dict[str, object] = {"since": since, "until": until}
+    # It looks at no more of an answer.
+    assert denominator(days | {"reports": 42_000}, period) == f"the 42,000 reports {said}"  # type: ignore[arg-type]
+    assert denominator(days | {"reports": 1}, period) == f"the only report {said}"  # type: ignore[arg-type]
+    none = {"reports": 0, "since": None, "until": None}
+    assert denominator(none, period) == "no reports"  # type: ignore[arg-type]
+
+
+def test_long_labels_are_shortened_in_the_middle() -> None:
+    assert shortened("x" * 80) == "x" * 80
+    few = shortened("a" * 500 + "1")
+    assert few.startswith("aaaa")
+    assert few.endswith("a1")
+    assert " … " in few
+    assert len(few) <= 80
 
 
 @pytest.mark.parametrize(
@@ -216,8 +288,8 @@ def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: Fl
     rows = client.get("/v1/metrics/version/estimate").json["values"]  # type: ignore[index]
     assert {row["found"] for row in rows} == {True, False}
     page = client.get("/m/version").text
-    assert page.count(">found</td>") == sum(row["found"] for row in rows)
-    assert page.count(">not found</td>") == sum(not row["found"] for row in rows)
+    assert page.count("</span> found</td>") == sum(row["found"] for row in rows)
+    assert page.count("</span> not found</td>") == sum(not row["found"] for row in rows)
     assert "an expected 5% of those found are not there" in page
     for path in ("/m/theme", "/m/wide"):
         page = client.get(path).text

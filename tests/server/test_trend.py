@@ -216,6 +216,10 @@ def test_the_route(tmp_path: Path) -> None:
     assert told["light"]["slope"] < -0.05
     assert not told["other"]["drift"]
     assert weeks["confidence"] == 0.9
+    assert days["slope_unit"] == weeks["slope_unit"] == "share per day"
+    for one in weeks["values"]:  # from the middle of 3 to 8 November to that of 9 to 15 November
+        first, last = (point["frequency"] for point in one["points"])
+        assert one["slope"] == pytest.approx((last - first) / 6.5)
     assert problem(client.get("/v1/metrics/theme/trend?step=month")) == (400, "parameter")
     assert problem(client.get("/v1/metrics/open/trend")) == (400, "no-candidates")
     assert problem(client.get("/v1/metrics/nothing/trend")) == (404, "unknown-metric")

@@ -9,12 +9,13 @@ from scipy import stats
 
 from dither_shared import ParameterError
 from dither_simulations.accuracy import Accuracy, Row
+from dither_simulations.choices import LAWS, Law
 from dither_simulations.naming import CLOSED, named
 from dither_simulations.populations import Population
 from dither_simulations.sources import Column, Distribution
 from dither_simulations.sweeps import seeds, sweep
 from dither_simulations.theory import expected, least_mse
-from dither_simulations.trials import LAWS, Law, run_trial
+from dither_simulations.trials import run_trial
 
 ZIPF = Distribution("zipf")
 PLAN = Accuracy(
@@ -153,3 +154,9 @@ def test_rows_are_complete_and_plain() -> None:
     for row in sweep(SMALL):
         assert {type(value) for value in vars(row).values()} <= {str, int, float, type(None)}
         assert isinstance(row, Row)
+
+
+def test_a_sweep_is_the_same_wherever_its_collector_is_reached() -> None:
+    plan = Accuracy(("rappor",), (1.0,), (4,), (100,), Distribution(), law="collector", collector="http://a/?token=x")
+    assert replace(plan, collector="http://b").identity() == plan.identity()
+    assert replace(plan, law="joint", collector="").identity() != plan.identity()

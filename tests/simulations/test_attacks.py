@@ -16,13 +16,13 @@ from dither_server.tally import Tally
 from dither_shared import Report
 from dither_simulations.attacks.averaging import Averaging, majority
 from dither_simulations.attacks.change import Change
-from dither_simulations.attacks.common import REMEMBERING, SeriesRow
+from dither_simulations.attacks.common import SeriesRow
 from dither_simulations.attacks.forging import crafted_rows, most_supported, random_rows, random_support
 from dither_simulations.attacks.linkage import Linkage
 from dither_simulations.attacks.permanent import Draw, permanent_draw
 from dither_simulations.attacks.poisoning import Poisoning
 from dither_simulations.cli import main
-from dither_simulations.naming import CLOSED, named
+from dither_simulations.naming import CLOSED, REMEMBERING, named
 from dither_simulations.sweeps import sweep
 
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
@@ -195,3 +195,10 @@ def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], 
     result = attack(*arguments)
     assert result.exit_code == 2, result.output
     assert named in result.stderr.splitlines()[-1]
+
+
+def test_gains_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
+    none = ("--repeats", "2", "--share", "0.001", "-k", "8", "-n", "100", "--mechanism", "optimized-unary")
+    result = attack("poisoning", *none, "--plot", tmp_path / "gain.svg")
+    assert result.exit_code == 2
+    assert "no gain is above its margin of error" in result.stderr

@@ -73,7 +73,7 @@ def test_what_was_measured_is_not_measured_again(tmp_path: Path, monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dither_simulations.peers.command.timed", killed)
+        patch.setattr("dither_simulations.peers.telling.timed", killed)
         assert bench("--out", out).exit_code == 1
     first = list(asked)
     asked.clear()

@@ -1,19 +1,35 @@
 """The list of commands is shown before any of them is imported."""
 
 import click
+import pytest
 
+from dither_simulations import published
+from dither_simulations.choices import PAPER_NAMES
 from dither_simulations.cli import main
 from server.test_lazy import HEAVY, imported
+
+HEAVY_HERE = HEAVY | {"dither", "distributed", "jinja2", "multiprocessing", "tqdm"}
 
 
 def test_help_and_completion_import_no_command() -> None:
     told, packages = imported("simulations", "--help")
     assert all(f"  {name} " in told for name in main.commands)
-    assert not packages & (HEAVY | {"tqdm", "jinja2"})
+    assert not packages & HEAVY_HERE
     variables = {"_DITHER_SIM_COMPLETE": "bash_complete", "COMP_WORDS": "dither-sim a", "COMP_CWORD": "1"}
     told, packages = imported("simulations", **variables)
     assert told.splitlines() == ["plain,attack", "plain,audit"]
     assert not packages & HEAVY
+
+
+@pytest.mark.parametrize("arguments", [*([name] for name in main.commands), ["attack", "poisoning"]], ids=" ".join)
+def test_help_of_a_command_imports_nothing_that_computes(arguments: list[str]) -> None:
+    told, packages = imported("simulations", *arguments, "--help")
+    assert told.startswith(f"Usage: dither-sim {arguments[0]}")
+    assert not packages & HEAVY_HERE
+
+
+def test_papers_that_may_be_named_are_those_with_numbers() -> None:
+    assert tuple(published.PAPERS) == PAPER_NAMES
 
 
 def test_every_command_is_where_it_is_said_to_be() -> None:

@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 
+from dither_simulations.choices import STEPS, Step
 from dither_simulations.measures import divergence, intervals, recall, scores
-from dither_simulations.steps import STEPS, Step, apply
+from dither_simulations.steps import apply
 
 TRUTH = np.array([0.5, 0.3, 0.2, 0.0])
 

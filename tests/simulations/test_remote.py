@@ -1,24 +1,35 @@
 """The three ways to draw reports have one law: the sampler's, the device's, and that of clients and a collector."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 from scipy import stats
 
 from dither_server.estimate import estimate
 from dither_shared import Mechanism, load_metrics
+from dither_simulations import remote
 from dither_simulations.cli import main
-from dither_simulations.collecting import running_collector
+from dither_simulations.collecting import Access, CollectorError, UnknownThereError, fetch, running_collector
 from dither_simulations.devices import device_entropy, device_tally
 from dither_simulations.naming import named
 from dither_simulations.populations import Floats
-from dither_simulations.remote import collected
+from dither_simulations.remote import collected, metric_of
 from dither_simulations.samplers import sample_tally
 from dither_simulations.sources import Distribution
 
 ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "1.5", "-k", "5", "-n", "900")
 POPULATION = Distribution().population(5, 900)
+SIX = metric_of(named("randomized-response", 6, 1.5), Distribution().population(6, 900), 1.5)
 
 
 def symbols(mechanism: Mechanism, frequency: Floats) -> Floats:
@@ -58,7 +69,10 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     assert again.exit_code == 1
     assert "has 900 reports; a trial begins with none" in again.stderr
     assert other.exit_code == 1
-    assert "answers 404" in other.stderr
+    assert f"lab-randomized-response-6-1.5: randomized-response, 6 values, version {SIX.version}" in other.stderr
+    assert "1 of the 1 metrics" in other.stderr
+    assert "--definitions lab.toml" in other.stderr
+    assert "--collector auto" in other.stderr
     assert closed.exit_code == 1
     assert "wants a token to be read; give the address with ?token=" in closed.stderr
     assert collector.token
@@ -89,3 +103,63 @@ def test_a_collector_counts_one_trial() -> None:
     result = CliRunner().invoke(main, [*ARGUMENTS, "--collector", "http://127.0.0.1:9", "--repeats", "2"])
     assert result.exit_code == 2
     assert "--collector" in result.stderr
+
+
+def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Access] = []
+
+    @contextmanager
+    def watched(metrics: Path, folder: Path) -> Iterator[Access]:
+        with running_collector(metrics, folder) as access:
+            started.append(access)
+            yield access
+
+    monkeypatch.setattr(remote, "running_collector", watched)
+    few = ("error", "--epsilon", "1.5", "-k", "4", "-n", "40", "--mechanism", "rappor", "--mechanism", "auto")
+    result = CliRunner().invoke(main, [*few, "--collector", "auto", "--json"])
+    assert result.exit_code == 0, result.output
+    assert [(row["law"], row["users"]) for row in json.loads(result.stdout)] == [("collector", 40)] * 2
+    (access,) = started
+    with pytest.raises(CollectorError, match="does not answer"):
+        fetch(access, "/healthz")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed in /proc")
+def test_sigterm_ends_the_collector_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dither_simulations", *ARGUMENTS, "-n", "1e6", "--collector", "auto"]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
+        children, deadline = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60
+        while not list(tmp_path.glob("dither-lab-*/demo.db")):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+        (collector,) = map(int, children.read_text().split())
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert not Path(f"/proc/{collector}").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("-n", "40,80"), "would ask lab-randomized-response-5-1.5 twice"),
+        (("--mechanism", "auto"), "would ask lab-randomized-response-5-1.5 twice"),
+        (("--scheduler", "tcp://127.0.0.1:9"), "auto goes without --scheduler"),
+    ],
+)
+def test_what_one_collector_cannot_do_is_refused_at_once(more: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(main, [*ARGUMENTS, *more, "--collector", "auto"])
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_the_first_of_many_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object) -> None:
+        raise UnknownThereError("no")
+
+    monkeypatch.setattr(remote, "fetch", unknown)
+    result = CliRunner().invoke(main, [*ARGUMENTS, "--epsilon", "grid", "--collector", "http://127.0.0.1:9"])
+    assert result.exit_code == 1
+    assert "does not collect 10 of the 10 metrics" in result.stderr
+    assert result.stderr.count("  lab-randomized-response-5-") == 5
+    assert "  and 5 more" in result.stderr

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from dither_simulations.cli import main
 from dither_simulations.report.sections import SECTIONS
+from server.browser import WHY_NOT, browser
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +67,7 @@ def test_what_is_finished_is_not_made_again(tmp_path: Path, monkeypatch: pytest.
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("dither_simulations.report.command.page", interrupted)
+        patch.setattr("dither_simulations.report.page.page", interrupted)
         assert report(tmp_path).exit_code == 1
     made = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "r.html.parts").iterdir()}
     assert set(made) == {"error.json", "error.svg", "error.txt", "plan.json", "plan.txt"}
@@ -85,3 +86,26 @@ def test_the_page_is_html(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["report", "--out", str(tmp_path / "r.pdf")])
     assert result.exit_code == 2
     assert "--out" in result.stderr
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_is_dark_where_the_reader_wants_that(tmp_path: Path, dark: bool) -> None:
+    report(tmp_path)
+    with browser(tmp_path / "profile") as tab:
+        if tab is None:
+            pytest.skip(WHY_NOT)
+        tab.look(390, dark=dark)
+        tab.open((tmp_path / "r.html").as_uri())
+        paper, ink = tab.run(
+            "(({backgroundColor, color}) => [backgroundColor, color])(getComputedStyle(document.body))"
+        )
+        assert (paper, ink) == (
+            ("rgb(19, 19, 19)", "rgb(235, 235, 235)") if dark else ("rgb(255, 255, 255)", "rgb(26, 26, 26)")
+        )
+        assert (tab.run("getComputedStyle(document.querySelector('img')).filter") != "none") == dark
+        assert tab.run("document.documentElement.scrollWidth") == 390
+        assert tab.complaints == []
+        light = [{"name": "prefers-color-scheme", "value": "dark"}]
+        tab.call("Emulation.setEmulatedMedia", media="print", features=light)  # paper is white
+        assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert tab.run("getComputedStyle(document.querySelector('img')).filter") == "none"

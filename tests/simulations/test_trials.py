@@ -4,11 +4,12 @@ from scipy import stats
 
 from dither_server.estimate import estimate
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor, SymmetricUnary
+from dither_simulations.choices import Law
 from dither_simulations.naming import CLOSED, named
 from dither_simulations.populations import Population, numbered, uniform, zipf
 from dither_simulations.samplers import Marginal
 from dither_simulations.theory import predicted_mse
-from dither_simulations.trials import Law, Setting, _tally, _told, run_trial
+from dither_simulations.trials import Setting, _tally, _told, run_trial
 
 POPULATION = Population.spread(numbered(16), zipf(16, 1.1), 50_000)
 

@@ -5,16 +5,17 @@ from dataclasses import asdict
 from datetime import date
 from typing import Literal, TypedDict, cast
 
-from dither_shared import Metric, ParameterError
+from dither_shared import Mechanism, Metric, ParameterError
 from dither_shared.privacy import MEMOISATION, losses, odds_sentence
 
 from ..estimate import Estimate, Verdict, estimate
 from ..intervals import Simultaneous
+from ..labels import shortened
 from ..tally import Tally
 from .health import Check, health
 from .poisoning import Poisoning, gains, poisoning
 from .repeats import periods_of, repeat_error
-from .tables import Table
+from .tables import Column, Table
 
 __all__ = [
     "About",
@@ -151,9 +152,6 @@ def estimate_table(
     mechanism, labels = metric.mechanism, _labels(metric, candidates)
     result = estimator(metric, labels, tally, confidence, simultaneous)
     periods = periods_of(metric, *days)
-    up, down = gains(mechanism, result.frequency, forged)
-    repeated = repeat_error(mechanism, result.frequency, result.standard_error, result.reports, periods)
-    since, until = (None if day is None else day.isoformat() for day in days)
     about = About(
         metric=metric.name,
         version=metric.version,
@@ -162,18 +160,29 @@ def estimate_table(
         reports=result.reports,
         periods=periods,
         refused=refused or {},
-        since=since,
-        until=until,
+        since=_iso(days[0]),
+        until=_iso(days[1]),
         confidence=confidence,
         simultaneous=result.simultaneous,
         poisoning=poisoning(mechanism, result.reports, confidence, forged),
         health=health(mechanism, labels, tally, periods),
         unlisted=None if result.unlisted is None else cast("Rest", asdict(result.unlisted)),
     )
+    return Table(about, _columns(mechanism, result, periods, forged))
+
+
+def _iso(day: date | None) -> str | None:
+    return None if day is None else day.isoformat()
+
+
+def _columns(mechanism: Mechanism, result: Estimate, periods: int, forged: float) -> dict[str, Column]:
+    """Return the columns of ``Row``."""
+    up, down = gains(mechanism, result.frequency, forged)
+    repeated = repeat_error(mechanism, result.frequency, result.standard_error, result.reports, periods)
     beside = {"gain_up": up, "gain_down": down, "repeat_error": repeated}
     numbers = {name: beside[name] if name in beside else getattr(result, name) for name in _NUMBERS}
     found = [None] * len(result.labels) if result.found is None else result.found
-    return Table(about, {"value": result.labels, **numbers, "verdict": result.verdicts, "found": found})
+    return {"value": result.labels, **numbers, "verdict": result.verdicts, "found": found}
 
 
 def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -202,7 +211,7 @@ def told_privacy(metric: Metric) -> Privacy:
 def odds_of(metric: Metric) -> str:
     """Return in words what one report of a metric tells of a person, by the example of its first answer."""
     if metric.kind == "choice":
-        return odds_sentence(metric.mechanism, (metric.labels[0], metric.labels[1]))
+        return odds_sentence(metric.mechanism, (shortened(metric.labels[0]), shortened(metric.labels[1])))
     return odds_sentence(metric.mechanism)
 
 

@@ -103,26 +103,34 @@ def compared(
     change. That some people, and their permanent draws, are on both sides makes the covariance positive and the
     test careful. Raises ParameterError if the sides share no label.
     """
-    first, second = shared(first, second)
-    before, after = (_numbers(side, "frequency") for side in (first, second))
-    one, other = (_numbers(side, "repeat_error") for side in (first, second))
-    error = np.hypot(one, other)
-    p_values = _unchanged((before, after), (first, second), mechanisms)
-    variance = one**2 * first.about["reports"] + other**2 * second.about["reports"]
-    needed = _needed(variance, len(before), confidence, change)
-    margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    low, high = (np.clip(after - before + side * margin, -1, 1) for side in (-1, 1))
-    adjusted = holm(p_values)
-    changed = adjusted < 1 - confidence  # NaN compares false
+    sides = shared(first, second)
     about = {
-        "sides": [_side(first), _side(second)],
+        "sides": [_side(side) for side in sides],
         "confidence": confidence,
         "correction": "holm",
         "change": change,
         "power": POWER,
         "note": _NOTE,
     }
-    columns: dict[str, Column] = {
+    return Table(about, _differences(sides, mechanisms, confidence, change))
+
+
+def _differences(
+    sides: tuple[Table, Table], mechanisms: tuple[Mechanism, Mechanism], confidence: float, change: float
+) -> dict[str, Column]:
+    """Return the columns of a ``ComparedRow``, of two sides with the same values."""
+    first, second = sides
+    before, after = (_numbers(side, "frequency") for side in sides)
+    one, other = (_numbers(side, "repeat_error") for side in sides)
+    error = np.hypot(one, other)
+    p_values = _unchanged((before, after), sides, mechanisms)
+    variance = one**2 * first.about["reports"] + other**2 * second.about["reports"]
+    needed = _needed(variance, len(before), confidence, change)
+    margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    low, high = (np.clip(after - before + side * margin, -1, 1) for side in (-1, 1))
+    adjusted = holm(p_values)
+    changed = adjusted < 1 - confidence  # NaN compares false
+    return {
         "value": first.columns["value"],
         "first": before,
         "second": after,
@@ -135,7 +143,6 @@ def compared(
         "changed": changed,
         "reports_needed": _unseen(changed.tolist(), needed.tolist()),
     }
-    return Table(about, columns)
 
 
 def _unchanged(

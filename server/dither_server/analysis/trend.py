@@ -33,6 +33,7 @@ from .tables import Table, cells
 
 __all__ = [
     "LEAST_REPORTS",
+    "SLOPE_UNIT",
     "Course",
     "Point",
     "Step",
@@ -56,6 +57,9 @@ _POINTS = 256
 
 LEAST_REPORTS = 50
 """A step with fewer is shown, not tested: it would say little, and dilute the correction for the number of steps."""
+
+SLOPE_UNIT = "share per day"
+"""Of slopes: 0.01 is a percentage point a day, also where the steps are weeks."""
 
 _NOTE = (
     "steps are not independent if the same people report again; slopes and steps are tested with the largest variance "
@@ -99,12 +103,13 @@ class Course(TypedDict):
 
 
 class Trend(TypedDict):
-    """A metric version's course."""
+    """A metric version's course; ``slope_unit`` is that of every slope and its error, whatever the steps are."""
 
     metric: str
     version: str
     confidence: float
     correction: str
+    slope_unit: str
     note: str
     steps: list[Step]
     values: list[Course]
@@ -194,6 +199,7 @@ def trend_steps(
         "version": metric.version,
         "confidence": confidence,
         "correction": "holm",
+        "slope_unit": SLOPE_UNIT,
         "note": _NOTE,
         "steps": steps,
     }

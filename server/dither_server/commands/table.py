@@ -50,7 +50,7 @@ def trend_as_table(told: "Trend") -> str:
     days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
     head = f"{told['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
     notes = f"drift is told at p < {1 - told['confidence']:.3g}, by {told['correction'].title()}'s method"
-    header = ("value", "first %", "last %", "slope", "±", "p", "")
+    header = ("value", "first %", "last %", "points a day", "±", "p", "")
     errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
     return "\n".join([head, notes, "", *aligned([header, *(_course(one, errors) for one in told["values"])])])
 

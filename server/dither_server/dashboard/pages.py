@@ -14,6 +14,7 @@ from ..analysis.answers import About, Row
 from ..analysis.tables import Table
 from ..answering import COSTLY, begin
 from ..exports import FORMATS
+from ..labels import shortened
 from ..lookup import collector_here, described, metric_named, version_named
 from ..problems import Kind, Problem
 from ..roles import Role
@@ -21,8 +22,9 @@ from ..routing import HTML, Success, declared
 from .charts import bundle
 from .drawing import Bar, bars_of_days
 from .refused import refused_in
+from .tiers import MANY, NO_TIER, by_tier, tier_of
 from .view import MetricView, View, Window, window
-from .words import POINTS, courses, days_of, in_words, lacking, listed, rule_of
+from .words import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of
 
 __all__ = ["pages"]
 
@@ -77,6 +79,16 @@ class Card(NamedTuple):
         return "" if self.told is None else in_words(row, self.asked, self.told["reports"], self.told["confidence"])
 
     @property
+    def tier(self) -> str:
+        """The group that it is in."""
+        return tier_of(self.asked)
+
+    @property
+    def among(self) -> str:
+        """Which reports its shares are of."""
+        return "" if self.told is None else denominator(self.told, self.asked.period)
+
+    @property
     def selected(self) -> bool:
         """Whether some of many candidates are found, and the others are not."""
         return self.table is not None and any(one is not None for one in self.table.columns["found"][:1])
@@ -105,7 +117,13 @@ class Card(NamedTuple):
 @pages.app_context_processor
 def _surroundings() -> dict[str, object]:
     """Return what every page knows: Plotly's bundle, and whether anyone may read."""
-    return {"plotly": bundle(), "public": Role.READ in collector_here().config.open}
+    public = Role.READ in collector_here().config.open
+    return {"plotly": bundle(), "public": public, "shapes": SHAPES, "no_tier": NO_TIER}
+
+
+@pages.app_template_filter("short")
+def _short(text: str) -> str:
+    return shortened(text)
 
 
 @pages.get("/")
@@ -113,8 +131,12 @@ def _surroundings() -> dict[str, object]:
 def show_dashboard(view: View) -> str:
     """Show every metric as a page."""
     metrics = list(collector_here().metrics.values())
+    groups, total = by_tier(metrics), len(metrics)
+    if total > MANY:
+        metrics = [metric for group in groups.values() for metric in group]
+    if view.tier:
+        metrics = groups.get(view.tier, [])
     found = window(metrics, lambda metric: f"{metric.name} {metric.description}", view, view.limit or _METRICS)
-    total = len(metrics)
     with begin() as work:
         cards = []
         for metric in found.shown:
@@ -123,8 +145,10 @@ def show_dashboard(view: View) -> str:
         with work.step():
             collector = collector_here()
             refused = refused_in(collector.store, collector.config.today(), view.query)
-            shown = {"view": view, "found": found, "total": total, "cards": cards, "former": collector.former()}
-            return render_template("dashboard.html", **shown, refused=refused)
+            names = {tier: [metric.name for metric in group] for tier, group in groups.items()}
+            shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
+            shown |= {"names": names, "former": collector.former(), "refused": refused}
+            return render_template("dashboard.html", **shown)
 
 
 @pages.get("/m/<name>")

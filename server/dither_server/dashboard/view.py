@@ -1,6 +1,6 @@
 """What a page is asked to show: which days, a text to find, and which page of the results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -8,8 +8,9 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
-from ..parameters import COUNT, TEXT, Parameter, Parameters, count_of
+from ..parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of
 from ..query import Query
+from .tiers import TIERS
 
 __all__ = ["MetricView", "View", "Window", "window"]
 
@@ -33,7 +34,9 @@ _OWN = {
         _few, {"type": "integer", "minimum": 1, "maximum": _MOST}, "Show at most this many rows or metrics on a page."
     ),
 }
-"""What a page reads beside the parameters of an estimate."""
+"""What a page reads beside the parameters of an estimate, and"""
+_TIER = {"tier": one_of(TIERS)("Show only metrics of this tier.")}
+"""what a page of many metrics does."""
 
 
 @dataclass(frozen=True)
@@ -41,22 +44,29 @@ class View(Parameters):
     """A page's own arguments, beside those of an estimate."""
 
     QUERIED: ClassVar[tuple[str, ...]] = ("since", "until", "confidence", "simultaneous", "forged")
+    OWN: ClassVar[Mapping[str, Parameter]] = _OWN | _TIER
 
     query: Query
     find: str = ""
     page: int = 1
     limit: int | None = None
+    tier: str = ""
+
+    def __post_init__(self) -> None:
+        if self.tier and self.tier not in TIERS:
+            raise ParameterError("tier", f"not one of {', '.join(TIERS)}")
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
         """Return the parameters by name: of an estimate's, those that choose no values; a page has its own for that."""
-        return {name: Query.parameters()[name] for name in cls.QUERIED} | _OWN
+        return {name: Query.parameters()[name] for name in cls.QUERIED} | dict(cls.OWN)
 
     @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
         """Read a URL's arguments; what a form left empty was not given. Raises ParameterError."""
         rest = MultiDict((name, value) for name, value in arguments.items(multi=True) if value)
-        own: dict[str, Any] = {name: one.value(rest.poplist(name), name) for name, one in _OWN.items() if name in rest}
+        given = {name: one for name, one in cls.OWN.items() if name in rest}
+        own: dict[str, Any] = {name: one.value(rest.poplist(name), name) for name, one in given.items()}
         query = Query.read(rest)
         if not query.selection.everything:
             raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
@@ -65,7 +75,7 @@ class View(Parameters):
     def arguments(self, **changed: object) -> dict[str, object]:
         """Return the arguments of a link to this view, or to one that differs in what is ``changed``."""
         page = self.page if self.page > 1 else None
-        given: dict[str, object] = {"find": self.find, "page": page, "limit": self.limit}
+        given: dict[str, object] = {"find": self.find, "page": page, "limit": self.limit, "tier": self.tier}
         for one in fields(self.query):
             value = getattr(self.query, one.name)
             if value != one.default:
@@ -77,6 +87,7 @@ class MetricView(View):
     """The arguments of a metric's page, which shows any version."""
 
     QUERIED = (*View.QUERIED, "version")
+    OWN = _OWN
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from dither_shared import Metric
 
-from ..analysis.answers import Row
+from ..analysis.answers import About, Row
 from ..analysis.tables import Table
 from ..analysis.trend import Course, Stretch, trend_steps
 from ..costs import effort
@@ -20,10 +20,34 @@ from ..reader import EstimateReader
 from ..store import Store
 from .drawing import Line, line_of
 
-__all__ = ["POINTS", "Courses", "courses", "days_of", "in_words", "lacking", "listed", "rule_of"]
+__all__ = [
+    "POINTS",
+    "SHAPES",
+    "Courses",
+    "courses",
+    "days_of",
+    "denominator",
+    "in_words",
+    "lacking",
+    "listed",
+    "rule_of",
+]
 
 POINTS = 2.0
 """The precision that "too few" is measured by: this many percentage points either way."""
+
+SHAPES = {"ok": "●", "noise": "○", "too-few": "△"}
+"""What stands before a verdict, for who looks before reading and for who tells no colours apart."""
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_AT_MOST = {
+    "day": "at most one a device and day",
+    "week": "at most one a device and week",
+    "once": "at most one a device",
+}
 
 DAYS = 60
 """At most so many of the last days are drawn, and"""
@@ -51,9 +75,29 @@ def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
     return f"too few reports: {lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
 
 
+def denominator(told: About, period: str) -> str:
+    """Return which reports the shares of an answer are of, in words."""
+    if told["since"] is None or told["until"] is None:
+        return "no reports"
+    reports = "the only report" if told["reports"] == 1 else f"the {told['reports']:,} reports"
+    since, until = date.fromisoformat(told["since"]), date.fromisoformat(told["until"])
+    return f"{reports} {_span(since, until)}, {_AT_MOST[period]}"
+
+
+def _span(since: date, until: date) -> str:
+    """Return days in words, without what both have in common."""
+    day, month, year = str(since.day), _MONTHS[since.month - 1], str(since.year)
+    last = f"{until.day} {_MONTHS[until.month - 1]} {until.year}"
+    if since == until:
+        return f"on {last}"
+    if since.year != until.year:
+        return f"from {day} {month} {year} to {last}"
+    return f"from {day} to {last}" if since.month == until.month else f"from {day} {month} to {last}"
+
+
 def rule_of(selected: bool) -> str:
     """Return what the verdicts of a table go by, and where candidates are ``selected`` what it takes to be found."""
-    verdict = "Clear of 0: the interval lies above 0. May be 0: it contains 0."
+    verdict = f"{SHAPES['ok']} Clear of 0: the interval lies above 0. {SHAPES['noise']} May be 0: it contains 0."
     if not selected:
         return verdict
     return (

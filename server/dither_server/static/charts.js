@@ -4,21 +4,27 @@
 const ROW = 30;
 const CONFIG = { displayModeBar: false, responsive: true, scrollZoom: false };
 const coarse = matchMedia("(pointer: coarse)").matches;
+const phone = matchMedia("(max-width: 40rem)");
+const dark = matchMedia("(prefers-color-scheme: dark)");
 
 // Plotly reads a few tags in texts: no label may have any. Ours are line breaks only, for others take inline styles.
 const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-const short = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+// Without its middle: labels may begin alike.
+const short = (text, length) =>
+  text.length > length ? `${text.slice(0, Math.ceil(length * 0.6) - 1)}…${text.slice(-Math.floor(length * 0.4))}` : text;
 const said = (cell) => plain(cell.textContent.trim().replace(/\s+/g, " "));
 const numbers = (cell) => [...cell.querySelectorAll("data")].map((data) => Number(data.value));
 const rowsOf = (figure) => [...figure.querySelectorAll("tbody tr")].map((row) => [...row.cells]);
+// A long label has its whole text in the last of two elements.
+const named = (cell) => [...cell.querySelectorAll("bdi")].at(-1).textContent;
 const verdict = (cells) => cells.slice(5).map(said).join(", ");
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function bars(rows, width) {
+function bars(rows) {
   const places = rows.map((_, place) => place);
   const shares = rows.map((cells) => numbers(cells[1])[0] ?? null);
   const texts = rows.map((cells) =>
-    [plain(short(cells[0].textContent, 80)), said(cells[1]), `interval ${said(cells[2])}`,
+    [plain(short(named(cells[0]), 80)), said(cells[1]), `interval ${said(cells[2])}`,
       `noise alone ${said(cells[4])}`, verdict(cells)].join("<br>"));
   const spans = (column) => {
     const line = { x: [], y: [] };
@@ -29,7 +35,6 @@ function bars(rows, width) {
     return line;
   };
   const line = { type: "scatter", mode: "lines", hoverinfo: "skip" };
-  const wide = width >= 600;
   const ends = rows.flatMap((cells) => [1, 2, 4].flatMap((column) => numbers(cells[column])));
   const range = [Math.max(-0.1, Math.min(0, ...ends)) * 1.05, Math.min(1, Math.max(0.01, ...ends)) * 1.05];
   const axis = { tickvals: places, range: [rows.length - 0.4, -0.6], fixedrange: true, automargin: true, zeroline: false };
@@ -43,10 +48,10 @@ function bars(rows, width) {
     ],
     layout: {
       hovermode: "y",
-      xaxis: { tickformat: ",~%", nticks: wide ? 8 : 4, range, zeroline: true, zerolinecolor: colour("--muted"), gridcolor: colour("--rule") },
-      yaxis: { ...axis, ticktext: rows.map((cells) => plain(short(cells[0].textContent, wide ? 40 : 16))), ticklabelstandoff: 8 },
+      xaxis: { tickformat: ",~%", nticks: 8, range, zeroline: true, zerolinecolor: colour("--muted"), gridcolor: colour("--rule") },
+      yaxis: { ...axis, ticktext: rows.map((cells) => plain(short(named(cells[0]), 40))), ticklabelstandoff: 8 },
       yaxis2: { ...axis, overlaying: "y", side: "right", showgrid: false,
-        ticktext: rows.map((cells) => said(cells[1]) + (wide ? `   ${verdict(cells)}` : "")), tickfont: { color: colour("--muted") } },
+        ticktext: rows.map((cells) => `${said(cells[1])}   ${verdict(cells)}`), tickfont: { color: colour("--muted") } },
     },
   };
 }
@@ -88,18 +93,28 @@ const DRAWN = { bars, days, course };
 
 function draw(figure) {
   const plot = figure.querySelector(".plot");
-  const { data, layout, height } = DRAWN[figure.dataset.chart](rowsOf(figure), figure.clientWidth);
+  const { data, layout, height } = DRAWN[figure.dataset.chart](rowsOf(figure));
   const font = { family: getComputedStyle(document.body).fontFamily, size: 14, color: colour("--ink") };
   const common = {
     height, showlegend: false, margin: { l: 8, r: 8, t: 8, b: 28 }, dragmode: coarse ? false : "zoom",
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font, hoverlabel: { bgcolor: colour("--paper"), bordercolor: colour("--muted"), font, align: "left" },
   };
-  if (!("drawn" in plot.dataset)) plot.replaceChildren();
   plot.dataset.drawn = "";
   plot.setAttribute("role", "img");
   plot.setAttribute("aria-label", `${figure.getAttribute("aria-label")}, as a chart; the table below says the same`);
   return Plotly.react(plot, data, { ...common, ...layout }, CONFIG);
+}
+
+const isBars = (figure) => figure.dataset.chart === "bars";
+const isDrawn = (figure) => "drawn" in figure.querySelector(".plot").dataset;
+
+// A phone has no room for labels, bars and verdicts side by side: there the table, which holds bars, is the chart.
+function asTable(figure) {
+  const plot = figure.querySelector(".plot");
+  if (isDrawn(figure)) Plotly.purge(plot);
+  for (const name of ["data-drawn", "role", "aria-label", "style"]) plot.removeAttribute(name);
+  figure.querySelector("details").open = true;
 }
 
 function start(figures) {
@@ -111,15 +126,31 @@ function start(figures) {
       }
     }
   }, { rootMargin: "300px" });
-  for (const figure of figures) {
-    if (figure.dataset.chart === "bars") {
+  const show = (figure) => {
+    seen.unobserve(figure);
+    if (isBars(figure) && phone.matches) return asTable(figure);
+    if (isBars(figure)) {
       figure.querySelector("details").open = false;
       figure.querySelector(".plot").style.minHeight = `${ROW * rowsOf(figure).length + 50}px`;
     }
     seen.observe(figure);
-  }
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-    figures.filter((figure) => "drawn" in figure.querySelector(".plot").dataset).forEach(draw));
+  };
+  figures.forEach(show);
+  phone.addEventListener("change", () => figures.filter(isBars).forEach(show));
+  dark.addEventListener("change", () => figures.filter(isDrawn).forEach(draw));
 }
 
+// On paper are the still charts and every table. The style sheet opens these, and this where it cannot.
+function openForPrint() {
+  const shut = [];
+  addEventListener("beforeprint", () => {
+    shut.push(...document.querySelectorAll("details:not([open])"));
+    for (const one of shut) one.open = true;
+  });
+  addEventListener("afterprint", () => {
+    for (const one of shut.splice(0)) one.open = false;
+  });
+}
+
+openForPrint();
 if (window.Plotly) start([...document.querySelectorAll("[data-chart]")]);

@@ -5,17 +5,11 @@ from typing import Any
 
 import click
 
+from ..choices import ATTACKS, Attack
 from ..limits import MAX_SIZE
-from ..naming import CLOSED
+from ..naming import CLOSED, REMEMBERING
 from ..options import Commands, plot_option, positive, reports_of, shares_of, users_of
-from ..plots import save
 from ..runs import Run, run_options
-from .averaging import Averaging
-from .change import Change
-from .common import REMEMBERING, SeriesExperiment
-from .linkage import Linkage
-from .poisoning import ATTACKS, Attack, Poisoning
-from .show import poisoning_plot, poisoning_table, series_plot, series_table
 
 __all__ = ["attack"]
 
@@ -32,13 +26,15 @@ def attack() -> None:
     """Attack what is installed, and hold the success against what theory says it can be."""
 
 
-def _series(
-    experiment: type[SeriesExperiment], names: tuple[str, ...], devices: int, reports: str, short: str, text: str
-) -> None:
+def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short: str, text: str) -> None:
     """Add the command of an attack on series of reports."""
 
     def run_series(run: Run, names_: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
-        plan = experiment(names=tuple(dict.fromkeys(names_ or names)), seed=run.seed, **chosen)
+        from ..plots import save
+        from .experiments import EXPERIMENTS
+        from .show import series_plot, series_table
+
+        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names_ or names)), seed=run.seed, **chosen)
         for cell in plan.cells():
             plan.mechanism(cell)  # what cannot be is refused before anything is computed
         rows = run.sweep(plan)
@@ -66,11 +62,11 @@ def _series(
     decorated = run_series
     for option in reversed(options):
         decorated = option(decorated)
-    attack.command(experiment.__name__.lower(), short_help=short, help=text)(decorated)
+    attack.command(name, short_help=short, help=text)(decorated)
 
 
 _series(
-    Averaging,
+    "averaging",
     _CLOSED_REMEMBERING,
     200,
     "1,7,30,90",
@@ -78,7 +74,7 @@ _series(
     "Guess a value from many reports of it, by devices that remember and by devices that do not.",
 )
 _series(
-    Linkage,
+    "linkage",
     REMEMBERING,
     500,
     "1,7,30",
@@ -86,7 +82,7 @@ _series(
     "Match two series of uploads: which are of one device? All have one value, so that only noise tells.",
 )
 _series(
-    Change,
+    "change",
     REMEMBERING,
     200,
     "1,7,30",
@@ -121,6 +117,10 @@ def poisoning(
     plot: Path | None,
 ) -> None:
     """Send forged reports to raise the estimates of chosen values."""
+    from ..plots import save
+    from .poisoning import Poisoning
+    from .show import poisoning_plot, poisoning_table
+
     plan = Poisoning(
         names=tuple(dict.fromkeys(names or _LISTED)),
         shares=shares,

@@ -14,10 +14,7 @@ from dither_shared.mechanism import Item
 from ..naming import named
 from ..sweeps import identity_of
 
-__all__ = ["REMEMBERING", "Hits", "Series", "SeriesExperiment", "SeriesRow", "items_of"]
-
-REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
-"""The mechanisms with a permanent part, which may be left out but in RAPPOR."""
+__all__ = ["Hits", "Series", "SeriesExperiment", "SeriesRow", "items_of"]
 
 _CONFIDENCE = 0.95
 

@@ -14,7 +14,6 @@ f_T being their true share. An honest lie has (s - r q)/(p - q) = 1 whatever the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -22,16 +21,15 @@ from dither_server.estimate import estimate
 from dither_server.tally import Tally
 from dither_shared import Mechanism, ParameterError
 
+from ..choices import ATTACKS, Attack
 from ..naming import named
 from ..populations import Population, numbered, zipf
 from ..samplers import sample_tally
 from ..sweeps import identity_of, mean
 from .forging import crafted_rows, most_supported, random_rows, random_support
 
-__all__ = ["ATTACKS", "Attack", "Forged", "Poisoning", "PoisoningRow"]
+__all__ = ["Forged", "Poisoning", "PoisoningRow"]
 
-Attack = Literal["random-report", "crafted-input", "crafted-report"]
-ATTACKS: tuple[Attack, ...] = get_args(Attack)
 _BAND = 1.96
 
 

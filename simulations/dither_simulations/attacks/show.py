@@ -5,7 +5,10 @@ from itertools import groupby
 
 from matplotlib.figure import Figure
 
-from ..lines import Line, Panel, lines_plot
+from dither_shared import ParameterError
+
+from ..lines import lines_plot
+from ..strokes import Line, Panel
 from ..tables import number, render
 from .common import SeriesRow
 from .poisoning import PoisoningRow
@@ -99,21 +102,26 @@ def _grouped(rows: Sequence[SeriesRow]) -> list[tuple[str, list[SeriesRow]]]:
 def poisoning_plot(rows: Sequence[PoisoningRow]) -> Figure:
     """Return the gain against the share of forged reports: a panel an attack, both axes logarithmic.
 
-    A gain that is not above its own margin of error is left out, for it has no place on such an axis.
+    A gain that is not above its own margin of error is left out, for it has no place on such an axis. Raises
+    ParameterError if that leaves none.
     """
     first = rows[0]
     panels = [
-        Panel(
-            [_gain(name, list(group)) for name, group in groupby(some, key=lambda row: row.mechanism)],
-            f"gain by\n{attack}",
-        )
-        for attack, some in ((attack, list(group)) for attack, group in groupby(rows, key=lambda row: row.attack))
-        if attack != "random-report"
+        Panel(lines, f"gain by\n{attack}")
+        for attack, some in groupby(rows, key=lambda row: row.attack)
+        if attack != "random-report" and (lines := _gains(list(some)))
     ]
+    if not panels:
+        raise ParameterError("--plot", "no gain is above its margin of error; give more users, a greater share or ε")
     what = "1 value" if first.targets == 1 else f"{first.targets} values together"
     setting = f"{first.users:,} users, {first.size} values, ε = {first.epsilon:g}; dashed: theory"
     title = f"Estimates of {what} raised by forged reports\n{setting}"
     return lines_plot(panels, title, "share of forged reports")
+
+
+def _gains(rows: Sequence[PoisoningRow]) -> list[Line]:
+    lines = (_gain(name, list(group)) for name, group in groupby(rows, key=lambda row: row.mechanism))
+    return [line for line in lines if line.at]
 
 
 def _gain(name: str, rows: Sequence[PoisoningRow]) -> Line:

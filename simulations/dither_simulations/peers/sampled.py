@@ -2,15 +2,19 @@
 
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..naming import named
 from ..populations import Population, numbered, zipf
 from ..samplers import has_marginal
-from ..trials import Law, Setting, run_bare_trial
+from ..trials import Setting, run_bare_trial
 from .inside.protocol import Finding
 from .measuring import EXPONENT, USERS, Findings
+
+if TYPE_CHECKING:
+    from ..choices import Law
 
 __all__ = ["Sampled", "timed"]
 

@@ -1,15 +1,10 @@
 """The command ``dither-sim report``."""
 
-import shutil
 from pathlib import Path
 
 import click
-from tqdm import tqdm
 
-from ..files import json_text, write_bytes
 from ..options import new_file
-from .page import page
-from .running import carry_out
 from .sections import SECTIONS
 
 __all__ = ["report"]
@@ -49,6 +44,14 @@ def report(
     as_json: bool,
 ) -> None:
     """Write one HTML file with every figure, its data, and the command that makes it again; it loads nothing."""
+    import shutil
+
+    from tqdm import tqdm
+
+    from ..files import json_text, write_bytes
+    from .page import page
+    from .running import carry_out
+
     folder = out.with_name(f"{out.name}.parts")
     folder.mkdir(exist_ok=True)
     chosen = [section for section in SECTIONS if section.name in only or not only]

@@ -1,0 +1,12 @@
+"""The attacks on series of reports, by the names of their commands."""
+
+from collections.abc import Mapping
+
+from .averaging import Averaging
+from .change import Change
+from .common import SeriesExperiment
+from .linkage import Linkage
+
+__all__ = ["EXPERIMENTS"]
+
+EXPERIMENTS: Mapping[str, type[SeriesExperiment]] = {"averaging": Averaging, "linkage": Linkage, "change": Change}

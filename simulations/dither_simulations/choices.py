@@ -1,0 +1,28 @@
+"""Words that may be chosen from, for whoever offers them without doing what they stand for: help is shown at once."""
+
+from typing import Literal, get_args
+
+__all__ = ["ATTACKS", "KINDS", "LAWS", "PAPER_NAMES", "STEPS", "Attack", "Kind", "Law", "Paper", "Step"]
+
+Kind = Literal["uniform", "zipf", "geometric", "step"]
+"""A distribution of users over values (``sources.Distribution``)."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
+"""What may be done to frequencies to make them look like shares (``steps.apply``)."""
+STEPS: tuple[Step, ...] = get_args(Step)
+
+Law = Literal["joint", "marginal", "device", "collector"]
+"""How the reports of all users are drawn: their tally from its joint law; the support of each value from its own law,
+without regard to the others; one by one, by the device's randomizer; or by real clients that send them to a real
+collector, which estimates."""
+LAWS = ("joint", "marginal", "device")
+"""Those that need nothing but a seed."""
+
+Attack = Literal["random-report", "crafted-input", "crafted-report"]
+"""How reports are forged (``attacks.poisoning``)."""
+ATTACKS: tuple[Attack, ...] = get_args(Attack)
+
+Paper = Literal["wang-2017", "feldman-2022"]
+"""Who published numbers (``published.PAPERS``)."""
+PAPER_NAMES: tuple[Paper, ...] = get_args(Paper)
