@@ -28,12 +28,12 @@ class BitChannel:
 
     @property
     def odds_ratio(self) -> Fraction:
-        """What a bit that only x marks and one that only x' marks tell, together, of x against x'."""
+        """The likelihood ratio of x to x' by two bits, of which one is marked by x alone and one by x' alone."""
         ratio = self.high * (1 - self.low) / (self.low * (1 - self.high))
         return max(ratio, 1 / ratio)
 
     def then(self, last: "BitChannel") -> "BitChannel":
-        """Return the channel that this one and then ``last`` amount to."""
+        """Return the channel made of this one followed by ``last``."""
         return BitChannel(
             self.high * last.high + (1 - self.high) * last.low, self.low * last.high + (1 - self.low) * last.low
         )

@@ -27,7 +27,7 @@ Item = int | bytes
 """What a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
 
 MAX_CELLS = 1 << 20
-"""The widest row: larger ones are a mistake in a definition, not a survey."""
+"""Bytes of the widest row: a wider one is a mistake in a definition."""
 
 MAX_COUNTERS = 1 << 24
 """The largest tally, cohorts by cells: 128 MiB of counters."""
@@ -49,7 +49,7 @@ class Shape(Enum):
 class Mechanism(ABC):
     """A randomizer with its exact law.
 
-    What is derived (all but ``size``, for a subclass sets it once when it is made):
+    Derived fields (a subclass sets them once, when it is made; ``size`` is given):
 
     - ``shape``: how a payload is written, ``listed``: how many cells it lists, if it does;
     - ``cohorts``, ``cells``: the shape of its tally;
@@ -66,7 +66,7 @@ class Mechanism(ABC):
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
     open_domain: ClassVar[bool] = False
-    """Whether it takes any string (its UTF-8 bytes) rather than an index of a listed domain."""
+    """Whether it takes any string, as its UTF-8 bytes, and not an index of a listed domain."""
 
     size: int | None
     shape: Shape = field(init=False, repr=False)
@@ -153,7 +153,7 @@ class Mechanism(ABC):
 
     @property
     def risk(self) -> float:
-        """N times the total squared error over a listed domain: k·V(0) + V(1) - V(0), whatever the frequencies.
+        """The total squared error over a listed domain, times n: k·V(0) + V(1) - V(0), whatever the frequencies.
 
         (V is linear in f, but for the term of thinning, which is left out.)
         """
@@ -191,7 +191,7 @@ class Mechanism(ABC):
         return self.cohort_bytes + self.payload_bytes
 
     def parameters(self) -> dict[str, str]:
-        """Return what determines the law, exactly, by name: the basis of a metric's version."""
+        """Return the exact parameters that determine the law, by name: the basis of a metric's version."""
         return {f.name: str(getattr(self, f.name)) for f in fields(self) if f.init}
 
     def _symbol(self, cell: int) -> bytes:

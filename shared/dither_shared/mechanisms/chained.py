@@ -22,28 +22,28 @@ class _Chained(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class ChainOfSymbols(_Chained):
-    """A value marks one cell, and a report shows one."""
+    """A mechanism in which a value marks one cell and a report shows one symbol."""
 
     _chain: SymbolChain = field(init=False, repr=False)
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the marked cell or, once for ever, another."""
+        """Return the permanent symbol: the marked cell, or another one in its place."""
         first = self._chain.permanent
         return cells[0] if first is None else first.draw(cells[0], entropy)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the symbol or, in this report, another."""
+        """Return the symbol of this report: the permanent one, or another in its place."""
         return self._symbol(self._chain.instant.draw(drawn, entropy))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChainOfBits(_Chained):
-    """A value marks some cells, and a report shows a bit for each cell."""
+    """A mechanism in which a value marks some cells and a report shows a bit for each cell."""
 
     _chain: BitChain = field(init=False, repr=False)
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the row of marked cells, each bit of it kept or flipped once for ever."""
+        """Return the permanent row: a bit for each cell, kept or flipped once for ever."""
         row = 0
         for cell in cells:
             row |= 1 << cell
@@ -51,5 +51,5 @@ class ChainOfBits(_Chained):
         return row if first is None else entropy.bernoulli_bits(self.cells, row, *first.thresholds)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the bits of the row, each kept or flipped in this report."""
+        """Return the bits of this report: those of the permanent row, each kept or flipped."""
         return self._bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))
