@@ -1,4 +1,4 @@
-"""The experiment of ``dither-sim error``: how far estimates are from the truth, with the theory beside it."""
+"""The experiment of ``dither-sim error``: measure how far estimates are from the truth, with theory beside it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -37,9 +37,9 @@ class Row:
     """The result of a cell after one consistency step. A ``_se`` is the standard error of the mean over repeats.
 
     ``law`` says how tallies were drawn (``trials.Law``): under "marginal", ``max_error``, ``recall`` and the standard
-    errors are not quite those of a collection. ``epsilon_spent`` is what the reports up to and of ``day`` cost who
-    has had one value all the while. Errors are those of a frequency (a share between 0 and 1; ``measures.Scores``),
-    None where not defined; ``_theory`` and ``mse_bound`` are of ``theory.py`` and speak of raw frequencies alone.
+    errors are not quite those of a collection. ``epsilon_spent`` is what the reports up to and of ``day`` cost a person
+    who has had one value all the while. Errors are those of a frequency (a share between 0 and 1; ``measures.Scores``),
+    None where not defined; ``_theory`` and ``mse_bound`` come from ``theory.py`` and are about raw frequencies alone.
     """
 
     asked: str
@@ -101,24 +101,26 @@ class Accuracy:
     row = Row
 
     def cells(self) -> list[Cell]:
-        """Return the grid, name by name; on a finer and finer scale sizes, users, ε and days."""
+        """Return the grid: for each name each size, for each size each number of users, then ε, then days."""
         grid = product(self.names, self.sizes, self.users, self.epsilons, range(1, self.days + 1))
         return [Cell(*place) for place in grid]
 
     def identity(self) -> str:
-        """Return what tells this sweep from others, the numbers of a file's values included."""
+        """Return a digest that differs from every other sweep's; it includes the counts of a file's values."""
         whole = self.source.whole if isinstance(self.source, Column) else None
         return identity_of(self, None if whole is None else (whole.labels, whole.counts.tolist()))
 
     def setting(self, cell: Cell) -> Setting:
-        """Return what the trials of a cell are trials of.
+        """Return the setting of a cell's trials.
 
-        Raises ParameterError for a mechanism that cannot be: of that ε, of so many values, or with that law.
+        Raises ParameterError if there is no such mechanism: for that ε, for so many values, or with that law.
         """
         mechanism = self._mechanism(cell)
         population = self.source.population(cell.size, cell.users, cell.day)
         if self.law == "marginal" and not has_marginal(mechanism):
-            raise ParameterError("law", f"the values of {mechanism.name} have no marginal law; its hashing ties them")
+            raise ParameterError(
+                "law", f"the values of {mechanism.name} have no marginal law, because its hashing ties them together"
+            )
         law = self.law or affordable_law(mechanism, population)
         return Setting(
             mechanism, population, self.confidence, law, self.steps, self.top, self.collector, asked=cell.epsilon
@@ -147,7 +149,7 @@ class Accuracy:
         ]
 
     def _place(self, cell: Cell, setting: Setting) -> dict[str, Any]:
-        """Return what a row says of its cell."""
+        """Return the fields of a row that describe its cell."""
         return {
             "asked": cell.asked,
             "mechanism": setting.mechanism.name,
@@ -166,7 +168,7 @@ class Accuracy:
 
 
 def _summary(step: Step, place: int, outcomes: Sequence[Outcome], theory: Expected) -> dict[str, Any]:
-    """Return the means of a step's measures over the repeats, with their standard errors, and theory beside "raw"."""
+    """Return the means of a step's measures over the repeats, with standard errors, and for "raw" the theory."""
     raw = step == "raw"
     values: dict[str, list[float | None]] = {
         name: [getattr(outcome.scores[place], name) for outcome in outcomes] for name in _SCORES

@@ -1,4 +1,4 @@
-"""What may be asked for at most, and how pictures may be written."""
+"""Limits of what a command takes, and the formats of pictures."""
 
 __all__ = ["FORMATS", "MAX_SIZE", "MAX_USERS"]
 
@@ -9,4 +9,4 @@ MAX_USERS = 10**15
 """Counts below this are exact in a float, which numpy's binomial draws rely on."""
 
 FORMATS = (".png", ".svg", ".pdf")
-"""Endings of pictures."""
+"""File name endings of pictures."""

@@ -1,4 +1,4 @@
-"""Pictures of lines: measured points with their interval as a band, theory dashed, names at the ends of the lines."""
+"""Draw lines: measured points with their interval as a band, theory dashed, names at the ends of the lines."""
 
 import textwrap
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Panel:
 
 
 def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
-    """Return panels, one below the other, with the same horizontal axis, which ``log`` says is logarithmic."""
+    """Return a figure of panels, one below the other, on one horizontal axis, which is logarithmic with ``log``."""
     most = max(panel.names for panel in panels)
     each = (4.2 if most <= _FEW else 1.2 + 0.38 * most) if len(panels) == 1 else max(2.6, 0.7 + 0.44 * most)
     figure, rows = figure_of(each * len(panels), len(panels))
@@ -99,7 +99,7 @@ def _draw(axes: Axes, line: Line, number: int) -> float:
 
 
 def _plain_numbers(axes: Axes, tried: list[float], log: bool) -> None:
-    """Write numbers as people write them: those that were tried or, where these are many, powers of two or ten."""
+    """Label an axis with plain numbers: those that were tried or, where these are many, powers of two or ten."""
     if log:
         base = 2 if tried[-1] < 100 * tried[0] else 10
         powers = [float(base) ** power for power in range(-20, 51)]

@@ -13,16 +13,18 @@ __all__ = ["reproduce", "reproduction_table"]
 
 @click.command()
 @click.argument("papers", nargs=-1, type=click.Choice(tuple(PAPERS)), metavar=f"[{'|'.join(PAPERS)}]...")
-@click.option("--repeats", type=click.IntRange(2, 10**5), default=100, show_default=True, help="Trials of each number.")
+@click.option(
+    "--repeats", type=click.IntRange(2, 10**5), default=100, show_default=True, help="Number of trials for each number."
+)
 @run_options
 def reproduce(run: Run, papers: tuple[Paper, ...], repeats: int) -> None:
-    """Put published numbers beside ours, with the deviation; of all papers unless some are named."""
+    """Put published numbers beside ours, with the deviation; for all papers unless some are named."""
     rows = run.sweep(Reproduction(tuple(dict.fromkeys(papers or tuple(PAPERS))), repeats, run.seed))
     run.tell(rows, lambda: reproduction_table(rows))
 
 
 def reproduction_table(rows: Sequence[ReproductionRow]) -> str:
-    """Return published numbers beside ours, a table a paper."""
+    """Return published numbers beside ours: one table for each paper."""
     return "\n\n".join(
         f"{paper}\n\n{_table([row for row in rows if row.paper == paper])}"
         for paper in dict.fromkeys(row.paper for row in rows)

@@ -30,14 +30,20 @@ _DEFINITION = "demo-metrics.toml"
 
 
 @click.command()
-@click.option("--devices", type=click.IntRange(1, 10**6), help=f"How many.  [default: {_DEVICES}; all rows of --input]")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws the users.")
-@click.option("--jobs", type=click.IntRange(1, 1024), default=32, show_default=True, help="Devices at a time.")
+@click.option(
+    "--devices", type=click.IntRange(1, 10**6), help=f"Number of devices.  [default: {_DEVICES}; all rows of --input]"
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draw the users from this seed.")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=32, show_default=True, help="Devices that run at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="A folder for charts and the database.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Write charts and the database into this folder."
+)
 @input_options
-@click.option("--no-http", is_flag=True, help="Devices' randomizers only, seeded: no client, no collector.")
-@click.option("--repeats", type=click.IntRange(1, 10_000), default=1, show_default=True, help="With --no-http.")
+@click.option("--no-http", is_flag=True, help="Run the devices' randomizers alone, seeded: no client, no collector.")
+@click.option(
+    "--repeats", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Number of runs, with --no-http."
+)
 def demo(
     devices: int | None,
     seed: int,
@@ -49,7 +55,7 @@ def demo(
     no_http: bool,
     repeats: int,
 ) -> None:
-    """Run it all once: devices with real clients, a real collector, and what it makes of their reports.
+    """Run the whole path once: devices with real clients, a real collector, and its estimates.
 
     The users are drawn from a table of browser usage, or are the rows of --input. The seed draws the users; the noise
     of their devices comes from the operating system, except with --no-http.
@@ -77,7 +83,7 @@ def demo(
 def _survey(devices: int | None, seed: int, source: Path | None, column: str | None) -> Survey:
     if source is None:
         if column is not None:
-            raise ParameterError("--input", "missing; it is the file that --column is a column of")
+            raise ParameterError("--input", "missing; --column is a column of this file")
         return browser_survey(devices or _DEVICES, np.random.default_rng(seed))
     if column is None:
         raise ParameterError("--column", f"missing; it says which column of {source} holds the answers")
@@ -88,7 +94,7 @@ def _survey(devices: int | None, seed: int, source: Path | None, column: str | N
 
 @contextmanager
 def _folder(out: Path | None) -> Iterator[Path]:
-    """Yield the folder asked for, without what an earlier run left in it, or one that will vanish."""
+    """Yield the folder asked for, emptied of what an earlier run left, or a temporary one."""
     if out is None:
         with tempfile.TemporaryDirectory(prefix="dither-demo-") as vanishing:
             yield Path(vanishing)
@@ -117,7 +123,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 def _collect(survey: Survey, folder: Path, jobs: int, quiet: bool) -> list[Answer]:
-    """Send every person's answers to a collector of their own, and ask it what it makes of them."""
+    """Send every person's answers to a collector made for this run, and ask it for estimates."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
     devices = len(survey.people)

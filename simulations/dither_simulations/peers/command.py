@@ -25,7 +25,7 @@ __all__ = ["BenchRow", "bench"]
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One finding; numbers of another kind of measurement are None.
+    """One finding; columns of other kinds of measurement are None.
 
     ``mse`` is before any clipping and at ``users`` users, ``loss_at_least`` the loss that an attack showed.
     ``users_measured`` took part in a run, and the error is scaled by n where they were fewer.
@@ -49,17 +49,17 @@ class BenchRow:
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="About two minutes: fewer cells, shorter runs.")
+@click.option("--quick", is_flag=True, help="Measure fewer cells in shorter runs: about two minutes.")
 @click.option(
-    "--envs", type=click.Path(file_okay=False, path_type=Path), help="Where the peers' environments are kept."
+    "--envs", type=click.Path(file_okay=False, path_type=Path), help="Keep the peers' environments in this folder."
 )
 @click.option("--markdown", is_flag=True, help="Print the tables as markdown.")
 @run_options
 def bench(run: Run, quick: bool, envs: Path | None, markdown: bool) -> None:
     """Measure dither, pure-ldp and multi-freq-ldpy side by side: errors, speed, leaks.
 
-    Each peer runs in an environment of its own, which is built by pip. Rates are measured one after the other, and only
-    then --jobs libraries at a time. No cluster: it is one machine's speed that is compared.
+    Each peer runs in an environment of its own, which pip builds. Rates are measured first, one library after the
+    other; all else --jobs libraries at a time. There is no --scheduler: one machine's speed is compared.
     """
     if run.scheduler is not None:
         raise ParameterError("--scheduler", "goes without bench, which compares speed on one machine")
@@ -125,7 +125,7 @@ def _row(library: str, one: Finding) -> BenchRow:
 
 
 def _method(plan: Plan, seconds: float) -> str:
-    """Return how it was measured."""
+    """Return a sentence on how it was measured."""
     versions = "; ".join(", ".join(pins) for pins in PINS.values())
     return (
         f"n = {USERS:,} users, Zipf {EXPONENT}, one report each; seed {plan.seed}; about {plan.seconds:g} s and at "

@@ -1,4 +1,4 @@
-"""pure-ldp behind the bench's interface; its environment runs this."""
+"""Put pure-ldp behind the bench's interface; its environment runs this."""
 
 import random
 from collections.abc import Callable
