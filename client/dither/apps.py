@@ -1,6 +1,6 @@
-"""Apps: what is kept of each app of this user, as far as it can be known without the app's questions.
+"""Apps: read the state of each app of this user, as far as possible without the app's questions.
 
-Looking changes nothing. What is no folder of ours, or cannot be read, is named and left alone.
+Reading changes nothing. A folder that is not ours, or that cannot be read, is named and left alone.
 """
 
 import os
@@ -148,7 +148,7 @@ def _known_of(journal: Journal) -> _Known:
 
 
 def _strange(path: Path) -> str:
-    """Return in words why what is there is no app's state folder; "" if it may be one."""
+    """Return in words why a folder is not an app's state folder; "" if it may be one."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):

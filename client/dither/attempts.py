@@ -1,4 +1,4 @@
-"""Attempts: what delivery remembers from run to run, and tells of the uploads that it tried.
+"""Attempts: remember from run to run which uploads were tried, which failed, and which are put off.
 
 It stands in a small file of its own, ``delivery``, which is replaced when an attempt begins and when it ends: so an
 upload that a program did not live to see the end of is known to the next one. If it is lost or damaged, then

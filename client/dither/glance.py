@@ -1,4 +1,4 @@
-"""Glance: a state folder that is only looked at. Nothing is made, locked or mended, and no file is waited for."""
+"""Glance: read a state folder without making, locking or mending anything in it, and without waiting for a file."""
 
 import os
 import stat

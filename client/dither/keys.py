@@ -1,4 +1,4 @@
-"""Keys: what the device's secret fixes for ever, so that permanent draws need no memory.
+"""Keys: derive cohorts, permanent draws and tags from the device's secret, so that they need no memory.
 
 From one secret of 32 bytes follow four families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
 its bytes, under a context of its own; a context is encoded injectively, so no two of them can meet:
@@ -51,7 +51,7 @@ class Keys:
 
     @property
     def former(self) -> FormerKeys:
-        """What this device drew in format 1."""
+        """The draws of this device in format 1."""
         return FormerKeys(self._secret, self.cohort)
 
     def cohort(self, metric: Metric) -> int:
@@ -59,7 +59,7 @@ class Keys:
         return self._of(metric).cohort
 
     def tag(self, metric: Metric, item: Item) -> str:
-        """Return by what the ledger knows that the cells of ``item`` have been charged."""
+        """Return the tag by which the ledger knows that the cells of ``item`` have been charged."""
         return self._of(metric).marks(item)[2]
 
     def draw(self, metric: Metric, item: Item) -> int:
@@ -67,7 +67,7 @@ class Keys:
         return self._of(metric).draw(item)
 
     def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
-        """Return the record from which ``replay`` tells the permanent draw of the value of ``tag``."""
+        """Return the record from which ``replay`` recovers the permanent draw of the value of ``tag``."""
         return self._of(metric).kept(tag, drawn)
 
     def replay(self, metric: Metric, record: Permanent) -> int:

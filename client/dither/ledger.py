@@ -1,4 +1,4 @@
-"""The ledger: what the device has spent, and whether a metric may report today.
+"""The ledger: keep what the device has spent, and decide whether a metric may report today.
 
 A mechanism without permanent draws is charged its epsilon for each report. One with permanent draws is charged its
 ``forever_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.

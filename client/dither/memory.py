@@ -1,4 +1,4 @@
-"""Memory: which permanent draw a report repeats.
+"""Memory: choose the permanent draw that a report repeats.
 
 A value that was charged repeats its own draw; a new one is charged, and draws. When the budget is used up, a new value
 repeats the last draw instead, for silence would tell that it is new.
@@ -36,7 +36,7 @@ def recall(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> tuple[int,
 
 
 def _holder(metric: Metric, item: Item, keys: Keys, ledger: Ledger) -> Keys | FormerKeys:
-    """Return what draws for a value: what drew for it before, if it was charged under the former keys."""
+    """Return the keys that draw for a value: the former ones if it was charged under them."""
     if ledger.has_former(metric) and ledger.charged(metric, keys.former.tag(metric, item)):
         return keys.former
     return keys

@@ -1,4 +1,4 @@
-"""Places: where the state of an app is kept, and what an app may be called, for its folder has that name."""
+"""Places: find the folder of an app's state, and check the app's name, which is the folder's name."""
 
 import os
 import sys
@@ -12,12 +12,12 @@ __all__ = ["apps_folder", "check_app_name", "default_folder"]
 
 
 def default_folder(app: str) -> Path:
-    """Return where the system wants the state of an app to be kept."""
+    """Return the folder where this system keeps the state of an app."""
     return apps_folder() / app
 
 
 def apps_folder() -> Path:
-    """Return the folder in which each app of this user has one for its state.
+    """Return the folder that holds a state folder for each app of this user.
 
     A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
     Raises StateError for a user who has no home.
@@ -32,7 +32,9 @@ def apps_folder() -> Path:
     try:
         return Path(base).expanduser() / "dither"
     except RuntimeError:
-        raise StateError("this user has no home; HOME or XDG_STATE_HOME says where the state is to be kept") from None
+        raise StateError(
+            "this user has no home; set HOME or XDG_STATE_HOME to say where the state is to be kept"
+        ) from None
 
 
 def check_app_name(app: object) -> None:

@@ -1,4 +1,4 @@
-"""Status: what a user may want to know of the client on this device."""
+"""Status: sum up the client on this device for its user."""
 
 import math
 from collections.abc import Iterable
