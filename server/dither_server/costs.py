@@ -1,4 +1,4 @@
-"""What an answer will cost, known before it is computed: in values shown, each of about 15 microseconds to write.
+"""Predict the cost of an answer before it is computed, in values shown, each of about 15 microseconds to write.
 
 A value that is computed and not shown costs about a sixteenth of that. The numbers were measured; they need only be
 right to a factor of two or three, for they tell thousands of values from millions.
@@ -14,10 +14,10 @@ __all__ = ["effort", "require_affordable"]
 
 _COMPUTED = 16
 _GATHERED = 1024
-"""So many look-ups in a sketch cost as much as a value that is shown."""
+"""Look-ups in a sketch that cost as much as a value that is shown."""
 
 _FIT, _STRING = 5_000, 25
-"""What a regression on strings costs, and each string more."""
+"""The cost of a regression on strings, and of each string in it."""
 
 
 def effort(metric: Metric) -> int:

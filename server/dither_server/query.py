@@ -1,4 +1,4 @@
-"""What may be asked of estimates, read strictly: by the routes and by the command line."""
+"""Read the parameters of a query for estimates strictly, for the routes and for the command line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace

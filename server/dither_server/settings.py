@@ -1,4 +1,4 @@
-"""Where each setting comes from: flags > ``DITHER_*`` environment > TOML file > defaults.
+"""Resolve each setting: flags > ``DITHER_*`` environment > TOML file > defaults.
 
 The file is the one that ``--config`` or ``DITHER_CONFIG`` names, else ``collector.toml`` in the current folder.
 """
@@ -77,7 +77,7 @@ def _file_here() -> str | None:
 
 
 def configured(found: Mapping[str, Setting | None]) -> Config:
-    """Return the configuration of resolved settings; raise ParameterError for one that is missing or cannot be."""
+    """Return the configuration of resolved settings; raise ParameterError for one that is missing or invalid."""
     for name, setting in found.items():
         if setting is None:
             raise missing(name)

@@ -1,4 +1,4 @@
-"""Analyses beside ingest: so many at a time, one of them computing, and none for a peer that is gone.
+"""Run analyses beside ingest: so many at a time, one of them computing, and none for a peer that is gone.
 
 Reports come first. All threads of a process share Python's interpreter, so an analysis computes in short steps, and
 takes a turn for each: analyses never compete with ingest by more than one thread, and a short one waits for a step of a
@@ -43,7 +43,7 @@ class PeerGoneError(DitherError):
 
 
 def tells_gone(environ: WSGIEnvironment) -> Callable[[], bool]:
-    """Return what says whether the peer of a request has hung up; where the server does not tell, it never has."""
+    """Return a function that says whether a request's peer has hung up; always False if the server does not tell."""
     gone: Callable[[], bool] = environ.get(PEER_GONE) or environ.get(_OF_OTHERS) or _never
     return gone
 

@@ -1,7 +1,7 @@
-"""Health of the reports: tests of what honest clients leave in a tally whatever their answers are.
+"""Health checks: test whether a tally has the patterns that honest reports leave whatever their answers are.
 
-A test looks at the sums alone, and its p-value is that of honest reports at worst. Over an estimate they raise a false
-alarm with probability ``FALSE_ALARMS`` at most, a part of it each. Nothing is dropped for failing one: it is shown.
+A test looks at the sums alone, and its p-value is that of honest reports at worst. All tests of an estimate together
+raise a false alarm with probability at most ``FALSE_ALARMS``. A failed test is shown, and nothing is dropped for it.
 
 Devices with a permanent draw or a cohort for life repeat themselves from period to period. At worst every one of T
 periods holds the same reports; then a T-th of the tally has the law of independent ones.
@@ -36,7 +36,7 @@ _LEAST_VARIANCE = 400.0
 
 
 class Check(TypedDict):
-    """A test: what honest reports do, its p-value, the level below which that is odd, and whether it is."""
+    """A test: the pattern of honest reports, the p-value, the level below which it is odd, and whether it is."""
 
     test: str
     says: str
@@ -56,7 +56,7 @@ class _Sums(NamedTuple):
 
 
 def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
-    """Return the tests that a tally over so many reporting periods admits; few reports admit none."""
+    """Return the tests that apply to a tally over so many reporting periods; too few reports allow none."""
     repeated = periods if mechanism.forever_ratio is not None else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
     found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
@@ -68,7 +68,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods:
 
 
 def _range(sums: _Sums) -> float | None:
-    """Hold each support to what it is at least and at most, whatever the answers are: Bin(n, q) and Bin(n, p)."""
+    """Test each support against its extremes over all answers: at least Bin(n, q) and at most Bin(n, p)."""
     if sums.mechanism.size is None:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
@@ -104,7 +104,7 @@ def _weights(sums: _Sums) -> float | None:
 
 
 def _spare(sums: _Sums) -> float | None:
-    """Hold what stands for no value to its law, Bin(n, q)."""
+    """Test the supports of points that stand for no value against their law, Bin(n, q)."""
     found = spare_supports(sums.mechanism, sums.tally)
     if not len(found):
         return None

@@ -1,4 +1,4 @@
-"""How far forged reports could have moved an estimate: no honest client is needed to send one, and none can be told."""
+"""Compute how far forged reports could have moved an estimate; anyone can send one, and none can be recognised."""
 
 import math
 from statistics import NormalDist
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class Poisoning(TypedDict):
-    """What is assumed of forged reports, and how few could make a value up.
+    """The assumed number of forged reports, and how few of them could make a value up.
 
     ``share`` of the reports, that is ``reports`` of them, are assumed forged. ``reports_to_appear`` forged ones take a
     value that nobody has from 0 to where its interval no longer contains 0.
@@ -27,7 +27,7 @@ class Poisoning(TypedDict):
 
 
 def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> Poisoning:
-    """Return what is told beside an estimate from ``reports`` reports."""
+    """Return the effect of forged reports on an estimate from ``reports`` reports."""
     noise = math.sqrt(mechanism.variance(0.0) * reports / _bits_of_its_own(mechanism))
     # Of a share of 0 all of 1 - confidence is above (``boundary``).
     appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / _extremes(mechanism)[1])

@@ -1,4 +1,4 @@
-"""Support counts: for each value the reports that support it, out of those that could have."""
+"""Count support: for each value the reports that support it, out of those that could have."""
 
 from functools import singledispatch
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ Counts = NDArray[np.int64]
 
 
 class Support(NamedTuple):
-    """``supporting`` and ``trials`` have an entry a value: so many of so many reports support it."""
+    """``supporting[v]`` of ``trials[v]`` reports support value v."""
 
     supporting: Counts
     trials: Counts

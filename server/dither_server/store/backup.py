@@ -1,6 +1,6 @@
-"""A copy of a SQLite database, made while collectors write to it, and the way back.
+"""Copy a SQLite database while collectors write to it, and restore it from the copy.
 
-The file alone, copied by other means, is no copy: what was committed last stands in the file beside it (``-wal``).
+A plain copy of the file is no backup: what was committed last stands in the file beside it (``-wal``).
 """
 
 import os

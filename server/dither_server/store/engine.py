@@ -1,4 +1,4 @@
-"""Connections that are durable: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
+"""Open durable connections: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def open_engine(url: str, create: bool, lock_wait: float) -> sa.Engine:
     try:
         engine = sa.create_engine(parsed, **options)
     except (ArgumentError, TypeError, ValueError):  # what follows the question mark is the driver's
-        raise ParameterError("db", "has a parameter after the question mark that cannot be") from None
+        raise ParameterError("db", "has an invalid parameter after the question mark") from None
     except ImportError as error:
         raise ParameterError("db", f"the database's driver is not installed ({error})") from None
     if is_sqlite:

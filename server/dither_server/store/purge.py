@@ -1,4 +1,4 @@
-"""Removing what was collected: whole days of a version, with all that was made of them.
+"""Remove what was collected: whole days of a version, with all that was made of them.
 
 Definitions stay, for devices still speak of them, and so do batch ids: what is removed cannot count again.
 """
