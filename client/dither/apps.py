@@ -94,7 +94,7 @@ def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
 
 
 def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
-    """Return what is kept of an app in its folder; nothing, if it is not there."""
+    """Return the status of an app by its folder; an empty one if the folder is not there."""
     trouble = Trouble(folder)
     state = Glance(folder)
     consent = Permission(state, app, _today, trouble, environ=environ).consent()
@@ -154,7 +154,7 @@ def _strange(path: Path) -> str:
         if stat.S_ISLNK(mode):
             return "is a symbolic link, which dither does not follow"
         if not stat.S_ISDIR(mode):
-            return "is no folder"
+            return "is not a folder"
         for name in _OURS:
             try:
                 (path / name).lstat()

@@ -172,7 +172,7 @@ class Attempts:
 
 
 def _read(data: dict[str, Any]) -> _Memory:
-    """Return what was remembered; raise ValueError, TypeError or AttributeError for anything else."""
+    """Parse the content of the file ``delivery``; raise ValueError, TypeError or AttributeError if it is damaged."""
     known = _Memory()
     memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
     memory.told = {str(kind): int(day) for kind, day in memory.told.items()}

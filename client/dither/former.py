@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMER", "NO_DIGEST", "FormerKeys", "upgraded"]
 
 FORMER = "1."
-"""What the tag of a value begins with that was charged under the former keys."""
+"""The beginning of a tag of a value that was charged under the former keys."""
 
 NO_DIGEST = "-"
 _TAG_BYTES = 16

@@ -221,7 +221,7 @@ class Ledger:
         return group(metric.charge, charges) if charges else 0.0
 
     def accounts(self) -> list[Spent]:
-        """Return what every metric version has spent that ever reported, in the order of their first reports."""
+        """Return the account of every metric version that ever reported, in the order of their first reports."""
         return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
 
     def records(self) -> Iterator[Entry]:

@@ -82,14 +82,14 @@ class Outbox:
         return list(self._queue.values())  # at once: another thread may add one meanwhile
 
     def misdated(self, today: int) -> list[Done]:
-        """Return what was made while the clock was ahead: its day will come, and be answered, again."""
+        """Return the reports made while the clock was ahead: their day will come, and be answered, again."""
         if not is_ahead(self._latest, today):
             return []
         self._latest = max((entry.day for entry in self._queue.values()), default=0)
         return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
 
     def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
-        """Return what must give way today for the bounds to hold, and to hold with the report that is coming."""
+        """Return the reports to drop today so that the bounds hold, and still hold with the one to come."""
         count = len(self._queue) + (coming is not None)
         size = self.bytes + (len(coming.body) if coming else 0)
         excess = []

@@ -229,7 +229,7 @@ def _why_none(reply: Reply, target: Target) -> str:
         return f"{culprit} ({status})"
     if 300 <= reply.status < 400:
         elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
-        return f"it sends elsewhere, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
+        return f"it redirects, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
         return f"it asks to come again later ({status})"
     return f"something answers ({status}), but no dither collector; {path}"
@@ -251,7 +251,7 @@ def _problem(reply: Reply) -> str:
 
 
 def _words(error: OSError) -> str:
-    """Return what went wrong, in a few words."""
+    """Return an error in a few words."""
     if isinstance(error, TimeoutError):
         return "it took too long"
     if isinstance(error, ConnectionResetError | BrokenPipeError):

@@ -93,7 +93,7 @@ _STRANGE = Verdict("not what a collector answers; is there one at this address?"
 
 
 def verdict_on(status: int) -> Verdict:
-    """Return what a status says of the report that it answers."""
+    """Return the verdict of a status on the report that it answers."""
     return _VERDICTS.get(status) or _OTHERS.get(status // 100, _STRANGE)
 
 

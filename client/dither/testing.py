@@ -209,7 +209,7 @@ class _Listening(Recorder):
 
 
 _make = Client.__init__
-"""What makes a client when nobody stands in."""
+"""The method that makes a client when nobody stands in."""
 
 
 def _harmless(

@@ -6,4 +6,4 @@ STEPS = ("day", "week")
 """The steps of a trend."""
 
 FORMAT_NAMES = ("json", "csv", "ndjson", "arrow")
-"""How answers can be written; ``exports.FORMATS`` does it."""
+"""The formats of answers; ``exports.FORMATS`` writes them."""

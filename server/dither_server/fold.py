@@ -89,7 +89,7 @@ def parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, _Payloads]:
 
 
 def fold(mechanism: Mechanism, rows: bytes) -> Folded:
-    """Return what encoded report rows add up to; raise the WireError of ``parsed``."""
+    """Return the sums of encoded report rows; raise the WireError of ``parsed``."""
     cohorts, payloads = parsed(mechanism, rows)
     if not len(cohorts):
         nothing = np.zeros(0, dtype=np.int64)

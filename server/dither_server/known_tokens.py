@@ -46,7 +46,7 @@ class KnownTokens:
         self._reading = threading.Lock()
 
     def find(self, token: str) -> StoredToken | None:
-        """Return what is known of a token, expired or not. Raises Problem where the database was never read yet."""
+        """Return the stored token, expired or not. Raises Problem if the database could never be read yet."""
         digest = digest_of(token)
         for age in (_FRESH, _RETRY):
             self._refresh(age)

@@ -224,7 +224,7 @@ _READERS: dict[str, Callable[[str, str], object]] = {
     "simultaneous": _truth_of,
     "by_day": _truth_of,
 }
-"""What reads the text of a parameter; one that is not here is text."""
+"""The readers of parameters; a parameter without one is text."""
 
 
 def _shown(name: str) -> str:

@@ -133,7 +133,7 @@ def _whole(path: str, line: int, cells: list[str]) -> NDArray[np.int64]:
     try:
         return np.array(cells, dtype=np.int64)
     except (ValueError, OverflowError):
-        raise ParameterError(path, f"line {line}: holds what is no whole number") from None
+        raise ParameterError(path, f"line {line}: a cell is not a whole number") from None
 
 
 def _rows(path: str) -> Iterator[tuple[int, list[str]]]:

@@ -152,7 +152,7 @@ def _roles(given: object, source: str) -> frozenset[Role]:
         return frozenset(Role(str(name).strip()) for name in names if str(name).strip())
     except ValueError:
         known = ", ".join(role.value for role in Role)
-        raise ParameterError(source, f"names a role that is none of {known}") from None
+        raise ParameterError(source, f"names a role that is not one of {known}") from None
 
 
 def _table(path: str) -> dict[str, object]:

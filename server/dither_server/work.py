@@ -23,7 +23,7 @@ __all__ = ["PEER_GONE", "Analyses", "PeerGoneError", "Turns", "Work", "tells_gon
 T = TypeVar("T")
 
 PEER_GONE = "dither.peer_gone"
-"""Where our server puts a callable in a WSGI environment: it says whether the peer has hung up."""
+"""The key of a callable in our server's WSGI environment: it says whether the peer has hung up."""
 
 _OF_OTHERS = "waitress.client_disconnected"
 """The same of waitress, which tells where its ``channel_request_lookahead`` is above 0."""
@@ -157,7 +157,7 @@ class Work:
                 return
 
     def run(self, computing: Generator[None, None, T]) -> T:
-        """Return what a computation comes to, made in its steps."""
+        """Return the result of a computation, made in its steps."""
         while True:
             with self.step():
                 try:
@@ -166,7 +166,7 @@ class Work:
                     return cast("T", end.value)
 
     def once(self, compute: Callable[[], T]) -> T:
-        """Return what a computation of one step comes to."""
+        """Return the result of a computation of one step."""
         with self.step():
             return compute()
 

@@ -147,7 +147,7 @@ def type_name(value: object) -> str:
 
 
 def _inherited(value: object, kind: type) -> str | float | None:
-    """Return what an object of a subclass of Python's own types holds."""
+    """Return the plain value in an object of a subclass of Python's own types."""
     if kind is bool:
         return bool(value)
     if issubclass(kind, str):

@@ -106,7 +106,7 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
 
 
 def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> Callable[[list[bytes]], list[_Feature]]:
-    """Return what the attack looks at in a series: by the declared structure, and, blindly, at the bytes."""
+    """Return the features of a series that the attack looks at: of the declared structure, and of the bare bytes."""
     first, second = (set(mechanism.marked(item, cohort)) for item in inputs)
     mine, theirs = first - second, second - first
 

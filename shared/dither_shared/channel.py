@@ -57,7 +57,7 @@ class BitChain:
         return None if self.permanent is None else self.permanent.odds_ratio
 
     def ratio_after(self, reports: int) -> Fraction:
-        """Return what ``reports`` reports of one value tell by two bits that differ.
+        """Return the likelihood ratio of ``reports`` reports of one value, by two bits that differ.
 
         Given how many of them show a 1, the likelihood ratio of a marked to an unmarked bit is monotone in that
         number, so its extremes are at none and at all of them.
@@ -131,7 +131,7 @@ class SymbolChain:
         return None if self.permanent is None else self.permanent.ratio
 
     def ratio_after(self, reports: int) -> Fraction:
-        """Return what ``reports`` reports of one value tell, at worst: when they all show the same symbol."""
+        """Return the worst-case ratio of ``reports`` reports of one value: all of them show the same symbol."""
         if self.permanent is None:
             return self.instant.ratio**reports
         truth, lie, others = self.permanent.truth, self.permanent.lie, self.instant.size - 1

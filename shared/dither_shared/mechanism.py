@@ -24,7 +24,7 @@ from .probability import epsilon_of
 __all__ = ["MAX_CELLS", "MAX_COUNTERS", "Item", "Mechanism", "Shape"]
 
 Item = int | bytes
-"""What a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
+"""The item that a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
 
 MAX_CELLS = 1 << 20
 """Bytes of the widest row: a wider one is a mistake in a definition."""

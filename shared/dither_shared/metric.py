@@ -42,7 +42,7 @@ __all__ = ["Metric", "Period", "Tier", "load_metrics", "parse_metrics"]
 
 Period = Literal["day", "week", "once"]
 Tier = Literal["technical", "interaction", "content", "sensitive"]
-"""What a question is about: the software, how it is used, what it is used on, or the person."""
+"""The subjects of a question: the software, how it is used, what it is used on, or the person."""
 Kind = Literal["boolean", "choice", "string"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")

@@ -61,7 +61,7 @@ def _extremes(mechanism: Mechanism) -> tuple[float, float]:
 
 
 def _bits_of_its_own(mechanism: Mechanism) -> float:
-    """Return by what the variance of one cell is divided where a value is fitted to several: h (1 - h/m) for RAPPOR."""
+    """Return the divisor of one cell's variance where a value is fitted to several cells: h (1 - h/m) for RAPPOR."""
     if isinstance(mechanism, Rappor):
         return mechanism.hashes * (1 - mechanism.hashes / mechanism.bits)
     return 1.0

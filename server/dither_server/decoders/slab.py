@@ -28,7 +28,7 @@ _LEAST_SPREAD = _STEP**2 / 2
 _NEAR = int(np.searchsorted(_LOGS, np.log(_SURE + 4)))
 _GRID = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR])])
 _ENDS = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR] - _STEP / 2), [np.exp(_LOGS[_NEAR] - _STEP / 2)]])
-"""What one who is not sure may be: 0, or a place of the grid that reaches from one end to the next."""
+"""The grid of θ for an uncertain candidate, 0 first, and the ends of its places: each reaches from one to the next."""
 
 _BINS, _STEPS = 512, 100
 _AT_FIRST = 0.7

@@ -13,7 +13,7 @@ from .schema import ESTIMATED_DAYS, ESTIMATES, METRICS, REFUSALS, TALLIES
 __all__ = ["purge_day", "purge_refusals", "refusal_rows", "reported_before", "rows_by_day"]
 
 _PARTS = (ESTIMATES, ESTIMATED_DAYS, TALLIES)
-"""Where a day's rows are, those first that refer to others."""
+"""The tables with a day's rows; those that refer to others come first."""
 
 
 def rows_by_day(connection: sa.Connection, version: str, before: date | None) -> dict[date, int]:

@@ -22,7 +22,7 @@ _MOST_VALUES = 63
 """The number of a column's values that are listed; with the catch-all there are 64."""
 
 _MOBILE = (" for Android", "Safari on iOS", "Samsung Internet", "Opera Mobile", "Android Browser", "QQ Browser")
-"""What marks a family of browsers as one that runs on phones."""
+"""The words that mark a family of browsers as one for phones."""
 
 _BROWSER_QUESTIONS = """\
 [metrics.mobile]

@@ -41,7 +41,7 @@ class MultiFreqLdpy:
     declared: float
 
     def report(self, value: int) -> Any:
-        """Return what its client returns."""
+        """Return the report of its client."""
         return self.client(value)
 
     def estimate(self, reports: list[Any]) -> Estimates:
