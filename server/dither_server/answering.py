@@ -6,9 +6,13 @@ from itertools import chain
 from flask import Response, request
 
 from .lookup import collector_here
+from .problems import Kind
 from .work import PeerGoneError, Work, tells_gone
 
-__all__ = ["begin", "streamed"]
+__all__ = ["COSTLY", "begin", "streamed"]
+
+COSTLY = (Kind.TOO_COSTLY, Kind.BUSY)
+"""Problems of every answer that takes work."""
 
 
 def begin() -> Work:

@@ -9,9 +9,10 @@ from .dashboard.pages import pages
 from .failures import answer_failures, problem_answer
 from .ingest import IngestLayer
 from .lookup import EXTENSION
-from .policies import OPEN, POLICIES
 from .problems import SAFE_HEADERS, Kind, Problem
+from .roles import OPEN
 from .routes import routes
+from .routing import Route
 
 __all__ = ["collector_of", "create_app"]
 
@@ -32,6 +33,7 @@ def create_app(config: Config) -> Flask:
     app.extensions[EXTENSION] = collector = Collector(config)
     app.register_blueprint(routes)
     app.register_blueprint(pages)
+    app.view_functions["static"] = Route(app.send_static_file, OPEN)
     answer_failures(app)
     app.before_request(_admit)
     app.after_request(_guard)
@@ -46,18 +48,19 @@ def collector_of(app: Flask) -> Collector:
 
 
 def _admit() -> Response | None:
-    """Hold a request to the policy of its route; one that meets no route is answered as an error in any case."""
+    """Hold a request to the role of its route; one that meets no route is answered as an error in any case."""
     if request.endpoint is None:
         return None
     try:
-        if request.endpoint not in POLICIES:
-            raise Problem(Kind.FORBIDDEN, "the route has no policy")
-        role = POLICIES[request.endpoint]
+        route = current_app.view_functions.get(request.endpoint)
+        if not isinstance(route, Route):
+            raise Problem(Kind.FORBIDDEN, "the route declares no role")
+        if route.role is OPEN:
+            return None
         gatekeeper = collector_of(current_app).gatekeeper
-        if (way := entered(request, gatekeeper)) is not None:
+        if route.is_page and (way := entered(request, gatekeeper)) is not None:
             return way
-        if role is not OPEN:
-            gatekeeper.admit(request.environ, role)
+        gatekeeper.admit(request.environ, route.role)
     except Problem as problem:
         return problem_answer(problem)
     return None

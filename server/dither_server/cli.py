@@ -107,7 +107,8 @@ def estimate(
     """Estimate how often each value of METRIC is the true one, from the database."""
     from .commands.asked import metric_asked
     from .commands.table import as_table
-    from .query import Query, confidence_of, day_of, share_of
+    from .parameters import confidence_of, day_of, share_of
+    from .query import Query
     from .reader import EstimateReader
 
     query = Query(

@@ -1,4 +1,4 @@
-"""What a request names, found: the collector behind the app, metrics, their versions."""
+"""Find the collector, metric and version that a request names."""
 
 from typing import cast
 
@@ -14,7 +14,7 @@ from .query import ListQuery
 __all__ = ["EXTENSION", "collector_here", "described", "listing", "metric_named", "version_named"]
 
 EXTENSION = "dither"
-"""Where an app keeps its ``Collector``, in ``app.extensions``."""
+"""The key in ``app.extensions`` under which an app keeps its ``Collector``."""
 
 
 def collector_here() -> Collector:
@@ -23,36 +23,41 @@ def collector_here() -> Collector:
 
 
 def metric_named(name: str) -> Metric:
-    """Return the metric of that name as it is asked now, or as it was reported last if it is asked no more.
+    """Return the metric of that name as it is now, or as it was last if it is no longer asked.
 
     Raises Problem if there is none.
     """
     here = collector_here()
     metric = here.metrics.get(name) or here.store.former(name)
     if metric is None:
-        raise Problem(Kind.UNKNOWN_METRIC, "no metric of this name; GET /v1/metrics lists them")
+        raise Problem(Kind.UNKNOWN_METRIC, "no metric has this name; GET /v1/metrics lists all")
     return metric
 
 
 def version_named(metric: Metric, version: str | None) -> Metric:
-    """Return the metric as it was in ``version``; the current one if none is asked for."""
+    """Return the metric as it was in ``version``, or as it is if that is None.
+
+    Raises Problem if there is no such version.
+    """
     if version is None or version == metric.version:
         return metric
     older = collector_here().store.metric(metric.name, version)
     if older is None:
-        raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists them")
+        raise Problem(Kind.UNKNOWN_VERSION, f"version: not collected here; GET /v1/metrics/{metric.name} lists all")
     return older
 
 
 def listing(metric: Metric) -> Metric:
     """Return the metric; raise Problem if it lists no values to estimate."""
     if not metric.labels:
-        raise Problem(Kind.NO_CANDIDATES, "the metric takes any string; list candidates in its definition")
+        raise Problem(
+            Kind.NO_CANDIDATES, "the metric takes any string; list candidates in metrics.toml to estimate them"
+        )
     return metric
 
 
 def described(metric: Metric, part: ListQuery = ListQuery()) -> dict[str, object]:  # noqa: B008  # it is frozen
-    """Return what a metric asks and what it promises, with a part of its values."""
+    """Return what a metric asks and what it promises, as JSON, with a part of its values."""
     return {
         "metric": metric.name,
         "version": metric.version,

@@ -28,15 +28,15 @@ class Kind(Enum):
     """The kinds of problems: status, the end of the type ``urn:dither:problem:*``, and title."""
 
     MALFORMED = (400, "malformed", "The body is not a batch of reports")
-    PARAMETER = (400, "parameter", "A query parameter cannot be used")
+    PARAMETER = (400, "parameter", "A query parameter is not valid")
     NO_CANDIDATES = (400, "no-candidates", "The metric lists no candidate strings")
     UNAUTHORIZED = (401, "unauthorized", "A token is needed")
     FORBIDDEN = (403, "forbidden", "The token's role does not allow this")
     UNKNOWN_METRIC = (404, "unknown-metric", "No such metric")
     UNKNOWN_VERSION = (404, "unknown-version", "No such version of the metric")
     NOT_FOUND = (404, "not-found", "No such page")
-    METHOD_NOT_ALLOWED = (405, "method-not-allowed", "Not by this method")
-    NOT_ACCEPTABLE = (406, "not-acceptable", "No such format here")
+    METHOD_NOT_ALLOWED = (405, "method-not-allowed", "The method is not allowed here")
+    NOT_ACCEPTABLE = (406, "not-acceptable", "No accepted format is available")
     VERSION_CONFLICT = (409, "version-conflict", "The metric has another version here")
     BATCH_CONFLICT = (409, "batch-conflict", "The batch id belongs to another batch")
     DISABLED = (410, "metric-disabled", "The metric is disabled")
@@ -44,10 +44,10 @@ class Kind(Enum):
     TOO_LARGE = (413, "too-large", "The batch is too large")
     MEDIA_TYPE = (415, "media-type", "The body is not plain application/json")
     TOO_COSTLY = (413, "too-costly", "The answer would take too much work")
-    CROWDED = (429, "crowded", "Too many requests of this address at a time")
-    BUSY = (503, "busy", "As many analyses run as may")
+    CROWDED = (429, "crowded", "Too many requests from this address at once")
+    BUSY = (503, "busy", "Too many analyses are running")
     OVERLOADED = (503, "overloaded", "Too many batches are waiting")
-    UNAVAILABLE = (503, "unavailable", "The database cannot take reports now")
+    UNAVAILABLE = (503, "unavailable", "The database is unavailable")
     INTERNAL = (500, "internal", "The collector failed")
 
     def __init__(self, status: int, slug: str, title: str) -> None:

@@ -80,12 +80,12 @@ class EstimateReader:
             compared(before, after, (first.mechanism, second.mechanism), asked.confidence, asked.change), asked, "first"
         )
 
-    def combine(self, name: str, versions: Sequence[Metric], query: Query) -> Table:
+    def combine(self, name: str, versions: Sequence[Metric], asked: Asked) -> Table:
         """Return the combination of a metric's versions; the top is of their combined shares."""
         for metric in versions:
-            require_affordable(self._limit, metric, len(versions), query.selection.count(len(metric.labels)))
-        tables = [self._whole(metric, (query.since, query.until), query) for metric in versions]
-        return self._chosen(combined(name, tables, [metric.mechanism for metric in versions], query.confidence), query)
+            require_affordable(self._limit, metric, len(versions), asked.selection.count(len(metric.labels)))
+        tables = [self._whole(metric, (asked.since, asked.until), asked) for metric in versions]
+        return self._chosen(combined(name, tables, [metric.mechanism for metric in versions], asked.confidence), asked)
 
     def trend(self, metric: Metric, asked: TrendQuery) -> Generator[None, None, TrendTable]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""

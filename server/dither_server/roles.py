@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-__all__ = ["Role"]
+__all__ = ["OPEN", "Role"]
 
 
 class Role(Enum):
@@ -18,3 +18,7 @@ class Role(Enum):
     def covers(self, other: "Role") -> bool:
         """Return whether this role may do what ``other`` may."""
         return self in {other, Role.ADMIN}
+
+
+OPEN = None
+"""In place of a role: anyone may."""

@@ -1,65 +1,93 @@
-"""The HTTP routes: each reads its request, asks the collector, and writes the answer."""
+"""The HTTP routes of the API. Each declares itself (``routing``), asks the collector and writes the answer."""
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, current_app, request
 
-from .answering import streamed
-from .auth import Role
-from .exports import chosen, json_object
+from . import schemas
+from .answering import COSTLY, streamed
+from .exports import FORMATS, chosen, json_object
 from .gauges import CONTENT_TYPE
 from .ingest import PATH
 from .lookup import collector_here, described, listing, metric_named, version_named
 from .openapi import openapi
 from .problems import Kind, Problem
-from .query import Comparison, ListQuery, Query, TrendQuery
+from .query import Asked, Comparison, ListQuery, Query, TrendQuery
+from .roles import OPEN, Role
+from .routing import Success, as_json, declared
 
 __all__ = ["routes"]
 
 routes = Blueprint("dither", __name__)
 
 _FEW = 100
-"""Values of each metric that a list of metrics shows."""
+"""The number of values of each metric that a list of metrics shows."""
+
+_TABLES: schemas.Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
+_ESTIMATES = Success(
+    {"application/json": {"schema": {"oneOf": [schemas.ESTIMATE, {"type": "array", "items": schemas.ESTIMATE}]}}}
+    | _TABLES
+)
+
+_ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *COSTLY)
+"""Problems of an analysis of one version's values."""
 
 
 @routes.post(PATH)
+@declared(
+    role=Role.REPORT,
+    takes=schemas.BATCH,
+    answers=as_json(schemas.ACCEPTED, 202, "Counted, durably."),
+    problems=(
+        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
+        Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED,
+    ),
+)  # fmt: skip
 def post_reports() -> Response:
-    """Count a batch of reports."""
+    """Count a batch of reports: once, however often it is sent."""
     status, headers, body = collector_here().ingest.respond(request.environ)
     return Response(body, status, headers)
 
 
 @routes.get(PATH)
+@declared(role=Role.REPORT, answers=as_json(schemas.RECEPTION))
 def may_report() -> dict[str, str]:
-    """Say that a report sent from here, with this token, would be let in; the policy of the route has refused others.
+    """Say that a report with this token would be accepted.
 
-    So a developer tries a collector without sending a report of anyone.
+    Callers without the role do not get here. So a developer can try a collector without sending anyone's report.
     """
     needed = collector_here().gatekeeper.asks_for_token(request.environ, Role.REPORT)
     return {"collector": "dither", "reports": "accepted", "token": "needed" if needed else "not-needed"}
 
 
 @routes.get("/v1/metrics")
-def list_metrics() -> dict[str, object]:
-    """List the metrics, each with its first values, and the names of those that are asked no more but can be read."""
+@declared(role=Role.READ, reads=ListQuery, answers=as_json(schemas.METRICS))
+def list_metrics(query: ListQuery) -> dict[str, object]:
+    """List the metrics, each with its first 100 values.
+
+    ``former`` names metrics that are no longer asked, but can be read.
+    """
     here = collector_here()
     metrics = list(here.metrics.values())
-    shown = [described(metric, ListQuery(limit=_FEW)) for metric in ListQuery.read(request.args).part(metrics)]
+    shown = [described(metric, ListQuery(limit=_FEW)) for metric in query.part(metrics)]
     return {"metrics": shown, "size": len(metrics), "former": here.former()}
 
 
 @routes.get("/v1/metrics/<name>")
-def show_metric(name: str) -> dict[str, object]:
-    """Show a metric with its values, and with every version of it that has been collected here."""
-    part, metric = ListQuery.read(request.args), metric_named(name)
+@declared(role=Role.READ, reads=ListQuery, answers=as_json(schemas.METRIC), problems=(Kind.UNKNOWN_METRIC,))
+def show_metric(query: ListQuery, name: str) -> dict[str, object]:
+    """Show a metric with its values and versions."""
+    metric = metric_named(name)
     versions, disabled = collector_here().store.versions(name), collector_here().store.disabled()
     known = {"versions": versions, "disabled": [one for one in versions if one in disabled]}
-    return described(metric, part) | known
+    return described(metric, query) | known
 
 
 @routes.get("/v1/metrics/<name>/versions/<version>")
+@declared(role=OPEN, answers=as_json(schemas.VERSION), problems=(Kind.UNKNOWN_VERSION,))
 def show_version(name: str, version: str) -> dict[str, str]:
-    """Say whether reports of a metric version are counted, to whoever knows its name and version, as every app does.
+    """Say whether reports of a metric version are counted, to anyone who knows its name and version.
 
-    The answer is the same for a name that is not known here as for a version, so that nobody can guess names.
+    Every copy of the app knows them. An unknown name and an unknown version get the same answer, so that nobody can
+    guess names.
     """
     collector = collector_here()
     if version not in collector.ingest.metrics.get(name, {}):
@@ -69,9 +97,12 @@ def show_version(name: str, version: str) -> dict[str, str]:
 
 
 @routes.get("/v1/metrics/<name>/estimate")
-def estimate_metric(name: str) -> Response:
-    """Estimate a metric's frequencies, in the format that ``format`` names or else Accept prefers."""
-    query = Query.read(request.args)
+@declared(role=Role.READ, reads=Query, answers=_ESTIMATES, problems=(*_ESTIMABLE, Kind.NOT_ACCEPTABLE))
+def estimate_metric(query: Query, name: str) -> Response:
+    """Estimate a metric's frequencies.
+
+    The answer is in the format that ``format`` names, or else in the one that Accept prefers.
+    """
     form = chosen(query.format, request.accept_mimetypes)
     metric = listing(version_named(metric_named(name), query.version))
     reader = collector_here().reader
@@ -81,54 +112,61 @@ def estimate_metric(name: str) -> Response:
 
 
 @routes.get("/v1/metrics/<name>/combined")
-def combine_versions(name: str) -> Response:
-    """Combine the estimates of every version of a metric, which is right if the truth was the same under all."""
-    query, metric, collector = Query.read(request.args), metric_named(name), collector_here()
-    if query.version or query.format or query.simultaneous or query.by_day:
-        wrong = "version, format, simultaneous, by_day: not for a combination, which is of all versions, as JSON"
-        raise Problem(Kind.PARAMETER, wrong)
+@declared(role=Role.READ, reads=Asked, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY))
+def combine_versions(asked: Asked, name: str) -> Response:
+    """Combine the estimates of all versions of a metric, each weighted by the inverse of its variance.
+
+    This is right if the true frequencies were the same under all versions.
+    """
+    metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.versions(name)]
     listed = [one for one in versions if one.labels]
-    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(name, listed, query))))
+    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(name, listed, asked))))
 
 
 @routes.get("/v1/metrics/<name>/compare")
-def compare_estimates(name: str) -> Response:
-    """Compare a metric with itself on other days or in another version, or with another metric."""
-    asked, reader = Comparison.read(request.args), collector_here().reader
+@declared(role=Role.READ, reads=Comparison, answers=as_json(schemas.COMPARISON), problems=_ESTIMABLE)
+def compare_estimates(asked: Comparison, name: str) -> Response:
+    """Compare a metric with itself on other days (by default its last two weeks), with another version or metric."""
+    reader = collector_here().reader
     first = listing(version_named(metric_named(name), asked.version))
     second = listing(version_named(metric_named(asked.other or name), asked.other_version))
     return streamed(lambda work: json_object(work.once(lambda: reader.compare(first, second, asked))))
 
 
 @routes.get("/v1/metrics/<name>/trend")
-def trend_of_estimates(name: str) -> Response:
-    """Show a metric's course over days or weeks, and which values drift."""
-    asked, reader = TrendQuery.read(request.args), collector_here().reader
+@declared(role=Role.READ, reads=TrendQuery, answers=as_json(schemas.TREND), problems=_ESTIMABLE)
+def trend_of_estimates(asked: TrendQuery, name: str) -> Response:
+    """Show a metric over days or weeks, and which values drift."""
+    reader = collector_here().reader
     metric = listing(version_named(metric_named(name), asked.version))
     return streamed(lambda work: json_object(work.run(reader.trend(metric, asked))))
 
 
 @routes.get("/healthz")
+@declared(role=OPEN, answers=as_json(schemas.STATUS))
 def healthz() -> dict[str, str]:
     """Say that the process answers."""
     return {"status": "ok"}
 
 
 @routes.get("/readyz")
+@declared(role=OPEN, answers=as_json(schemas.STATUS))
 def readyz() -> dict[str, str]:
-    """Say whether the database answers too."""
+    """Say that the database answers."""
     collector_here().store.ping()
     return {"status": "ready"}
 
 
 @routes.get("/metrics")
+@declared(role=Role.READ, answers=Success({"text/plain": {}}))
 def show_gauges() -> Response:
-    """Show how the collector fares, in Prometheus' text format."""
+    """Show counters and timings of the collector in Prometheus' text format."""
     return Response(collector_here().gauges.text(), content_type=CONTENT_TYPE)
 
 
 @routes.get("/openapi.json")
+@declared(role=OPEN, answers=Success({"application/json": {}}))
 def show_openapi() -> dict[str, object]:
-    """Show this API's description, OpenAPI 3.1."""
-    return openapi()
+    """Show this document."""
+    return openapi(current_app)

@@ -1,188 +1,210 @@
-"""What the API's answers hold, as JSON schemas."""
+"""JSON schemas of the bodies that the API takes and answers. The document holds each once and refers to it by name."""
 
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Json", "schemas"]
+__all__ = [
+    "ACCEPTED",
+    "BATCH",
+    "COMBINED",
+    "COMPARISON",
+    "ESTIMATE",
+    "METRIC",
+    "METRICS",
+    "PROBLEM",
+    "RECEPTION",
+    "STATUS",
+    "TREND",
+    "VERSION",
+    "Json",
+    "Schema",
+]
 
 Json = dict[str, Any]
 
-_CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
-"""Base64 in which the bits that are not used are zero."""
 
-_VERDICT = "Of the interval from low to high alone: it lies above 0, it contains 0, or it says nothing yet."
-_FOUND = (
-    "Of a candidate string: whether it is found, at an expected 5% of false discoveries among all that are. "
-    "Null where nothing is selected, as where the answers are listed."
-)
+@dataclass(frozen=True)
+class Schema:
+    """A JSON schema with its name in the document; ``holds`` may contain other Schemas."""
+
+    name: str
+    holds: Json
+
+
+_TEXT = {"type": "string"}
+_STRINGS = {"type": "array", "items": _TEXT}
 _NUMBER = {"type": ["number", "null"]}
-_ROW = {
-    "value": {"type": "string"},
-    **{
-        name: _NUMBER | {"description": said}
-        for name, said in (
-            ("frequency", "Raw and unbiased: it may lie below 0 or above 1."),
-            ("count", "The frequency times the number of reports."),
-            ("noise_error", "Standard error from the noise alone: of the share among those who reported."),
-            ("noise_low", "The interval of the share among those who reported."),
-            ("noise_high", "Its other end."),
-            ("standard_error", "From the noise and from who happened to report: of the share in the population."),
-            ("low", "The interval of the share in the population of which those who reported are a random sample."),
-            ("high", "Its other end."),
-            ("repeat_error", "The standard error if the same people reported in every period."),
-            ("consistent", "Non-negative and summing to 1 (of strings, at most 1), prettier and biased."),
-            ("gain_up", "By how much forged reports could have raised the frequency, at worst."),
-            ("gain_down", "By how much they could have lowered it."),
-        )
-    },
-    "verdict": {"enum": ["ok", "noise", "too-few"], "description": _VERDICT},
-    "found": {"type": ["boolean", "null"], "description": _FOUND},
-}
-
-_REFUSED = "How many batches of the metric were refused on these days, by the end of the problem's type."
-_POISONING = {
-    "share": {"type": "number", "description": "So many of the reports are assumed forged"},
-    "reports": {"type": "integer", "description": "that is, this number of them."},
-    "reports_to_appear": {
-        "type": "integer",
-        "description": "So many forged ones take a value that nobody has to where its interval leaves 0.",
-    },
-}
-_CHECK = {
-    "test": {"type": "string"},
-    "says": {"type": "string", "description": "What holds of honest reports."},
-    "p_value": {"type": "number", "minimum": 0, "maximum": 1},
-    "level": {"type": "number", "description": "Its part of the false alarms, of which there is 1 in 1,000 estimates."},
-    "odd": {"type": "boolean", "description": "Whether honest reports would hardly be so."},
-}
-
-_REST = {
-    **{name: {"type": "number"} for name in ("frequency", "standard_error", "low", "high")},
-    "beyond": {"enum": ["candidates", "found"], "description": "Who counts: whose string is none of these."},
-}
-
-_SIDE = {
-    "metric": {"type": "string"},
-    "version": {"type": "string"},
-    "reports": {"type": "integer", "minimum": 0},
-    "periods": {"type": "integer", "minimum": 1},
-    "since": {"type": ["string", "null"]},
-    "until": {"type": ["string", "null"]},
-}
-_DIFFERENCE = {
-    "value": {"type": "string"},
-    "first": _NUMBER,
-    "second": _NUMBER,
-    "difference": _NUMBER | {"description": "The second less the first."},
-    "standard_error": _NUMBER | {"description": "Of the difference, as if the same people reported in all periods."},
-    "low": _NUMBER,
-    "high": _NUMBER,
-    "p_value": _NUMBER | {"description": "Of no difference."},
-    "adjusted": _NUMBER | {"description": "The same, corrected for the number of values by Holm's method."},
-    "changed": {"type": "boolean", "description": "Whether that is below 1 - confidence."},
-    "reports_needed": {
-        "type": ["integer", "null"],
-        "description": "Where no change is seen: how many reports each side needs to see the change asked for.",
-    },
-}
-_COURSE = {
-    "value": {"type": "string"},
-    "slope": _NUMBER | {"description": "Of a straight line, in shares a day."},
-    "slope_error": _NUMBER | {"description": "Its standard error, as if the same people reported in all steps."},
-    "p_value": _NUMBER | {"description": "Of no change, over the slope and every step against all others."},
-    "adjusted": _NUMBER | {"description": "The same, corrected for the number of values by Holm's method."},
-    "drift": {"type": "boolean", "description": "Whether that is below 1 - confidence."},
-}
-_STEP = {
-    "since": {"type": "string"},
-    "until": {"type": "string"},
-    "reports": {"type": "integer"},
-    "tested": {"type": "boolean", "description": "Whether there are enough reports for the tests."},
-}
-_POINT = dict.fromkeys(("frequency", "standard_error", "low", "high"), _NUMBER)
+_REPORTS = {"type": "integer", "minimum": 0}
 
 
 def _object(properties: Json, **more: Any) -> Json:
     return {"type": "object", "properties": properties, "required": list(properties), **more}
 
 
-_TEXT = {"type": "string"}
+def _closed(properties: Json) -> Json:
+    """Return the schema of an object with these properties and no others."""
+    return _object(properties, additionalProperties=False)
+
+
+def _list(properties: Json, **more: Any) -> Json:
+    """Return the schema of an array of such objects."""
+    return {"type": "array", "items": _closed(properties), **more}
+
+
+_CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+"""Base64 in which the bits that are not used are zero."""
+
+_VERDICT = (
+    "Whether the interval from low to high lies above 0 (ok), contains 0 (noise) or is too wide to tell (too-few)."
+)
+_FOUND = (
+    "Whether a candidate string is found. Of all strings that are found, 5% are expected to be false discoveries. "
+    "Null if the metric lists its values, or the mechanism does not select."
+)
+_ROW = {
+    "value": _TEXT,
+    **{
+        name: _NUMBER | {"description": said}
+        for name, said in (
+            ("frequency", "Estimated share, raw and unbiased: it may lie below 0 or above 1."),
+            ("count", "The frequency times the number of reports."),
+            ("noise_error", "Standard error of the share among those who reported: from the noise alone."),
+            ("noise_low", "Lower end of the confidence interval of the share among those who reported."),
+            ("noise_high", "Upper end of that interval."),
+            ("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
+            ("low", "Lower end of the interval of the share in the population, if reporters are a random sample."),
+            ("high", "Upper end of that interval."),
+            ("repeat_error", "Standard error if the same people reported in every period."),
+            ("consistent", "Frequency made non-negative; all sum to 1 (strings: at most 1). Prettier, and biased."),
+            ("gain_up", "The most by which forged reports could have raised the frequency."),
+            ("gain_down", "The most by which forged reports could have lowered it."),
+        )
+    },
+    "verdict": {"enum": ["ok", "noise", "too-few"], "description": _VERDICT},
+    "found": {"type": ["boolean", "null"], "description": _FOUND},
+}
+
+_REFUSED = "Number of the metric's batches that were refused on these days, by the last part of the problem's type."
+_POISONING = {
+    "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
+    "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
+    "reports_to_appear": {
+        "type": "integer",
+        "description": "Number of forged reports that moves the interval of a value that nobody has above 0.",
+    },
+}
+_CHECK = {
+    "test": _TEXT,
+    "says": {"type": "string", "description": "What the test expects of honest reports."},
+    "p_value": {"type": "number", "minimum": 0, "maximum": 1},
+    "level": {"type": "number", "description": "Significance level: all tests alarm falsely in 1 of 1,000 estimates."},
+    "odd": {"type": "boolean", "description": "Whether p_value is below level: honest reports hardly look like this."},
+}
+
+_REST = {
+    **{name: {"type": "number"} for name in ("frequency", "standard_error", "low", "high")},
+    "beyond": {"enum": ["candidates", "found"], "description": "The share is of people whose string is none of these."},
+}
+
+_SIDE = {
+    "metric": _TEXT,
+    "version": _TEXT,
+    "reports": {"type": "integer", "minimum": 0},
+    "periods": {"type": "integer", "minimum": 1},
+    "since": {"type": ["string", "null"]},
+    "until": {"type": ["string", "null"]},
+}
+_DIFFERENCE = {
+    "value": _TEXT,
+    "first": _NUMBER,
+    "second": _NUMBER,
+    "difference": _NUMBER | {"description": "The second share minus the first."},
+    "standard_error": _NUMBER | {"description": "Standard error, as if the same people reported in every period."},
+    "low": _NUMBER,
+    "high": _NUMBER,
+    "p_value": _NUMBER | {"description": "P-value of the hypothesis that the shares are equal."},
+    "adjusted": _NUMBER | {"description": "The p-value, adjusted for the number of values by Holm's method."},
+    "changed": {"type": "boolean", "description": "Whether adjusted is below 1 - confidence."},
+    "reports_needed": {
+        "type": ["integer", "null"],
+        "description": "Reports that each side needs to see the change asked for. Null if a change is seen.",
+    },
+}
+_COURSE = {
+    "value": _TEXT,
+    "slope": _NUMBER | {"description": "Slope of a straight line, in share per day."},
+    "slope_error": _NUMBER | {"description": "Standard error, as if the same people reported in every step."},
+    "p_value": _NUMBER | {"description": "P-value of no change: of the slope, and of each step against the others."},
+    "adjusted": _NUMBER | {"description": "The p-value, adjusted for the number of values by Holm's method."},
+    "drift": {"type": "boolean", "description": "Whether adjusted is below 1 - confidence."},
+}
+_STEP = {
+    "since": _TEXT,
+    "until": _TEXT,
+    "reports": {"type": "integer"},
+    "tested": {"type": "boolean", "description": "Whether the step has enough reports to be tested."},
+}
+_POINT = dict.fromkeys(("frequency", "standard_error", "low", "high"), _NUMBER)
 _COST = {
-    "epsilon": {"type": "number"},
-    "epsilon_after_10": {"type": "number"},
-    "epsilon_forever": _NUMBER,
+    "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
+    "epsilon_after_10": {"type": "number", "description": "Privacy loss of ten reports of one value, at most."},
+    "epsilon_forever": _NUMBER | {"description": "Privacy loss of any number of reports of one value. Null: no bound."},
     "privacy": _TEXT,
 }
 
+COMBINED = Schema("Combined", _closed({
+    "metric": _TEXT, "versions": _STRINGS, "reports": _REPORTS, "confidence": {"type": "number"},
+    "values": _list({name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}),
+}))  # fmt: skip
+COMPARISON = Schema("Comparison", _closed({
+    "sides": _list(_SIDE, minItems=2, maxItems=2),
+    "confidence": {"type": "number"}, "correction": _TEXT, "change": {"type": "number"}, "power": {"type": "number"},
+    "note": _TEXT,
+    "values": _list(_DIFFERENCE),
+}))  # fmt: skip
+ESTIMATE = Schema("Estimate", _closed({
+    "metric": _TEXT, "version": _TEXT, "mechanism": _TEXT, **_COST, "reports": _REPORTS,
+    "periods": {"type": "integer", "minimum": 1, "description": "Periods in which one device may have reported."},
+    "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
+    "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
+    "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
+    "poisoning": _closed(_POISONING),
+    "health": _list(_CHECK),
+    "unlisted": {"anyOf": [{"type": "null"}, _closed(_REST)]},
+    "values": _list(_ROW),
+}))  # fmt: skip
+TREND = Schema("Trend", _closed({
+    "metric": _TEXT, "version": _TEXT, "confidence": {"type": "number"}, "correction": _TEXT, "note": _TEXT,
+    "steps": _list(_STEP),
+    "values": _list(_COURSE | {"points": _list(_POINT)}),
+}))  # fmt: skip
 
-def _told() -> Json:
-    """Return the schemas of what is estimated."""
-    text, number, strings = _TEXT, {"type": "number"}, {"type": "array", "items": _TEXT}
-    estimate = {
-        "metric": text, "version": text, "mechanism": text, **_COST, "reports": {"type": "integer", "minimum": 0},
-        "periods": {"type": "integer", "minimum": 1, "description": "In so many periods one device may have reported."},
-        "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
-        "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
-        "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
-        "poisoning": _object(_POISONING, additionalProperties=False),
-        "health": {"type": "array", "items": _object(_CHECK, additionalProperties=False)},
-        "unlisted": {"anyOf": [{"type": "null"}, _object(_REST, additionalProperties=False)]},
-        "values": {"type": "array", "items": _object(_ROW, additionalProperties=False)},
-    }  # fmt: skip
-    few = {name: _ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}
-    combination = {
-        "metric": text, "versions": strings, "reports": {"type": "integer", "minimum": 0}, "confidence": number,
-        "values": {"type": "array", "items": _object(few, additionalProperties=False)},
-    }  # fmt: skip
-    comparison = {
-        "sides": {"type": "array", "items": _object(_SIDE, additionalProperties=False), "minItems": 2, "maxItems": 2},
-        "confidence": number, "correction": text, "change": number, "power": number,
-        "note": text,
-        "values": {"type": "array", "items": _object(_DIFFERENCE, additionalProperties=False)},
-    }  # fmt: skip
-    course = {**_COURSE, "points": {"type": "array", "items": _object(_POINT, additionalProperties=False)}}
-    trend = {
-        "metric": text, "version": text, "confidence": number, "correction": text, "note": text,
-        "steps": {"type": "array", "items": _object(_STEP, additionalProperties=False)},
-        "values": {"type": "array", "items": _object(course, additionalProperties=False)},
-    }  # fmt: skip
-    return {
-        "Combined": _object(combination, additionalProperties=False),
-        "Comparison": _object(comparison, additionalProperties=False),
-        "Estimate": _object(estimate, additionalProperties=False),
-        "Trend": _object(trend, additionalProperties=False),
-    }
+METRIC = Schema("Metric", _object({
+    **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), _TEXT),
+    **_COST, "size": {"type": "integer", "description": "Number of values of the metric."}, "values": _STRINGS,
+}))  # fmt: skip
+METRICS = Schema("Metrics", _object({
+    "metrics": {"type": "array", "items": METRIC},
+    "size": {"type": "integer", "description": "Number of metrics."},
+    "former": _STRINGS | {"description": "Names of metrics that are no longer asked, but can be read."},
+}))  # fmt: skip
+VERSION = Schema("Version", _closed({
+    "metric": _TEXT, "version": _TEXT, "reports": {"enum": ["accepted", "disabled"]},
+}))  # fmt: skip
 
-
-def schemas() -> Json:
-    """Return the schemas by name."""
-    text, strings = _TEXT, {"type": "array", "items": _TEXT}
-    metric = {
-        **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), text),
-        **_COST, "size": {"type": "integer", "description": "How many values it has."}, "values": strings,
-    }  # fmt: skip
-    batch = {
-        "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
-        "metric": text,
-        "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
-        "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
-    }
-    token = {"enum": ["needed", "not-needed"], "description": "Whether one without a token would be refused."}
-    reception = {"collector": {"const": "dither"}, "reports": {"const": "accepted"}, "token": token}
-    version = {"metric": text, "version": text, "reports": {"enum": ["accepted", "disabled"]}}
-    problem = {"type": text, "title": text, "status": {"type": "integer"}, "detail": text}
-    return _told() | {
-        "Accepted": _object({"accepted": {"type": "integer", "minimum": 1}}, additionalProperties=False),
-        "Batch": _object(batch, additionalProperties=False),
-        "Metric": _object(metric),
-        "Metrics": _object(
-            {
-                "metrics": {"type": "array", "items": {"$ref": "#/components/schemas/Metric"}},
-                "size": {"type": "integer", "description": "How many metrics there are."},
-                "former": {"type": "array", "items": {"type": "string"}},
-            }
-        ),
-        "Problem": _object(problem, additionalProperties=False),
-        "Reception": _object(reception, additionalProperties=False),
-        "Status": _object({"status": text}),
-        "Version": _object(version, additionalProperties=False),
-    }
+BATCH = Schema("Batch", _closed({
+    "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
+    "metric": _TEXT,
+    "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
+}))  # fmt: skip
+ACCEPTED = Schema("Accepted", _closed({"accepted": {"type": "integer", "minimum": 1}}))
+RECEPTION = Schema("Reception", _closed({
+    "collector": {"const": "dither"},
+    "reports": {"const": "accepted"},
+    "token": {"enum": ["needed", "not-needed"], "description": "Whether a report without a token would be refused."},
+}))  # fmt: skip
+STATUS = Schema("Status", _object({"status": _TEXT}))
+PROBLEM = Schema("Problem", _closed({
+    "type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT,
+}))  # fmt: skip

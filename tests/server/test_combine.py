@@ -81,5 +81,7 @@ def test_what_cannot_be_combined(tmp_path: Path) -> None:
     client = app.test_client()
     assert problem(client.get("/v1/metrics/nothing/combined")) == (404, "unknown-metric")
     assert problem(client.get("/v1/metrics/theme/combined?since=soon")) == (400, "parameter")
+    for name in ("version=0", "format=csv", "simultaneous=true", "by_day=true", "forged=0.1"):  # nothing is ignored
+        assert problem(client.get(f"/v1/metrics/theme/combined?{name}")) == (400, "parameter")
     assert client.get("/v1/metrics/open/combined").json["values"] == []  # type: ignore[index]
     collector_of(app).close()

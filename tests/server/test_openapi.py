@@ -1,6 +1,9 @@
 """The API's description is true: schemathesis asks whatever it allows, and looks at every answer."""
 
 import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +13,31 @@ from flask.testing import FlaskClient
 from hypothesis import HealthCheck, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
+from dither_server import schemas
 from dither_server.app import collector_of
 from dither_server.auth import Role, digest_of, draw_token
+from dither_server.dashboard.pages import pages
 from dither_server.openapi import openapi
+from dither_server.routes import routes
 from dither_server.store import StoredToken
 from server.collecting import THEME, TODAY, batch, rows_of, upload
 
-OPERATIONS = [(path, method) for path, item in openapi()["paths"].items() for method in item]
+BARE = Flask("dither_server")
+for blueprint in (routes, pages):
+    BARE.register_blueprint(blueprint)
+
+OPERATIONS = [(path, method) for path, item in openapi(BARE)["paths"].items() for method in item]
+
+PINNED = Path(__file__).with_name("openapi.json")
+"""The document as it was agreed. After a change that is meant: ``PYTHONPATH=tests python -m server.test_openapi``."""
+
+
+def written(document: Any) -> str:
+    """A document as text, one for all that mean the same: an operation's parameters have no order."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            operation.get("parameters", []).sort(key=lambda one: (one["in"], one["name"]))
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 @pytest.fixture
@@ -78,7 +99,43 @@ def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) ->
 
 def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
     document = client.get("/openapi.json").json
-    assert document == openapi()
+    assert document == openapi(app)
     rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint != "static"]
-    routes = {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
-    assert set(openapi()["paths"]) == routes
+    assert set(document["paths"]) == {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    assert all(re.fullmatch("[A-Z].+[.]", one["summary"]) for one in operations)
+
+
+def test_that_an_address_asks_for_too_much_is_described_everywhere() -> None:
+    for item in openapi(BARE)["paths"].values():
+        for operation in item.values():
+            assert "crowded" in operation["responses"]["429"]["description"]
+
+
+def descriptions(part: Any) -> Iterator[str]:
+    """Every description within a part of the document."""
+    for name, one in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        if name == "description" and isinstance(one, str):
+            yield one
+        yield from descriptions(one)
+
+
+def test_descriptions_are_sentences_and_names_of_schemas_are_taken_once() -> None:
+    document = openapi(BARE)
+    said = [*descriptions(document["components"]["schemas"])]
+    for item in document["paths"].values():
+        for operation in item.values():
+            said += descriptions(operation.get("parameters", []))
+    assert len(said) > 80
+    assert [one for one in said if not re.fullmatch(r"[A-Z].+[.]", one, re.DOTALL) or one.startswith("Of ")] == []
+    named = [one.name for one in vars(schemas).values() if isinstance(one, schemas.Schema)]
+    assert sorted(named) == sorted(document["components"]["schemas"])  # of two with one name, one would be lost
+
+
+def test_the_document_changes_only_where_that_is_meant(client: FlaskClient) -> None:
+    assert written(client.get("/openapi.json").json) == PINNED.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    PINNED.write_text(written(openapi(BARE)), encoding="utf-8")

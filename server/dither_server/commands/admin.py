@@ -120,7 +120,7 @@ def _described(one: "StoredToken") -> dict[str, object]:
 
 def _day_to_come(text: str, place: str) -> date:
     """Return the day that is so many days ahead (``90d``), or that is written out; raise ParameterError otherwise."""
-    from ..query import day_of
+    from ..parameters import day_of
 
     today, days = utc_today(), text.removesuffix("d")
     ahead = len(days) < 6 and days.isascii() and days.isdigit() and text != days

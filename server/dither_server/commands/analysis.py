@@ -38,7 +38,8 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
 
     Without any days, and of one version, the last week is compared with the one before.
     """
-    from ..query import Comparison, confidence_of, day_of, share_of
+    from ..parameters import confidence_of, day_of, share_of
+    from ..query import Comparison
     from ..reader import EstimateReader
     from .asked import listing, metric_asked
 
@@ -81,7 +82,8 @@ def show_trend(
 ) -> None:
     """Show the course of METRIC over days or weeks, and which values drift."""
     from ..analysis.trend import finished
-    from ..query import TrendQuery, confidence_of, day_of
+    from ..parameters import confidence_of, day_of
+    from ..query import TrendQuery
     from ..reader import EstimateReader
     from .asked import listing, metric_asked
 

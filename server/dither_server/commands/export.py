@@ -45,7 +45,8 @@ def export(
 ) -> None:
     """Write the estimates of each METRIC, or of all, as a table of one row a value."""
     from ..exports import FORMATS
-    from ..query import Query, confidence_of, day_of
+    from ..parameters import confidence_of, day_of
+    from ..query import Query
     from ..reader import EstimateReader
 
     if missing := FORMATS[form].missing:

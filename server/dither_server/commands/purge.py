@@ -36,8 +36,8 @@ def purge(
     that was removed can count again. The setting retention does the same every day by itself. Exits with 1 if the
     answer is no.
     """
+    from ..parameters import day_of
     from ..purging import removals
-    from ..query import day_of
 
     first_kept = None if before is None else day_of(before, "--before")
     if version is not None and len(metrics) != 1:

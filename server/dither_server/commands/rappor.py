@@ -31,7 +31,7 @@ __all__ = ["rappor_decode", "rappor_export"]
 def rappor_decode(params: str, counts: str, candidates: str, confidence: str, everything: bool, as_json: bool) -> None:
     """Decode the files of google/rappor: which candidates are there, and how frequent."""
     from ..decoders.rappor import decode
-    from ..query import confidence_of
+    from ..parameters import confidence_of
     from ..rappor_files import read
     from .rappor_answer import as_table, told
 

@@ -10,15 +10,14 @@ from ..problems import SAFE_HEADERS, Kind, Problem
 __all__ = ["entered"]
 
 _TOKEN = "token"  # noqa: S105 — a parameter's name
-_PAGES = frozenset({"pages.show_dashboard", "pages.show_page"})
 
 
 def entered(request: Request, gatekeeper: Gatekeeper) -> Response | None:
-    """Return the way to the page that is asked for with a token, without the token; None if there is none.
+    """Return the way to the page that a request asks for with a token, without the token; None if there is none.
 
     Raises Problem if the token is not the one that this process printed, and one is needed.
     """
-    if request.endpoint not in _PAGES or _TOKEN not in request.args:
+    if _TOKEN not in request.args:
         return None
     local = gatekeeper.enters_with(request.args[_TOKEN])
     if local is None and gatekeeper.asks_for_token(request.environ, Role.READ):

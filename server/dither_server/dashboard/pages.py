@@ -6,20 +6,21 @@ from datetime import date
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, Response, render_template
 
 from dither_shared import Metric
 
 from ..analysis.answers import About, Row
 from ..analysis.tables import Table
-from ..answering import begin
-from ..auth import Role
+from ..answering import COSTLY, begin
 from ..exports import FORMATS
 from ..lookup import collector_here, described, metric_named, version_named
 from ..problems import Kind, Problem
+from ..roles import Role
+from ..routing import HTML, Success, declared
 from .charts import bundle
 from .drawing import Bar, bars_of_days
-from .view import View, Window, window
+from .view import MetricView, View, Window, window
 from .words import POINTS, courses, days_of, in_words, lacking, listed, rule_of
 
 __all__ = ["pages"]
@@ -107,9 +108,9 @@ def _surroundings() -> dict[str, object]:
 
 
 @pages.get("/")
-def show_dashboard() -> str:
-    """Show every metric with its most frequent values."""
-    view = View.read(request.args)
+@declared(role=Role.READ, reads=View, answers=HTML, problems=COSTLY)
+def show_dashboard(view: View) -> str:
+    """Show every metric as a page."""
     metrics = list(collector_here().metrics.values())
     found = window(metrics, lambda metric: f"{metric.name} {metric.description}", view, view.limit or _METRICS)
     total = len(metrics)
@@ -124,9 +125,9 @@ def show_dashboard() -> str:
 
 
 @pages.get("/m/<name>")
-def show_page(name: str) -> str:
-    """Show one metric with its course over days."""
-    view = View.read(request.args)
+@declared(role=Role.READ, reads=MetricView, answers=HTML, problems=(Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *COSTLY))
+def show_page(view: MetricView, name: str) -> str:
+    """Show a metric as a page."""
     metric = version_named(metric_named(name), view.query.version)
     collector = collector_here()
     with begin() as work:
@@ -139,8 +140,9 @@ def show_page(name: str) -> str:
 
 
 @pages.get("/plotly.js")
+@declared(role=Role.READ, answers=Success({"text/javascript": {}}), problems=(Kind.NOT_FOUND,))
 def show_plotly() -> Response:
-    """Hand out Plotly, for as long as its version is the same."""
+    """Serve Plotly's script."""
     plotly = bundle()
     if plotly is None:
         raise Problem(Kind.NOT_FOUND, "plotly is not installed: pip install 'dither[charts]'")

@@ -1,16 +1,17 @@
-"""What a reader of the pages asked to see: which days, a text to find, and which page of what is found."""
+"""What a page is asked to show: which days, a text to find, and which page of the results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
-from ..query import Query, count_of
+from ..parameters import COUNT, TEXT, Parameter, Parameters, count_of
+from ..query import Query
 
-__all__ = ["View", "Window", "window"]
+__all__ = ["MetricView", "View", "Window", "window"]
 
 T = TypeVar("T")
 
@@ -18,9 +19,28 @@ _MOST = 500
 """Rows or metrics of a page, at most."""
 
 
+def _few(text: str, place: str) -> int:
+    number = count_of(text, place)
+    if number > _MOST:
+        raise ParameterError(place, f"above {_MOST}; go on with page=2")
+    return number
+
+
+_OWN = {
+    "find": TEXT("Show only what contains this text."),
+    "page": COUNT("Show this page."),
+    "limit": Parameter(
+        _few, {"type": "integer", "minimum": 1, "maximum": _MOST}, "Show at most this many rows or metrics on a page."
+    ),
+}
+"""What a page reads beside the parameters of an estimate."""
+
+
 @dataclass(frozen=True)
-class View:
+class View(Parameters):
     """A page's own arguments, beside those of an estimate."""
+
+    QUERIED: ClassVar[tuple[str, ...]] = ("since", "until", "confidence", "simultaneous", "forged")
 
     query: Query
     find: str = ""
@@ -28,17 +48,19 @@ class View:
     limit: int | None = None
 
     @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """Return the parameters by name: of an estimate's, those that choose no values; a page has its own for that."""
+        return {name: Query.parameters()[name] for name in cls.QUERIED} | _OWN
+
+    @classmethod
     def read(cls, arguments: MultiDict[str, str]) -> Self:
         """Read a URL's arguments; what a form left empty was not given. Raises ParameterError."""
         rest = MultiDict((name, value) for name, value in arguments.items(multi=True) if value)
-        find, page, limit = (_single(rest.poplist(name), name) for name in ("find", "page", "limit"))
-        page = page or "1"
-        if not (page.isascii() and page.isdigit() and 0 < len(page) < 10 and int(page)):
-            raise ParameterError("page", "not a whole number from 1")
+        own: dict[str, Any] = {name: one.value(rest.poplist(name), name) for name, one in _OWN.items() if name in rest}
         query = Query.read(rest)
         if not query.selection.everything:
             raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
-        return cls(query, find, int(page), _few(limit) if limit else None)
+        return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:
         """Return the arguments of a link to this view, or to one that differs in what is ``changed``."""
@@ -51,17 +73,10 @@ class View:
         return {name: value for name, value in (given | changed).items() if value}
 
 
-def _few(text: str) -> int:
-    number = count_of(text, "limit")
-    if number > _MOST:
-        raise ParameterError("limit", f"above {_MOST}; go on with page=2")
-    return number
+class MetricView(View):
+    """The arguments of a metric's page, which shows any version."""
 
-
-def _single(values: list[str], name: str) -> str:
-    if len(values) > 1:
-        raise ParameterError(name, "given twice")
-    return "".join(values)
+    QUERIED = (*View.QUERIED, "version")
 
 
 @dataclass(frozen=True)
