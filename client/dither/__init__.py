@@ -1,4 +1,4 @@
-"""dither: telemetry under local differential privacy, for an app to embed.
+"""dither: telemetry under local differential privacy, for an app to embed. Standard library only; no estimator.
 
     import dither
 

@@ -38,23 +38,23 @@ _OF_THE_DEVELOPER = {
 _ASKING = frozenset({"ledger", "on", "local"})
 """Commands that show or accept questions, and so need them."""
 
-_APP = "the app's name; apps had best have one that is theirs alone, such as org.example.notes"
+_APP = "the app's name, such as org.example.notes; no two apps should share one"
 
 
 class _Nowhere:
-    """An endpoint that is never asked: the command looks, and decides, and sends nothing."""
+    """A transport that refuses to send: these commands show and decide, and upload nothing."""
 
     def send(self, body: bytes) -> NoReturn:
-        """Refuse."""
+        """Refuse to send."""
         raise OSError("this command sends nothing")
 
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
-    """Run the command line; return the exit status. ``environ`` replaces the surroundings, for tests."""
+    """Run the command line; return the exit status. ``environ`` replaces the process's environment, for tests."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "status" and options.metrics is not None and options.app is None:
-        parser.error("status: --metrics is of one app; --app NAME says which")
+        parser.error("status: --metrics belongs to one app; name it with --app NAME")
     logging.getLogger("dither").addHandler(logging.NullHandler())  # trouble is told by the commands themselves
     try:
         status = _run(options, environ)
@@ -92,14 +92,18 @@ def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> C
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m dither", description="Telemetry of an app, as its user sees it.")
+    parser = argparse.ArgumentParser(
+        prog="python -m dither", description="Show and decide an app's telemetry as its user; test it as its developer."
+    )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, user_command in USERS.items():
         command = add_command(subparsers, name, user_command)
         command.add_argument("--metrics", required=name in _ASKING, metavar="FILE", help="the app's metrics.toml")
         every = "; all apps of this user if left out" if name == "status" else ""
         command.add_argument("--app", required=name != "status", metavar="NAME", help=_APP + every)
-        command.add_argument("--state", metavar="FOLDER", help="where its state is kept, if not in the usual place")
+        command.add_argument(
+            "--state", metavar="FOLDER", help="read the app's state in this folder, not in the usual one"
+        )
     for name, text in _OF_THE_DEVELOPER.items():
         command = subparsers.add_parser(name, help=text, description=text)
         needed = name in {"lint", "catalogue"}
@@ -111,22 +115,26 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_audit(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--mechanism", metavar="NAME", help="one mechanism, rather than those of --metrics")
-    command.add_argument("--epsilon", type=float, metavar="E", help="its privacy loss for one report")
-    command.add_argument("--permanent-epsilon", type=float, metavar="P", help="its privacy loss for ever")
-    command.add_argument("--size", type=int, metavar="K", help="how many answers it has; none for any string")
-    command.add_argument("--draws", type=int, default=1_000_000, metavar="N", help="reports of each of two inputs")
-    command.add_argument("--reports", type=int, default=1, metavar="T", help="reports that one device makes in a row")
+    command.add_argument("--mechanism", metavar="NAME", help="attack this mechanism, and not those of --metrics")
+    command.add_argument("--epsilon", type=float, metavar="E", help="privacy loss of one report")
+    command.add_argument(
+        "--permanent-epsilon", type=float, metavar="P", help="privacy loss of all reports of one value together"
+    )
+    command.add_argument("--size", type=int, metavar="K", help="number of answers; leave it out for any string")
+    command.add_argument(
+        "--draws", type=int, default=1_000_000, metavar="N", help="draw so many reports of each of two inputs"
+    )
+    command.add_argument("--reports", type=int, default=1, metavar="T", help="reports of one device in a row")
 
 
 def _add_test(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--endpoint", required=True, metavar="URL", help="the collector, as the app names it")
-    command.add_argument("--token", help="the app's token, where the collector asks for one")
-    command.add_argument("--json", action="store_true", help="for programs")
+    command.add_argument("--endpoint", required=True, metavar="URL", help="the collector's URL, as the app uses it")
+    command.add_argument("--token", help="the app's token, if the collector asks for one")
+    command.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
 def _add_lint(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--app", metavar="NAME", help="the app's name, which is looked at, too")
+    command.add_argument("--app", metavar="NAME", help="check the app's name, too")
 
 
 _MORE = {"audit": _add_audit, "test": _add_test, "lint": _add_lint}

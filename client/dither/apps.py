@@ -1,6 +1,6 @@
-"""Apps: what is kept of each app of this user, as far as it can be known without the app's questions.
+"""Apps: read the state of each app of this user, as far as possible without the app's questions.
 
-Looking changes nothing. What is no folder of ours, or cannot be read, is named and left alone.
+Reading changes nothing. A folder that is not ours, or that cannot be read, is named and left alone.
 """
 
 import os
@@ -96,7 +96,7 @@ def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
 
 
 def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
-    """Return what is kept of an app in its folder; nothing, if it is not there."""
+    """Return the status of an app by its folder; an empty one if the folder is not there."""
     trouble = Trouble(folder)
     state = Glance(folder)
     consent = Permission(state, app, _today, trouble, environ=environ).consent()
@@ -151,13 +151,13 @@ def _known_of(journal: Journal) -> _Known:
 
 
 def _strange(path: Path) -> str:
-    """Return in words why what is there is no app's state folder; "" if it may be one."""
+    """Return in words why a folder is not an app's state folder; "" if it may be one."""
     try:
         mode = path.lstat().st_mode
         if stat.S_ISLNK(mode):
             return "is a symbolic link, which dither does not follow"
         if not stat.S_ISDIR(mode):
-            return "is no folder"
+            return "is not a folder"
         for name in _OURS:
             try:
                 (path / name).lstat()

@@ -1,4 +1,4 @@
-"""Asking: one question to a collector, by whoever tries it; however hostile it is, bytes and time are bounded.
+"""Asking: send one GET to a collector that may be hostile, with bounded bytes and time.
 
 An app never asks a collector anything (transport.py). Only ``python -m dither test`` does, for its developer.
 """
@@ -18,14 +18,14 @@ from .transport import HttpTransport
 __all__ = ["Address", "Reply", "Target", "ask", "connect", "resolve"]
 
 Address = tuple[socket.AddressFamily, tuple[str, int]]
-"""A family, and what ``socket.connect`` takes."""
+"""An address family, and the address that ``socket.connect`` takes."""
 
 _MOST_OF_AN_ANSWER = 1 << 16
 _MOST_OF_A_BODY = 1 << 14
 
 
 class Reply(NamedTuple):
-    """An answer: its status, its body (cut where it is too long), and where it would send whoever asks."""
+    """An answer: its status, its body (cut if it is too long), and the target of a redirection."""
 
     status: int
     body: bytes
@@ -40,7 +40,7 @@ class Target(NamedTuple):
     port: int
     path: str
     header: str
-    """What the header ``Host`` says."""
+    """The value of the header ``Host``."""
 
     @property
     def url(self) -> str:
@@ -130,7 +130,7 @@ def ask(connection: socket.socket, target: Target, path: str, token: str | None,
 
 
 class _Bounded(RawIOBase):
-    """What comes from a connection: so many bytes, by the deadline. Then it looks as if the peer had closed it."""
+    """The bytes from a connection, up to a number and a deadline. Beyond them it looks closed by the peer."""
 
     def __init__(self, connection: socket.socket, deadline: Deadline) -> None:
         self._connection = connection
@@ -142,7 +142,7 @@ class _Bounded(RawIOBase):
         return BufferedReader(self)
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]  # BufferedReader gives nothing else

@@ -1,4 +1,4 @@
-"""Attempts: what delivery remembers from run to run, and tells of the uploads that it tried.
+"""Attempts: remember from run to run which uploads were tried, which failed, and which are put off.
 
 It stands in a small file of its own, ``delivery``, which is replaced when an attempt begins and when it ends: so an
 upload that a program did not live to see the end of is known to the next one. If it is lost or damaged, then
@@ -208,7 +208,7 @@ class Attempts:
 
 
 def _read(data: dict[str, Any]) -> _Memory:
-    """Return what was remembered; raise ValueError, TypeError or AttributeError for anything else."""
+    """Parse the content of the file ``delivery``; raise ValueError, TypeError or AttributeError if it is damaged."""
     known = _Memory()
     memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
     memory.endpoint, memory.begun_to = without_secrets(memory.endpoint), without_secrets(memory.begun_to)

@@ -1,4 +1,4 @@
-"""The clock of a device: nobody vouches for it, and all that is known is that time goes on.
+"""The device's clock, which may be wrong: decide what a date on it proves.
 
 A day that was written down and lies beyond tomorrow says that the clock was ahead then, or is behind now. It is behind
 for certain if it shows a day on which this program had not been written: then nothing follows from it. Else it is taken

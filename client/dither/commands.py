@@ -1,4 +1,4 @@
-"""Commands by which a user sees and decides; for ``python -m dither``, and for an app that offers them itself.
+"""Commands for users, to see telemetry and decide on it; for ``python -m dither``, and for an app that offers them.
 
     from dither.commands import run
 
@@ -26,7 +26,7 @@ __all__ = ["USERS", "Command", "add_command", "run"]
 
 
 class Command(NamedTuple):
-    """What a command does, which returns the exit status; what its help says; whether it has ``--json``."""
+    """A command: a function that returns the exit status, its help text, and whether it has ``--json``."""
 
     run: Callable[[Client, argparse.Namespace], int]
     help: str
@@ -56,7 +56,7 @@ def add_command(
     """Add a command to a parser, with its help, and return its own parser."""
     parser = subparsers.add_parser(name, help=command.help, description=command.help)
     if command.json:
-        parser.add_argument("--json", action="store_true", help="for programs")
+        parser.add_argument("--json", action="store_true", help="print JSON for programs")
     return parser
 
 

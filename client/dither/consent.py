@@ -1,4 +1,4 @@
-"""Consent: whether anything may be drawn and sent, and who decided it.
+"""Consent: decide whether anything may be drawn and sent, and name who decided it.
 
 The order of authority, the first that speaks decides:
 
@@ -51,7 +51,7 @@ class Choice(NamedTuple):
 
 
 class Consent(NamedTuple):
-    """A mode, in words what decided it, and what is covered: by their terms, or None for all metrics."""
+    """A mode, what decided it in words, and the metrics that it covers, by their terms (None: all of them)."""
 
     mode: Mode
     decided_by: str
@@ -80,7 +80,7 @@ def decide(
 
 
 def automaton(environ: Mapping[str, str]) -> str:
-    """Return, in words, what in the environment tells of continuous integration or a test; "" if nothing does."""
+    """Return in words which sign of continuous integration or of a test the environment holds; "" if none."""
     found = (name for name in _AUTOMATA if environ.get(name, "").lower() not in {"", "0", "false"})
     return next((f"{name} in the environment" for name in found), "")
 

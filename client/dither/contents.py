@@ -1,4 +1,4 @@
-"""Contents: what the files of a state folder hold, and how a long one is written.
+"""Contents: read and check the files of a state folder, and write a long one piece by piece.
 
 A journal begins with a header: its format, and a random mark that tells one writing of the file from the next.
 """

@@ -1,4 +1,4 @@
-"""The commands of ``python -m dither`` for an app's developer; what they return is the exit status."""
+"""The commands of ``python -m dither`` for an app's developer; each returns its exit status."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Exits: a program that ends at once waits a moment for the report that it found due; any other exits at once.
+"""Exits: let a short program wait a moment at its end for the report that it found due; any other exits at once.
 
 The wait is for the upload that is under way, never longer than the app allows, and only if it may be of use: the
 program has just started, no exit waited a while ago, and the collector did not fail in the last hour.

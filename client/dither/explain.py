@@ -1,4 +1,4 @@
-"""Explain: what a user is told of each metric, in words; before consenting, and whenever they look."""
+"""Explain each metric to its user in words: what it asks, tells and costs; before consent, and whenever they look."""
 
 import math
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from .reports import build
 __all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds"]
 
 MANY = (10, 100)
-"""After how many reports the privacy loss is told."""
+"""The numbers of reports for which the privacy loss is stated."""
 
 HIDES = "repeating one permanent answer hides which answer is yours, not the moments at which it changes"
 
@@ -44,7 +44,7 @@ def odds(metric: Metric) -> str:
 
 
 def cost(metric: Metric) -> str:
-    """Return in words what one report costs, and many, and all that there will ever be."""
+    """Return in words the privacy loss of one report, of many, and of all that there will ever be."""
     mechanism, forever = metric.mechanism, metric.mechanism.forever_epsilon
     one = f"epsilon {mechanism.epsilon:.3g}"
     cap = "" if cap_of(metric) == math.inf else f"; never more than {cap_of(metric):.3g} in all"
@@ -58,7 +58,7 @@ def cost(metric: Metric) -> str:
 
 
 def consent_text(app: str, metrics: Iterable[Metric], entropy: Entropy, today: int) -> str:
-    """Return what to show to a user who is asked for consent; a body that is shown is an example, of nobody."""
+    """Return the text to show to a user who is asked for consent; the upload in it is an example, made for nobody."""
     listed = list(metrics)
     questions = "1 question" if len(listed) == 1 else f"{len(listed)} questions"
     keys = Keys(entropy.take(SECRET_BYTES))  # never stored: no report of this device has anything to do with it

@@ -1,4 +1,4 @@
-"""Files for their owner only: opened without following symbolic links, replaced so that a power cut is harmless."""
+"""Open and replace files for their owner only: no symbolic link is followed, and a power cut does no harm."""
 
 import errno
 import os
@@ -52,7 +52,7 @@ def records_of(path: str) -> list[Record]:
 
 
 def read_small(path: str) -> bytes:
-    """Return what is in a file that is small."""
+    """Return the content of a small file."""
     descriptor = open_private(path, os.O_RDONLY)
     try:
         return read(descriptor, 0, _MOST_OF_A_SMALL_FILE)

@@ -1,4 +1,4 @@
-"""Forks: one hook for all clients of a process, and none for a client that is gone."""
+"""Forks: tell every living client of a process that it runs in a child now."""
 
 import os
 import weakref
@@ -9,7 +9,7 @@ __all__ = ["watch", "watched"]
 
 
 class Forked(Protocol):
-    """What wants to know that it is in a child process now."""
+    """An object that wants to know when it runs in a child process."""
 
     def after_fork(self) -> None:
         """Start again, in the child."""
@@ -24,7 +24,7 @@ def watch(forked: Forked) -> None:
 
 
 def watched() -> list[Forked]:
-    """Return what is watched and lives."""
+    """Return the watched objects that still live."""
     return list(_watched)
 
 

@@ -1,6 +1,6 @@
-"""The former keys: what a journal of format 1 holds, and how it becomes one of format 2.
+"""Upgrade journals of format 1: how draws and tags were keyed there, and how its records become those of format 2.
 
-There a value itself was what draws and tags were keyed by, and not the cells that it marks:
+In format 1 draws and tags were keyed by the value itself, and not by the cells that it marks:
 
     permanent draw of a value       (version, cohort in 4 bytes, value)
     tag of a charged value          ("charged", version, value)
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMER", "NO_DIGEST", "FormerKeys", "upgraded"]
 
 FORMER = "1."
-"""What the tag of a value begins with that was charged under the former keys."""
+"""The beginning of a tag of a value that was charged under the former keys."""
 
 NO_DIGEST = "-"
 _TAG_BYTES = 16
@@ -72,7 +72,7 @@ class FormerKeys:
 
 
 def upgraded(records: Iterable[Record], metrics: Mapping[str, Metric], keys: "Keys | None") -> list[Record]:
-    """Return the records of format 2 that say what these say.
+    """Return the records of format 2 that stand for these of format 1.
 
     ``metrics`` are those that the app asks, by version. Without ``keys`` (their secret is lost) no draw can be kept.
     """

@@ -1,4 +1,4 @@
-"""Keys: what the device's secret fixes for ever, so that permanent draws need no memory.
+"""Keys: derive cohorts, permanent draws and tags from the device's secret, so that they need no memory.
 
 From one secret of 32 bytes follow four families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
 its bytes, under a context of its own; a context is encoded injectively, so no two of them can meet:
@@ -51,7 +51,7 @@ class Keys:
 
     @property
     def former(self) -> FormerKeys:
-        """What this device drew in format 1."""
+        """The draws of this device in format 1."""
         return FormerKeys(self._secret, self.cohort)
 
     def cohort(self, metric: Metric) -> int:

@@ -1,4 +1,4 @@
-"""The ledger: what the device has spent, and whether a metric may report today.
+"""The ledger: keep what the device has spent, and decide whether a metric may report today.
 
 A mechanism without permanent draws is charged its epsilon for each report. One with permanent draws is charged its
 ``forever_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.
@@ -211,7 +211,7 @@ class Ledger:
         return group(metric.charge, charges) if charges else 0.0
 
     def accounts(self) -> list[Spent]:
-        """Return what every metric version has spent that ever reported, in the order of their first reports."""
+        """Return the account of every metric version that ever reported, in the order of their first reports."""
         return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
 
     def records(self) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""Lint: what a definition lacks before one can in good conscience ask people with it."""
+"""Lint: name what a definition lacks before one can ask people with it in good conscience."""
 
 from collections.abc import Iterable
 from datetime import date, timedelta
@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list[str]:
-    """Return what is to be mended, one sentence each that names the metric and the key; empty if all is well.
+    """Return one sentence for each thing to mend, which names the metric and the key; empty if all is well.
 
     ``app`` is the app's name, if it is to be looked at, too.
     """

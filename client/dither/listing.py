@@ -1,4 +1,4 @@
-"""Listing: the apps of this user that keep something, and what can be known of one without its questions."""
+"""Listing: print the apps of this user that keep state, or what can be known of one without its questions."""
 
 import argparse
 import sys

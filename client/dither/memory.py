@@ -1,4 +1,4 @@
-"""Memory: which permanent draw a report repeats.
+"""Memory: choose the permanent draw that a report repeats.
 
 A value that was charged repeats its own draw; a new one is charged, and draws. When the budget is used up, a new value
 repeats the last draw instead, for silence would tell that it is new.

@@ -1,4 +1,4 @@
-"""Namesakes: two apps of one name share a folder: consent, secret and outbox. It is told where it can be known.
+"""Namesakes: detect two apps of one name, which share a folder, and so consent, secret and outbox.
 
 What can be known is that a metric was asked in one version, then in another, and then in the first again, within a few
 days. An update of an app changes versions too, but does not go back. Reports show it (ledger.py), unless one of the

@@ -103,7 +103,7 @@ class Outbox:
         return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
 
     def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
-        """Return what must give way today for the bounds to hold, and to hold with the report that is coming."""
+        """Return the reports to drop today so that the bounds hold, and still hold with the one to come."""
         count = len(self._queue) + (coming is not None)
         size = self.bytes + (len(coming.body) if coming else 0)
         excess = []

@@ -1,4 +1,4 @@
-"""Outcome: whether a piece of work succeeded, as the answer to a metric; a context manager and a decorator.
+"""Outcome: answer a metric with whether a piece of work succeeded; a context manager and a decorator.
 
 with telemetry.outcome("import_succeeded"):
 read(path)
@@ -21,7 +21,7 @@ _COROUTINE = 0x80  # inspect.CO_COROUTINE, without an import that costs more tha
 class Outcome:
     """Answers ``metric`` with ``ok`` when the work ends, and with ``failed`` when it raises an Exception.
 
-    An exception goes on its way. What is no Exception (Ctrl-C, an exit) is no outcome and is not answered.
+    The exception is raised on. Anything else that is raised (Ctrl-C, an exit) is no outcome and is not answered.
     """
 
     def __init__(self, record: Callable[[str, object], None], metric: str, ok: object, failed: object) -> None:

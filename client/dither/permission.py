@@ -1,4 +1,4 @@
-"""Permission: what consent means for each metric of this app, now."""
+"""Permission: decide for each metric of this app whether the consent that holds now covers it."""
 
 import os
 import sys

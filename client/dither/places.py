@@ -1,4 +1,4 @@
-"""Places: where the state of an app is kept, and what an app may be called, for its folder has that name."""
+"""Places: find the folder of an app's state, and check the app's name, which is the folder's name."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ def default_folder(app: str) -> Path:
 
 
 def apps_folder() -> Path:
-    """Return the folder in which each app of this user has one for its state.
+    """Return the folder that holds a state folder for each app of this user.
 
     A relative ``XDG_STATE_HOME`` is ignored, as the XDG Base Directory Specification says.
     Raises StateError for a user who has no home.

@@ -1,4 +1,4 @@
-"""Plain text: what others wrote, made safe to print; a terminal obeys some characters."""
+"""Plain text: make what others wrote safe to print, for a terminal obeys some characters."""
 
 import textwrap
 
@@ -8,7 +8,7 @@ _WIDTH = 80
 
 
 def plain(text: str, longest: int | None = None) -> str:
-    """Return a text as letters and signs that do nothing, all others escaped, and cut to ``longest`` characters."""
+    """Return a text in which every character that could steer a terminal is escaped, cut to ``longest`` characters."""
     cut = text if longest is None or len(text) <= longest else text[:longest] + "..."
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in cut)
 

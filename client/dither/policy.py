@@ -1,4 +1,4 @@
-r"""The policy file: what the administrator of a machine decided for all its users.
+r"""The policy file: read what the administrator of a machine decided for all its users.
 
     Linux and others    /etc/dither/policy.toml
     macOS               /Library/Application Support/dither/policy.toml
@@ -21,7 +21,7 @@ __all__ = ["Policy", "policy_path"]
 
 
 def policy_path() -> Path:
-    """Return where this system's administrator puts the policy."""
+    """Return the path of the policy file on this system."""
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA") or "C:/ProgramData") / "dither" / "policy.toml"
     if sys.platform == "darwin":
@@ -30,7 +30,7 @@ def policy_path() -> Path:
 
 
 class Policy:
-    """What the policy at ``path`` (None: there is none) says of ``app``; read again when the file has changed."""
+    """The policy at ``path`` (None: there is none) for ``app``; read again when the file has changed."""
 
     def __init__(self, path: Path | None, app: str) -> None:
         self._path = None if path is None else str(path)

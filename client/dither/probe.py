@@ -1,7 +1,7 @@
-"""Probe: try a collector as an app would use it, and say in words what is found; no report of anyone is sent.
+"""Probe: try a collector as an app would use it, and say in words what was found; no report of anyone is sent.
 
 Each step rests on the one before: the name, the connection, its encryption, the collector, the token, and then each
-metric's version. Nothing that a collector answers is believed beyond one of the few words that it may say here.
+metric's version. Of a collector's answers only a few known words count.
 """
 
 import ipaddress
@@ -45,7 +45,7 @@ _ADVICE = {
 
 
 class Finding(NamedTuple):
-    """What one step found; a warning is no reason why reports would not arrive."""
+    """The finding of one step; after a warning reports would still arrive."""
 
     step: Literal["name", "connection", "encryption", "collector", "token", "metric"]
     result: Literal["ok", "warning", "failed"]
@@ -55,7 +55,7 @@ class Finding(NamedTuple):
 
 
 def probe(target: Target, token: str | None, metrics: Iterable[Metric]) -> Iterator[Finding]:
-    """Try a collector step by step; the first of those on which the others rest that fails is the last."""
+    """Try a collector step by step; stop at the first failure on which later steps depend."""
     listed = list(metrics)
     attempt = _Attempt(target, token, Deadline(_SECONDS + len(listed)))
     try:
@@ -110,7 +110,7 @@ class _Attempt:
         return Finding("connection", "ok", f"{found[1][0]} answers at port {port}")
 
     def encryption(self) -> Finding:
-        """Agree on encryption, and verify whom it is with."""
+        """Agree on encryption, and verify the certificate."""
         if not self._target.secure:
             if self._is_local():
                 return Finding("encryption", "ok", "none, and none is needed on one machine")
@@ -132,7 +132,7 @@ class _Attempt:
         return Finding("encryption", "ok", f"the certificate is one of {self._target.host}, and in order")
 
     def collector(self) -> Finding:
-        """Ask whether a report would be let in; whatever the answer, it tells whether a collector gave it."""
+        """Ask whether a report would be let in; any answer shows whether a collector gave it."""
         try:
             self._reply = self._asked("/v1/reports", self._token)
         except OSError as error:
@@ -142,7 +142,7 @@ class _Attempt:
         return Finding("collector", "ok", f"a dither collector answers at {self._target.url}")
 
     def token(self) -> Finding:
-        """Say what the collector made of the token, or of its absence."""
+        """Say whether the collector accepts the token, or asks for one."""
         given = self._token is not None
         if self._reply.status == 401:
             why = "it is not known here, or was revoked" if given else "one is needed, and none was given"
@@ -158,7 +158,7 @@ class _Attempt:
         return Finding("token", "ok", f"{nobody}; the one given was not looked at" if given else nobody)
 
     def metric(self, metric: Metric) -> Finding:
-        """Ask what becomes of the reports of a metric version."""
+        """Ask whether the reports of a metric version would be counted."""
 
         def found(result: Literal["ok", "failed"], says: str) -> Finding:
             return Finding("metric", result, f"{metric.name}: {says}", metric.name, metric.version)
@@ -178,7 +178,7 @@ class _Attempt:
         return found("failed", f"the answer is HTTP {reply.status}, and nothing that a collector says here")
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._open is not None:
             self._open.close()
 
@@ -219,7 +219,7 @@ def _is_collectors(reply: Reply) -> bool:
 
 
 def _why_none(reply: Reply, target: Target) -> str:
-    """Return in words what an answer is that is not a collector's."""
+    """Return in words what gave an answer that is not a collector's."""
     problem, status = _problem(reply), f"HTTP {reply.status}"
     path = f"is the path {target.path} right?" if target.path else "does the endpoint lack a path?"
     if problem == "method-not-allowed":
@@ -229,14 +229,14 @@ def _why_none(reply: Reply, target: Target) -> str:
         return f"{culprit} ({status})"
     if 300 <= reply.status < 400:
         elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
-        return f"it sends elsewhere, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
+        return f"it redirects, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
     if reply.status == _AGAIN:
         return f"it asks to come again later ({status})"
     return f"something answers ({status}), but no dither collector; {path}"
 
 
 def _told(reply: Reply) -> Mapping[str, object]:
-    """Return the object that an answer holds; an empty one if it holds none."""
+    """Return the JSON object that an answer holds; an empty one if it holds none."""
     try:
         told = json.loads(reply.body)
     except (ValueError, RecursionError):
@@ -251,7 +251,7 @@ def _problem(reply: Reply) -> str:
 
 
 def _words(error: OSError) -> str:
-    """Return what went wrong, in a few words."""
+    """Return an error in a few words."""
     if isinstance(error, TimeoutError):
         return "it took too long"
     if isinstance(error, ConnectionResetError | BrokenPipeError):

@@ -1,4 +1,4 @@
-"""Progress: how far something slow has come, on standard error, for whoever waits.
+"""Progress: show on standard error how far a slow command has come.
 
 On a terminal it is one line that changes and is gone at the end, elsewhere a line every few seconds.
 """

@@ -1,4 +1,4 @@
-"""Reasons: why an upload got no answer, in plain words for the user. Nothing that a peer sent is quoted."""
+"""Reasons: say in plain words why an upload got no answer. Nothing that a peer sent is quoted."""
 
 import os
 import socket

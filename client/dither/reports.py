@@ -1,4 +1,4 @@
-"""One function builds a report; what it returns is previewed, stored, sent and sent again, byte for byte."""
+"""Build a report: the one body that is previewed, stored, sent and sent again, byte for byte."""
 
 from dither_shared.entropy import Entropy
 from dither_shared.mechanism import Item

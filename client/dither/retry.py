@@ -1,4 +1,4 @@
-"""Retries: what each answer says of a report, and when a report that is kept is tried again.
+"""Retries: decide by the answer whether a report was sent, is dropped or is kept, and when it is tried again.
 
 Only an answer that blames the very bytes drops a report: the same bytes would be blamed again. Whatever else is no
 acceptance may be over tomorrow: a collector is upgraded, is given the app's questions or its token, or a hotel's login
@@ -47,7 +47,7 @@ BUSY = Patience(900.0, LONGEST_HOLD)
 """The collector is overloaded, down behind its proxy, or hung up."""
 
 REFUSED = Patience(4 * 3600.0, 24 * 3600.0)
-"""Somebody must mend something."""
+"""Somebody must mend something first: a token, a path, a definition."""
 
 NETWORK = Patience(120.0, 600.0)
 """Nobody was reached. From a second, ten thousand clients would come back five times too fast."""
@@ -93,17 +93,17 @@ _STRANGE = Verdict("not what a collector answers; is there one at this address?"
 
 
 def verdict_on(status: int) -> Verdict:
-    """Return what a status says of the report that it answers."""
+    """Return the verdict of a status on the report that it answers."""
     return _VERDICTS.get(status) or _OTHERS.get(status // 100, _STRANGE)
 
 
 def kind_of(status: int) -> str:
-    """Return the kind of an answer: those that no collector gives are of one kind by the hundred."""
+    """Return the kind of an answer; statuses that no collector gives share a kind by the hundred."""
     return str(status) if status in _VERDICTS else f"{status // 100}xx"
 
 
 def hold_of(wish: float | None) -> float:
-    """Return for how many seconds a wish (Retry-After) is heeded: in steps of 15 minutes, and 6 hours at most.
+    """Return the seconds to hold a report for a ``wish`` (Retry-After): in steps of 15 minutes, 6 hours at most.
 
     A finer one could mark a report by the moment at which it comes again.
     """

@@ -1,4 +1,4 @@
-"""The sender: one step of uploading, without any thread; the worker calls it again and again."""
+"""The sender: make one step of uploading, without a thread of its own; the worker calls it again and again."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Silence: why a client does nothing, whether a new yes ends that, and how many answers went nowhere meanwhile."""
+"""Silence: remember why a client does nothing, whether a new yes ends that, and how many answers were lost."""
 
 __all__ = ["Silence"]
 
@@ -11,7 +11,7 @@ class Silence:
 
     def __init__(self) -> None:
         self.unrecorded = 0
-        """Answers that were given to a client that was silent."""
+        """The number of answers that were given while the client was silent."""
         self._disabled = self._closed = self._forgotten = False
         self.why = ""
         """What decided it, in words; "" if the client is not silent."""

@@ -1,4 +1,4 @@
-"""Tables, lines and JSON, as the commands print them."""
+"""Format tables, lines and JSON for the commands to print."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""For the tests of an app: a client that reaches no network, no disk and nobody's choice, and a collector for it.
+"""Help an app's tests: a client that touches no network, no disk and no user's choice, and a collector for it.
 
 Under pytest, ``telemetry`` is a fixture (pytest_plugin.py):
 
@@ -190,11 +190,11 @@ class Telemetry(Client):
 
 
 class _Double(Client):
-    """A client whose parts another one has for a while."""
+    """A client whose parts are lent to another one for a while."""
 
 
 class _Listening(Recorder):
-    """A recorder whose answers, and mistakes, are heard."""
+    """A recorder that passes on the answers and mistakes that it is given."""
 
     def __init__(self, recorder: Recorder, telemetry: Telemetry) -> None:
         vars(self).update(vars(recorder))  # its parts, whatever they are
@@ -209,7 +209,7 @@ class _Listening(Recorder):
 
 
 _make = Client.__init__
-"""What makes a client when nobody stands in."""
+"""The method that makes a client when nobody stands in."""
 
 
 def _harmless(

@@ -1,4 +1,4 @@
-"""Trouble: what went wrong inside the host is counted, and logged once for each kind; it is never raised.
+"""Trouble: count what went wrong, and log each kind once; nothing is raised into the host.
 
 Only the kind and the type of an exception are logged, what the system calls the error, if it is one of the system, and
 which part of the state folder it is about. Its message is not: it may quote a value. The words of a ``StateError`` are

@@ -1,1 +1,4 @@
-"""The collector: from reports to counts, exactly once, and from counts to estimates with error bars."""
+"""The collector: from reports to counts, exactly once, and from counts to estimates with error bars.
+
+No mechanism is here, and nothing that a device runs: these are shared.
+"""

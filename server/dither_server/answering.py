@@ -1,4 +1,4 @@
-"""Answers that take work: begun when there is a place for them, sent piece by piece, and ended when nobody listens."""
+"""Stream answers that take work: begin when there is a place, send piece by piece, stop when the peer is gone."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -21,10 +21,10 @@ def begin() -> Work:
 
 
 def streamed(make: Callable[[Work], Iterator[bytes]], media_type: str = "application/json") -> Response:
-    """Answer with what ``make`` makes, in steps.
+    """Answer with the pieces that ``make`` yields, in steps.
 
-    What goes wrong before some hundred kilobytes are there is answered as a problem; later the connection is cut, so
-    that nobody takes a part for the whole.
+    An error within the first hundred kilobytes or so is answered as a problem; later the connection is cut, so that
+    nobody takes a part for the whole.
     """
     work = begin()
     try:

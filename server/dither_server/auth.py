@@ -1,8 +1,8 @@
-"""Who may do what: three roles, tokens of which only digests are kept, and closed unless opened.
+"""Decide who may do what, by three roles and by tokens of which only digests are kept; closed unless opened.
 
 A token is sent as ``Authorization: Bearer TOKEN``, or as the password of Basic authentication, which browsers ask for
-by themselves. Two things are let in without one: what the setting ``open`` names, and reports that are made on the
-collector's own machine (``locality`` says which). Nobody reads for being near.
+by themselves. Two things need no token: what the setting ``open`` allows, and reports that are made on the collector's
+own machine (``locality`` says which). Reading from that machine needs one.
 """
 
 import base64
@@ -24,7 +24,7 @@ class Gatekeeper:
     """Lets a request pass, or raises the Problem that it is answered with."""
 
     def __init__(self, tokens: KnownTokens, anyone: frozenset[Role] = frozenset(), here: Here = NOWHERE) -> None:
-        """Ask for one of these tokens, except that ``anyone`` needs none for some roles and reports from ``here``."""
+        """Ask for one of these ``tokens``, but not for the roles of ``anyone``, nor for reports from ``here``."""
         self._tokens = tokens
         self._anyone = frozenset(role for role in Role if any(one.covers(role) for one in anyone))
         self._here = here
@@ -51,7 +51,7 @@ class Gatekeeper:
         return role not in self._anyone and (role is not Role.REPORT or not self._here.made(environ))
 
     def enters_with(self, token: str) -> LocalToken | None:
-        """Return the local token if that is it: then the browser that came with it may have its cookie."""
+        """Return the local token if ``token`` is it: the browser that came with it may then have its cookie."""
         return self._local if self._local is not None and self._local.matches(token) else None
 
     def settled(self, authorization: str) -> bool:

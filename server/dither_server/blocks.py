@@ -1,4 +1,4 @@
-"""A tally as blocks of 128 counts, so that a commit rewrites only what its reports touched.
+"""Store a tally as blocks of 128 counts, so that a commit rewrites only the blocks that its reports touched.
 
 The reports per cohort come first, then the counts, cohort by cohort, each part padded with zeros to whole blocks. A
 RAPPOR tally of 64 cohorts by 128 bits is 65 blocks, of which one report touches two.

@@ -1,4 +1,4 @@
-"""Intervals of a share, which lies in [0, 1]: near its ends the two tails are not alike.
+"""Split the error probability between the tails of an interval of a share, which lies in [0, 1].
 
 A share of 0 cannot be missed from below, so a two-sided 95% interval cut at 0 holds an absent value 97.5 times in 100,
 and may shrink to a point. Feldman and Cousins (Physical Review D 57, 1998) give each possible share the tails that the
@@ -23,14 +23,14 @@ __all__ = ["Tails", "normal_scores", "tails"]
 Floats = NDArray[np.float64]
 
 _NODES = 1200
-"""So many pairs (d, w) are computed; splines through them are right to 1e-9."""
+"""The number of pairs (d, w) that are computed; splines through them are right to 1e-9."""
 
 _NONE, _ROUNDED = 1e-17, 1e-14
-"""A lower tail of so small a part of α is none; where α is near 1/2 and d near 0, one that rounding hides."""
+"""A lower tail below this part of α counts as none; the second holds for α near 1/2, where rounding hides more."""
 
 
 class Tails:
-    """How α is split between the tails of a share, all in standard errors of the estimate.
+    """The split of α between the tails of a share, all in standard errors of the estimate.
 
     ``alike`` is the share from which on both tails are α/2, and at which d = w = t.
     """
@@ -95,7 +95,7 @@ class Tails:
 
 @lru_cache(maxsize=32)
 def tails(alpha: float) -> Tails:
-    """Return how ``alpha`` is split."""
+    """Return the split of ``alpha``."""
     return Tails(alpha)
 
 

@@ -1,4 +1,4 @@
-"""Exact ends of thousands of intervals: computed at a few hundred counts, and interpolated.
+"""Interpolate the exact ends of thousands of intervals, from a few hundred counts at which they are computed.
 
 In the count an end is smooth but at its bends: where it leaves 0, where it reaches 1, and where the tails become alike.
 Between two bends it is fitted by Chebyshev polynomials of the count's angle (on which an estimate's error is constant)
@@ -20,10 +20,10 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _FEW = 400
-"""So many counts are computed one by one."""
+"""Up to so many counts are computed one by one."""
 
 _DEGREE = 15
-"""Of the polynomials of the count."""
+"""Degrees of the polynomials of the count."""
 
 _CLOSE = 1e-8
 """The last two coefficients of a polynomial that has converged are less than so many standard errors."""

@@ -1,4 +1,4 @@
-"""Words that may be chosen from, for whoever offers them without doing what they stand for."""
+"""The words that options and parameters accept, apart from the modules that do what they stand for."""
 
 __all__ = ["FORMAT_NAMES", "STEPS"]
 
@@ -6,4 +6,4 @@ STEPS = ("day", "week")
 """The steps of a trend."""
 
 FORMAT_NAMES = ("json", "csv", "ndjson", "arrow")
-"""How answers can be written; ``exports.FORMATS`` does it."""
+"""The formats of answers; ``exports.FORMATS`` writes them."""

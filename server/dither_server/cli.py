@@ -83,7 +83,7 @@ def run(found: Found) -> None:
 @cli.command()
 @click.argument("metric")
 @settings_options("metrics", "db")
-@click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
+@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
 @click.option("--version", metavar="DIGITS", help="Another version than the current one.")
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")

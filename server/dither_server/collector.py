@@ -1,4 +1,4 @@
-"""A collector: metrics, database, committer and ingest, put together and taken apart in order."""
+"""Put a collector together from metrics, database, committer and ingest, and close them in order."""
 
 import logging
 from datetime import timedelta
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class Collector:
-    """What runs behind the routes. Raises ParameterError or StoreError if the configuration cannot be used."""
+    """The parts that run behind the routes. Raises ParameterError or StoreError for a configuration it cannot use."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -55,11 +55,11 @@ class Collector:
         )
 
     def start(self) -> None:
-        """Begin what a collector does unasked. A server that forks calls it after that."""
+        """Start the collector's own threads. A server that forks calls this after the fork."""
         self.housekeeper.start()
 
     def former(self) -> list[str]:
-        """Return the names of metrics that were collected here and are asked no more."""
+        """Return the names of metrics that were collected here and are no longer asked."""
         return sorted({name for name, _ in self.store.registered()} - self.metrics.keys())
 
     def _opened(self) -> Store:

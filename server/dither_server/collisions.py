@@ -1,4 +1,4 @@
-"""The bias of a sketch's fixed hash functions: how large it is, told from the tally alone."""
+"""Estimate from the tally alone how large the bias of a sketch's fixed hash functions is."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""One thread that commits whatever is waiting, at once, and lets each request answer after its commit.
+"""Commit uploads in groups, by one thread that takes whatever is waiting; requests are answered after their commit.
 
 While one transaction is being made durable the next batches gather, so the group grows with the load and the cost of
 an fsync is shared; nothing ever waits for a clock.
@@ -24,7 +24,7 @@ __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
 _log = logging.getLogger(__name__)
 
 Then = Callable[[Outcome | StoreError], object]
-"""What is called once with what became of an upload."""
+"""A callback that is called once with the outcome of an upload."""
 
 _Waiting = tuple[Upload, Then, float]
 """An upload, who is to be told, and since when it waits."""
@@ -173,7 +173,7 @@ class Committer:
                 _answer(then, done)
 
     def _tend(self) -> None:
-        """Do a step of what the store has to do besides; what fails is done another time."""
+        """Do a step of the store's housekeeping; if it fails, try again another time."""
         try:
             self._store.tend()
         except StoreError as error:

@@ -1,4 +1,4 @@
-"""Confidences of intervals, apart from the intervals: a command checks what it was given before it loads them."""
+"""Check a confidence level without loading the intervals, so that commands can refuse one at once."""
 
 from dither_shared import ParameterError
 
@@ -9,7 +9,7 @@ CONFIDENCES = f"between {LEAST_CONFIDENCE:.6f} and {MOST_CONFIDENCE:.9f}"
 
 
 def require_confidence(confidence: float, place: str = "confidence") -> float:
-    """Return a confidence of which intervals can be made; raise ParameterError otherwise.
+    """Return a confidence that intervals can have; raise ParameterError for any other.
 
     Nearer to 1, 1 - confidence has lost digits that matter; nearer to 0, an interval is a point.
     """

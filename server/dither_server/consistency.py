@@ -1,4 +1,4 @@
-"""Frequencies made consistent: non-negative and of the right sum. Never inside an estimate, always beside it."""
+"""Make frequencies consistent: non-negative and of the right sum. Never inside an estimate, always beside it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ Floats = NDArray[np.float64]
 def onto_simplex(frequency: Floats) -> Floats:
     """Return the closest point (Euclidean) with no negative entry and sum 1; shape (k,).
 
-    "Norm-Sub" of Wang et al. (NDSS 2020), which is this projection: it subtracts from all what makes the positive
-    parts sum to 1 (Duchi et al. 2008, figure 1). It never raises the total squared error, for it projects on a convex
-    set that holds the truth, but it biases sums over many rare values.
+    "Norm-Sub" of Wang et al. (NDSS 2020), which is this projection: it subtracts one number from all, such that the
+    positive parts sum to 1 (Duchi et al. 2008, figure 1). It never raises the total squared error, for it projects on a
+    convex set that holds the truth, but it biases sums over many rare values.
     """
     descending = np.sort(frequency)[::-1]
     excess = (np.cumsum(descending) - 1) / np.arange(1, len(frequency) + 1)

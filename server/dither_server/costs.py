@@ -1,4 +1,4 @@
-"""What an answer will cost, known before it is computed: in values shown, each of about 15 microseconds to write.
+"""Predict the cost of an answer before it is computed, in values shown, each of about 15 microseconds to write.
 
 A value that is computed and not shown costs about a sixteenth of that. The numbers were measured; they need only be
 right to a factor of two or three, for they tell thousands of values from millions.

@@ -1,4 +1,4 @@
-"""A metric's definition as canonical JSON, so that a version is still known when metrics.toml has moved on."""
+"""Write and read a metric's definition as canonical JSON, so that former versions stay known to the database."""
 
 import json
 from fractions import Fraction

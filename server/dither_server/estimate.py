@@ -1,4 +1,4 @@
-"""From a tally to frequencies: unbiased, with standard errors and intervals. Debiasing happens here, once."""
+"""Estimate frequencies from a tally: unbiased, with standard errors and intervals. Debiasing happens here, once."""
 
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -32,7 +32,7 @@ Present = NDArray[np.bool_]
 Verdict = Literal["ok", "noise", "too-few"]
 
 _WIDEST = 0.5
-"""An interval this wide says nothing: half of all people could hide in it."""
+"""The width from which an interval says nothing: half of all people could hide in it."""
 
 _SUREST = 1 - 2**-53
 """The largest number below 1, for millions of strings together."""
@@ -122,7 +122,7 @@ def estimate(
 
 
 class Debiased(NamedTuple):
-    """Unbiased frequencies, and the counts that they are of: so many of so many reports support a value."""
+    """Unbiased frequencies: ``supporting[v]`` of ``trials[v]`` reports support value v."""
 
     frequency: Floats
     supporting: NDArray[np.int64]
@@ -150,7 +150,7 @@ class _Columns(NamedTuple):
 
 
 def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
-    """Return what support counts tell.
+    """Return the columns of an estimate from support counts.
 
     Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are nearly normal.
     """

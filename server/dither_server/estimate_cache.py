@@ -1,4 +1,4 @@
-"""Estimates, remembered by the tallies that they are made of: true whatever was counted or removed since."""
+"""Remember estimates by the tallies that they are made of, so that none is stale whatever was counted or removed."""
 
 import hashlib
 import threading
@@ -64,7 +64,7 @@ def _size(found: Estimate) -> int:
 
 
 def _digest(tally: Tally) -> bytes:
-    """Return what tells a tally from any other of its metric; two of one digest are not to be found."""
+    """Return a digest that differs from that of every other tally of the metric, but for a collision of BLAKE2."""
     digest = hashlib.blake2b(digest_size=16)
     for counts in (tally.reports, tally.counts):
         digest.update(counts.tobytes())

@@ -1,4 +1,4 @@
-"""Exact intervals of a share, from how many of so many reports support it.
+"""Compute exact intervals of a share from the number of reports that support it.
 
 Over a population the support of a share f is exactly Bin(n, q + f(p-q)). An interval holds the shares in whose two
 tails the support seen is not (Clopper and Pearson 1934, with the tails that ``boundary`` gives each share), so it

@@ -1,4 +1,4 @@
-"""Answers for other programs: as JSON, or as a table of one row a value with the same columns in every format."""
+"""Write answers for other programs: as JSON, or as a table of one row a value with the same columns in every format."""
 
 import csv
 import io
@@ -19,10 +19,10 @@ from .problems import Kind, Problem
 __all__ = ["FORMATS", "Format", "chosen", "inert", "json_object", "real"]
 
 _ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
-"""What stands in each row of its answer, so that tables can be laid below one another."""
+"""The fields about an answer that each row repeats, so that tables can be laid below one another."""
 
 _WORDS = {True: "true", False: "false", None: None}
-"""What is true or not, in CSV as in JSON."""
+"""True and false, in CSV as in JSON."""
 
 _DAYS = frozenset({"since", "until"})
 _TYPES = {name: hint for of in (Answer, Row) for name, hint in get_type_hints(of).items() if name != "values"}
@@ -37,9 +37,9 @@ full-width signs for plain ones, drops blanks and quotes in front, and in many c
 
 @dataclass(frozen=True)
 class Format:
-    """A way to write answers, piece by piece, so that of many only one is in memory.
+    """A format that writes answers piece by piece, so that only one of many is in memory.
 
-    ``package`` is what it needs besides, and ``extra`` what installs that.
+    ``package`` is a package that it needs besides, and ``extra`` the extra of dither that installs it.
     """
 
     name: str
@@ -155,7 +155,7 @@ def _arrow(tables: Iterable[Table]) -> Iterator[bytes]:
 
 
 def _about(table: Table) -> dict[str, Any]:
-    """Return what stands in each row of a table."""
+    """Return the fields that each row of a table repeats."""
     return {name: table.about[name] for name in _ABOUT}
 
 

@@ -1,4 +1,4 @@
-"""Failures as answers: problems in JSON, or as a page for whoever would rather read one."""
+"""Answer failures: as problems in JSON, or as a page for whoever prefers one."""
 
 import json
 from http import HTTPStatus
@@ -16,7 +16,7 @@ __all__ = ["answer_failures", "problem_answer"]
 
 
 def answer_failures(app: Flask) -> None:
-    """Let an app answer whatever is raised in it."""
+    """Register handlers by which an app answers whatever is raised in it."""
     app.register_error_handler(Problem, problem_answer)
     app.register_error_handler(ParameterError, _parameter)
     app.register_error_handler(StoreError, _unavailable)

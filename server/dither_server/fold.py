@@ -1,4 +1,4 @@
-"""Folding report rows into counts, fast and sparse: only cells that some row speaks of are named.
+"""Fold report rows into counts, fast and sparse: only cells that some row reports are named.
 
 Symbols are counted by ``bincount``. Bits are added up in columns by carry-save adders: three words of weight w become
 one of weight w and one of weight 2w, by five bitwise operations on 64 columns at once, until a few words of each
@@ -23,7 +23,7 @@ _Words = NDArray[np.uint64]
 _Payloads = NDArray[np.uint8]
 
 _BLOCK_BYTES = 1 << 25
-"""How many bytes of bit rows are added up at a time: this bounds memory, whatever the size of a batch."""
+"""Bytes of bit rows that are added up at a time: this bounds memory, whatever the size of a batch."""
 
 _FEW_ROWS = 256
 _FEW_BITS = 1 << 20
@@ -65,7 +65,7 @@ def parsed(mechanism: Mechanism, rows: bytes) -> tuple[Counts, _Payloads]:
 
 
 def fold(mechanism: Mechanism, rows: bytes) -> Folded:
-    """Return what encoded report rows add up to; raise the WireError of ``parsed``."""
+    """Return the sums of encoded report rows; raise the WireError of ``parsed``."""
     cohorts, payloads = parsed(mechanism, rows)
     if not len(cohorts):
         nothing = np.zeros(0, dtype=np.int64)

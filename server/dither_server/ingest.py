@@ -1,4 +1,4 @@
-"""POST /v1/reports: from a request to the number of reports that are counted, or to a Problem.
+"""Serve POST /v1/reports: from a request to the number of reports that are counted, or to a Problem.
 
 ``Ingest.respond`` is the whole route. Flask calls it, and so does ``IngestLayer``, a few lines of WSGI in front of
 Flask, for this is the one path that every device walks and the framework would cost more than the work.
@@ -31,7 +31,7 @@ _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
 
 _LONGEST = 20
-"""Digits of the largest number of 64 bits."""
+"""The number of digits of the largest 64-bit integer."""
 
 _UNCOUNTED = {
     Outcome.CONFLICT: (Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id"),
@@ -41,7 +41,7 @@ _UNCOUNTED = {
 
 @dataclass(frozen=True)
 class Ingest:
-    """Takes batches of these metrics: of each name, the versions that were ever registered."""
+    """Takes batches of these metrics: for each name, of every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
     committer: Committer

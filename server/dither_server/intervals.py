@@ -1,4 +1,4 @@
-"""Intervals of a share: exact ones about the population, score ones about those who reported.
+"""Compute intervals of a share: exact ones about the population, score intervals about those who reported.
 
 Each has equal tails, and near 0 and 1 the tails that ``boundary`` says; it misses with probability ``alpha``, which is
 1 - confidence.
@@ -41,7 +41,7 @@ _MOST_SKEWED = 0.5
 
 
 class Law(NamedTuple):
-    """N times the variance of an estimate of a share f: constant + slope f + thinning f (1-f), all over N."""
+    """The variance of an estimate of a share f from N reports, times N: constant + slope f + thinning f (1-f)."""
 
     constant: float
     slope: float | Floats

@@ -1,4 +1,4 @@
-"""The tokens that a collector knows: read from the database now and then, and recognised in constant time.
+"""Keep the tokens that a collector knows: read them from the database now and then, and compare in constant time.
 
 A token is 32 random bytes: guessing it is out of reach, so its digest needs no salt and no slow hash.
 """
@@ -46,7 +46,7 @@ class KnownTokens:
         self._reading = threading.Lock()
 
     def find(self, token: str) -> StoredToken | None:
-        """Return what is known of a token, expired or not. Raises Problem where the database was never read yet."""
+        """Return the stored token, expired or not. Raises Problem if the database could never be read yet."""
         digest = digest_of(token)
         for age in (_FRESH, _RETRY):
             self._refresh(age)
@@ -59,7 +59,7 @@ class KnownTokens:
         return self._clock() - self._read_at < _FRESH and self._known_as(digest_of(token)) is not None
 
     def is_expired(self, token: StoredToken) -> bool:
-        """Return whether a token has seen its day."""
+        """Return whether a token has expired."""
         return token.expires is not None and token.expires <= self._today()
 
     def note_use(self, token: StoredToken) -> None:
@@ -108,5 +108,5 @@ def draw_token(role: Role) -> str:
 
 
 def digest_of(token: str) -> bytes:
-    """Return what the database keeps of a token."""
+    """Return the digest that the database keeps of a token."""
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -1,4 +1,4 @@
-"""A token of this process alone, so that whoever starts a collector can read it in a browser at once.
+"""Draw a token of this process alone, so that whoever starts a collector can read it in a browser at once.
 
 It is drawn at the start, printed once in the address of the pages, and kept nowhere but in memory. The page that is
 opened by that address gives the browser a cookie and drops the token from the address. Cookies know no ports: other

@@ -1,10 +1,10 @@
-"""Whether a request was made on this machine, and was not passed on by something that runs on it.
+"""Decide whether a request was made on this machine, and not passed on by a program that runs on it.
 
-An address tells little: whatever a proxy passes on comes from the proxy's own. So a request is local only if nothing
-speaks against it: it comes from loopback to a socket that listens on loopback only, it names that socket as its host,
-and it bears no header by which proxies and browsers show that another is behind it. A proxy that hides all of that, or
-a TCP forwarder, still passes for local. Therefore being local lets a request report, where it may in most collectors
-anyway, and never read.
+The peer's address says little: whatever a proxy passes on comes from the proxy's own. So a request is local only if
+nothing speaks against it: it comes from loopback to a socket that listens on loopback only, it names that socket as its
+host, and it bears no header by which proxies and browsers show that another is behind it. A proxy that hides all of
+that, or a TCP forwarder, still passes for local. Therefore being local lets a request report, where it may in most
+collectors anyway, and never read.
 """
 
 import ipaddress
@@ -77,7 +77,7 @@ def signs_of_another(environ: WSGIEnvironment) -> list[str]:
 
 
 NOWHERE = Here()
-"""Of a server that does not know where it listens."""
+"""Nothing is local, for a server that does not know where it listens."""
 
 
 @lru_cache(maxsize=1024)
@@ -91,5 +91,5 @@ def is_loopback(host: str) -> bool:
 
 @lru_cache(maxsize=32)  # a stranger's header may be large
 def _show_another(names: str) -> bool:
-    """Return whether the names of a request's headers do; those of one app's devices are always the same."""
+    """Return whether header names show that a request was passed on; one app's devices always send the same names."""
     return any(part in names for part in _SHOWS_ANOTHER)

@@ -1,6 +1,6 @@
-"""Structured logs: one JSON object a line, in which no address, no value and no token can stand.
+"""Write structured logs: one JSON object a line, in which no address, no value and no token can stand.
 
-Of an exception there are its type and the places it passed through. Its message is left out unless it is one of ours:
+An exception is logged by its type and the places it passed through. Its message is left out unless it is one of ours:
 a message from elsewhere may quote what a person sent.
 """
 
@@ -35,7 +35,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_json(level: str) -> None:
-    """Log as JSON on stderr from now on: what is ours from ``level``, what is of others from warnings."""
+    """Log as JSON on stderr from now on: our own loggers from ``level``, all others from warnings."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

@@ -1,4 +1,4 @@
-"""Error answers: RFC 9457 ``application/problem+json`` with stable types.
+"""Make error answers: RFC 9457 ``application/problem+json`` with stable types.
 
 A detail says what was wrong, where, and what would be right. It never repeats what the peer sent, for that may be a
 person's report.
@@ -25,7 +25,7 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Kind(Enum):
-    """Every problem: its status, the end of its type ``urn:dither:problem:*``, and its title."""
+    """The kinds of problems: status, the end of the type ``urn:dither:problem:*``, and title."""
 
     MALFORMED = (400, "malformed", "The body is not a batch of reports")
     PARAMETER = (400, "parameter", "A query parameter is not valid")
@@ -62,7 +62,7 @@ class Kind(Enum):
 
 
 class Problem(DitherError):  # noqa: N818  # RFC 9457 calls it a problem
-    """An error that is answered as a problem. ``retry_after`` (seconds) says when to come again."""
+    """An error that is answered as a problem. ``retry_after`` says in how many seconds to come again."""
 
     def __init__(self, kind: Kind, detail: str, retry_after: int | None = None) -> None:
         super().__init__(detail)

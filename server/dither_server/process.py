@@ -1,4 +1,4 @@
-"""What a process does once that is a collector and nothing else, so that analyses leave room for ingest."""
+"""Prepare a process that is a collector and nothing else, so that analyses leave room for ingest."""
 
 import ctypes
 import sys

@@ -1,4 +1,4 @@
-"""The proxies that an operator declares, and for whom they ask."""
+"""Find the address for which a declared proxy forwards a request."""
 
 import ipaddress
 from functools import lru_cache
@@ -9,7 +9,7 @@ __all__ = ["Proxies"]
 
 
 class Proxies:
-    """Addresses and networks, separated by commas. Raises ParameterError for what is none."""
+    """Addresses and networks, separated by commas. Raises ParameterError for anything else."""
 
     def __init__(self, declared: str) -> None:
         try:

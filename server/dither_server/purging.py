@@ -1,4 +1,4 @@
-"""Removing whole days: by an operator's word, and by the setting ``retention`` while a collector runs."""
+"""Remove whole days: on an operator's command, and by the setting ``retention`` while a collector runs."""
 
 import logging
 import threading

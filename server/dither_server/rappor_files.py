@@ -1,4 +1,4 @@
-"""The three CSV files in which google/rappor exchanges what there is to decode.
+"""Read and write the three CSV files from which google/rappor decodes.
 
 - params: the header ``k,h,m,p,q,f`` and one row: bits, hashes, cohorts, and the probabilities of the paper;
 - counts: a row a cohort: its reports, and for each of the k bits how many of them had a 1;
@@ -69,9 +69,13 @@ def _params(path: str) -> tuple[int, int, int, float, float]:
     except ValueError:
         raise ParameterError(path, "line 2: k, h and m are whole numbers, p, q and f numbers") from None
     if not (2 <= bits < 1 << 16 and 1 <= hashes < bits and 1 <= cohorts <= 1 << 20):
-        raise ParameterError(path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be; k >= 2, 1 <= h < k, m >= 1")
+        raise ParameterError(
+            path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; right are k >= 2, 1 <= h < k, m >= 1"
+        )
     if not (0 <= p <= 1 and 0 <= q <= 1 and 0 <= f < 1) or p == q:
-        raise ParameterError(path, f"line 2: p={p}, q={q}, f={f} cannot be; probabilities are, p not q, f below 1")
+        raise ParameterError(
+            path, f"line 2: p={p}, q={q}, f={f} cannot be used; right are probabilities with p not q and f below 1"
+        )
     return bits, hashes, cohorts, p + (q - p) * f / 2, q - (q - p) * f / 2
 
 
@@ -129,7 +133,7 @@ def _whole(path: str, line: int, cells: list[str]) -> NDArray[np.int64]:
     try:
         return np.array(cells, dtype=np.int64)
     except (ValueError, OverflowError):
-        raise ParameterError(path, f"line {line}: holds what is no whole number") from None
+        raise ParameterError(path, f"line {line}: a cell is not a whole number") from None
 
 
 def _rows(path: str) -> Iterator[tuple[int, list[str]]]:

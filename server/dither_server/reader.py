@@ -1,4 +1,4 @@
-"""The one reader of estimates: what routes, pages and commands ask of a database's tallies."""
+"""Read estimates from a database's tallies, for routes, pages and commands: the one reader."""
 
 from collections.abc import Generator, Iterator, Sequence
 from datetime import date

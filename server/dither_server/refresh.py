@@ -1,4 +1,4 @@
-"""Each day's estimates as rows of the database, made anew only where something changed."""
+"""Write each day's estimates into the database as rows, anew only where something changed."""
 
 import hashlib
 import json

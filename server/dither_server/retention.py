@@ -1,4 +1,4 @@
-"""For how long tallies are kept: the setting ``retention``, of all metrics and of some."""
+"""Parse the setting ``retention``: how many days tallies are kept, for all metrics and for single ones."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _RIGHT = "write 400 days, or name metrics, as in theme = 90 days"
 
 @dataclass(frozen=True)
 class Retention:
-    """How many days the tallies of each metric are kept; ``ALL`` speaks of those that are not named."""
+    """The number of days for which each metric's tallies are kept; ``ALL`` stands for those that are not named."""
 
     days: tuple[tuple[str, int], ...] = ()
 

@@ -1,4 +1,4 @@
-"""What a token may be for."""
+"""The roles of tokens."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ __all__ = ["OPEN", "Role"]
 
 
 class Role(Enum):
-    """What a token is for."""
+    """The role of a token."""
 
     REPORT = "report"
     """Send reports: for gateways. A token inside an app that everyone has is no secret."""

@@ -1,4 +1,4 @@
-"""Which values of a metric an answer shows. What is left out changes no number of what is shown."""
+"""Select the values of a metric that an answer shows. Leaving values out changes no number of the others."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A collector on a socket: one loop, one committer, and a clean end."""
+"""Serve a collector on a socket: one event loop, one committer, and a clean end."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Where each setting comes from: flags > ``DITHER_*`` environment > TOML file > defaults.
+"""Resolve each setting: flags > ``DITHER_*`` environment > TOML file > defaults.
 
 The file is the one that ``--config`` or ``DITHER_CONFIG`` names, else ``collector.toml`` in the current folder.
 """
@@ -77,7 +77,7 @@ def _file_here() -> str | None:
 
 
 def configured(found: Mapping[str, Setting | None]) -> Config:
-    """Return the configuration of resolved settings; raise ParameterError for one that is missing or cannot be."""
+    """Return the configuration of resolved settings; raise ParameterError for one that is missing or invalid."""
     for name, setting in found.items():
         if setting is None:
             raise missing(name)
@@ -159,7 +159,7 @@ def _roles(given: object, source: str) -> frozenset[Role]:
         return frozenset(Role(str(name).strip()) for name in names if str(name).strip())
     except ValueError:
         known = ", ".join(role.value for role in Role)
-        raise ParameterError(source, f"names a role that is none of {known}") from None
+        raise ParameterError(source, f"names a role that is not one of {known}") from None
 
 
 def _table(path: str) -> dict[str, object]:

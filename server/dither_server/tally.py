@@ -14,7 +14,7 @@ __all__ = ["Counts", "Tally"]
 
 @dataclass(frozen=True)
 class Tally:
-    """What reports add up to. Tallies of one metric version add up; nothing of a single report is left in them.
+    """The sum of reports. Tallies of one metric version add up; nothing of a single report is left in them.
 
     ``reports`` has shape (cohorts,), ``counts`` shape (cohorts, cells); both are int64.
     """

@@ -1,4 +1,4 @@
-"""Analyses beside ingest: so many at a time, one of them computing, and none for a peer that is gone.
+"""Run analyses beside ingest: so many at a time, one of them computing, and none for a peer that is gone.
 
 Reports come first. All threads of a process share Python's interpreter, so an analysis computes in short steps, and
 takes a turn for each: analyses never compete with ingest by more than one thread, and a short one waits for a step of a
@@ -23,7 +23,7 @@ __all__ = ["PEER_GONE", "Analyses", "PeerGoneError", "Turns", "Work", "tells_gon
 T = TypeVar("T")
 
 PEER_GONE = "dither.peer_gone"
-"""Where our server puts a callable in a WSGI environment: it says whether the peer has hung up."""
+"""The key of a callable in our server's WSGI environment: it says whether the peer has hung up."""
 
 _OF_OTHERS = "waitress.client_disconnected"
 """The same of waitress, which tells where its ``channel_request_lookahead`` is above 0."""
@@ -43,7 +43,7 @@ class PeerGoneError(DitherError):
 
 
 def tells_gone(environ: WSGIEnvironment) -> Callable[[], bool]:
-    """Return what says whether the peer of a request has hung up; where the server does not tell, it never has."""
+    """Return a function that says whether a request's peer has hung up; always False if the server does not tell."""
     gone: Callable[[], bool] = environ.get(PEER_GONE) or environ.get(_OF_OTHERS) or _never
     return gone
 
@@ -157,7 +157,7 @@ class Work:
                 return
 
     def run(self, computing: Generator[None, None, T]) -> T:
-        """Return what a computation comes to, made in its steps."""
+        """Return the result of a computation, made in its steps."""
         while True:
             with self.step():
                 try:
@@ -166,7 +166,7 @@ class Work:
                     return cast("T", end.value)
 
     def once(self, compute: Callable[[], T]) -> T:
-        """Return what a computation of one step comes to."""
+        """Return the result of a computation of one step."""
         with self.step():
             return compute()
 

@@ -1,4 +1,7 @@
-"""What both ends of dither must agree on; standard library only."""
+"""What client and collector must agree on: mechanisms, metrics, exact privacy arithmetic, the wire format.
+
+Standard library only. Nothing here keeps state, talks to a network or reads a tally.
+"""
 
 from .domain import Domain
 from .entropy import Entropy, KeyedEntropy, SystemEntropy

@@ -1,4 +1,4 @@
-"""What an answer means: from the object that an app recorded to the item that a mechanism randomizes.
+"""Answers: from the object that an app recorded to the item that a mechanism randomizes.
 
 An answer is a string, a number or a boolean of Python's own, or of a subclass of these; a scalar of numpy, which
 stands for its ``item()``; or a member of an Enum, which stands for its value. Anything else (None, a list, a Decimal)
@@ -13,8 +13,8 @@ is a mistake of the app's developer. So is, where the question is one of yes and
 Every object has an item, a mistake too: it goes to the catch-all label, or to the empty string where there is none.
 Leaving it out would be worse than useless, for then the absence of a report is an answer.
 
-Nothing here runs code of the app, so no object can raise or take long: what it is is read from its type, what it holds
-through the methods of Python's own types, whatever a subclass has put in their place.
+Nothing here runs code of the app, so no object can raise or take long: its type says what it is, and its content is
+read through the methods of Python's own types, even where a subclass overrides them.
 """
 
 import sys
@@ -43,7 +43,7 @@ class Encoded(NamedTuple):
 
 
 class Answers(ABC):
-    """What one kind of question takes for an answer. ``wanted`` says in words what to give."""
+    """How one kind of question reads an answer. ``wanted`` tells a developer what to give."""
 
     wanted: ClassVar[str] = "give a string, a number or a boolean"
 
@@ -53,7 +53,7 @@ class Answers(ABC):
 
     @abstractmethod
     def encode(self, value: object) -> Encoded:
-        """Return what ``value`` is to the mechanism; never raises."""
+        """Return the item that the mechanism randomizes for ``value``; never raises."""
 
 
 class BooleanAnswers(Answers):
@@ -147,7 +147,7 @@ def type_name(value: object) -> str:
 
 
 def _inherited(value: object, kind: type) -> str | float | None:
-    """Return what an object of a subclass of Python's own types holds."""
+    """Return the plain value in an object of a subclass of Python's own types."""
     if kind is bool:
         return bool(value)
     if issubclass(kind, str):

@@ -1,4 +1,4 @@
-"""An attack on the installed randomizers: what their reports tell, measured and not believed.
+"""Audit randomizers by attack: bound from below, by measurement, how much their reports tell.
 
 Many reports are drawn of two inputs that the mechanism protects least. One half of them trains the attack: it picks the
 event that speaks most clearly for one input against the other. The other half judges it: with bounds of Clopper
@@ -34,7 +34,7 @@ _MOST_EVENTS = 64
 """Events of each kind that are tried: those whose counts differ most."""
 
 _TOLD = 1000
-"""Reports after which whoever waits is told."""
+"""Reports between two calls of ``drawn``."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def audit(
 ) -> Finding:
     """Attack ``mechanism`` with ``draws`` reports of each of two inputs, in series of ``reports`` by one device.
 
-    What is declared is the loss of a series; where there is no permanent part, that is ``reports`` times ε.
-    ``drawn`` is told, now and then, how many more reports there are; in all they are twice ``draws``, or hardly fewer.
-    Raises ParameterError if there are too few draws for a series in each half.
+    The declared loss is that of a series; without a permanent part it is ``reports`` times ε.
+    ``drawn`` is called now and then with the number of reports drawn since; in all they are twice ``draws``, or hardly
+    fewer. Raises ParameterError if there are too few draws for a series in each half.
     """
     series = draws // reports
     if reports < 1 or series < 2:
@@ -106,7 +106,7 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
 
 
 def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> Callable[[list[bytes]], list[_Feature]]:
-    """Return what the attack looks at in a series: by the declared structure, and, blindly, at the bytes."""
+    """Return the features of a series that the attack looks at: of the declared structure, and of the bare bytes."""
     first, second = (set(mechanism.marked(item, cohort)) for item in inputs)
     mine, theirs = first - second, second - first
 

@@ -6,7 +6,7 @@ __all__ = ["lower_bound", "upper_bound"]
 
 
 def lower_bound(successes: int, trials: int, confidence: float) -> float:
-    """Return the p below which so many successes or more would be seen with probability at most 1 - confidence.
+    """Return the p below which ``successes`` or more would be seen with probability at most 1 - confidence.
 
     The one-sided bound of Clopper and Pearson (1934): a quantile of Beta(successes, trials - successes + 1).
     """
@@ -16,7 +16,7 @@ def lower_bound(successes: int, trials: int, confidence: float) -> float:
 
 
 def upper_bound(successes: int, trials: int, confidence: float) -> float:
-    """Return the p above which so few successes or fewer would be seen with probability at most 1 - confidence."""
+    """Return the p above which ``successes`` or fewer would be seen with probability at most 1 - confidence."""
     if successes == trials:
         return 1.0
     return _quantile(confidence, successes + 1, trials - successes)

@@ -28,12 +28,12 @@ class BitChannel:
 
     @property
     def odds_ratio(self) -> Fraction:
-        """What a bit that only x marks and one that only x' marks tell, together, of x against x'."""
+        """The likelihood ratio of x to x' by two bits, of which one is marked by x alone and one by x' alone."""
         ratio = self.high * (1 - self.low) / (self.low * (1 - self.high))
         return max(ratio, 1 / ratio)
 
     def then(self, last: "BitChannel") -> "BitChannel":
-        """Return the channel that this one and then ``last`` amount to."""
+        """Return the channel made of this one followed by ``last``."""
         return BitChannel(
             self.high * last.high + (1 - self.high) * last.low, self.low * last.high + (1 - self.low) * last.low
         )
@@ -57,7 +57,7 @@ class BitChain:
         return None if self.permanent is None else self.permanent.odds_ratio
 
     def ratio_after(self, reports: int) -> Fraction:
-        """Return what ``reports`` reports of one value tell by two bits that differ.
+        """Return the likelihood ratio of ``reports`` reports of one value, by two bits that differ.
 
         Given how many of them show a 1, the likelihood ratio of a marked to an unmarked bit is monotone in that
         number, so its extremes are at none and at all of them.
@@ -131,7 +131,7 @@ class SymbolChain:
         return None if self.permanent is None else self.permanent.ratio
 
     def ratio_after(self, reports: int) -> Fraction:
-        """Return what ``reports`` reports of one value tell, at worst: when they all show the same symbol."""
+        """Return the worst-case ratio of ``reports`` reports of one value: all of them show the same symbol."""
         if self.permanent is None:
             return self.instant.ratio**reports
         truth, lie, others = self.permanent.truth, self.permanent.lie, self.instant.size - 1

@@ -1,4 +1,4 @@
-"""The choice of a mechanism: the least total error that fits the report budget.
+"""Choose a mechanism: the one with the least total error whose report fits the report budget.
 
 Every mechanism of listed answers is unbiased and has the total risk k·V(0) + V(1) - V(0) whatever the frequencies, so
 for one k, ε and (if reports repeat) ε∞ they can be ranked before anything is known.
@@ -18,7 +18,7 @@ DEFAULT_BUDGET = 64
 """Bytes of a report row."""
 
 _TIE = 1e-9
-"""Risks this close, relatively, are one: they differ by the rounding of floats."""
+"""Risks that differ by less than this, relatively, count as equal: floats round."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def choose(
 
 @lru_cache(maxsize=1024, typed=True)
 def _best(size: int, epsilon: float, permanent_epsilon: float | None, budget: int) -> Mechanism:
-    """Choose, once for all metrics of a shape: trying every mechanism takes a thousand times as long as the rest."""
+    """Choose once for all metrics of a shape: trying every mechanism takes a thousand times as long as the rest."""
     ranked = candidates(size, epsilon, permanent_epsilon)
     for candidate in ranked:
         if candidate.fits(budget):

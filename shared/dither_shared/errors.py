@@ -1,7 +1,7 @@
 """The errors of dither.
 
 DitherError
-├── ParameterError    ours: a parameter, a definition or a configuration that cannot be
+├── ParameterError    ours: a parameter, a definition or a configuration is invalid
 └── WireError         the peer's: bytes that no honest peer sends
 """
 
@@ -17,7 +17,7 @@ class DitherError(Exception):
 
 
 class ParameterError(DitherError, ValueError):
-    """A parameter that cannot be: names the place, what is wrong there, and what would be right."""
+    """An invalid parameter. Names the place, what is wrong there, and what would be right."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(f"{place}: {problem}")

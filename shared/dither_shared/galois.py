@@ -72,7 +72,7 @@ class Field:
         return self._digitwise(one, two)
 
     def negative(self, element: int) -> int:
-        """Return the element that adds to it to 0."""
+        """Return the additive inverse of an element."""
         return self.multiply(self.characteristic - 1, element)
 
     def multiply(self, one: int, two: int) -> int:
@@ -82,7 +82,7 @@ class Field:
         return self._exp[self._log[one] + self._log[two]] if one and two else 0
 
     def inverse(self, element: int) -> int:
-        """Return the element that multiplies it to 1; the element is not 0."""
+        """Return the multiplicative inverse of an element that is not 0."""
         if self.degree == 1:
             return pow(element, -1, self.order)
         return self._exp[self.order - 1 - self._log[element]]

@@ -24,10 +24,10 @@ from .rows import RowFormat, Shape
 __all__ = ["MAX_CELLS", "MAX_COUNTERS", "Item", "Mechanism", "Shape"]
 
 Item = int | bytes
-"""What a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
+"""The item that a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
 
 MAX_CELLS = 1 << 20
-"""The widest row: larger ones are a mistake in a definition, not a survey."""
+"""Bytes of the widest row: a wider one is a mistake in a definition."""
 
 MAX_COUNTERS = 1 << 24
 """The largest tally, cohorts by cells: 128 MiB of counters."""
@@ -37,7 +37,7 @@ MAX_COUNTERS = 1 << 24
 class Mechanism(ABC):
     """A randomizer with its exact law.
 
-    What is derived (all but ``size``, for a subclass sets it once when it is made):
+    Derived fields (a subclass sets them once, when it is made; ``size`` is given):
 
     - ``shape``: how a payload is written, ``listed``: how many cells it lists, if it does;
     - ``cohorts``, ``cells``: the shape of its tally;
@@ -222,7 +222,7 @@ class Mechanism(ABC):
 
     @property
     def risk(self) -> float:
-        """N times the total squared error over a listed domain: k·V(0) + V(1) - V(0), whatever the frequencies.
+        """The total squared error over a listed domain, times n: k·V(0) + V(1) - V(0), whatever the frequencies.
 
         (V is linear in f, but for the term of thinning, which is left out.)
         """
@@ -248,7 +248,7 @@ class Mechanism(ABC):
         return self.row_format.row_bytes
 
     def parameters(self) -> dict[str, str]:
-        """Return what determines the law, exactly, by name: the basis of a metric's version."""
+        """Return the exact parameters that determine the law, by name: the basis of a metric's version."""
         return {f.name: str(getattr(self, f.name)) for f in fields(self) if f.init}
 
     def _derive(self, **derived: object) -> None:

@@ -42,7 +42,7 @@ __all__ = ["Metric", "Period", "Tier", "load_metrics", "parse_metrics"]
 
 Period = Literal["day", "week", "once"]
 Tier = Literal["technical", "interaction", "content", "sensitive"]
-"""What a question is about: the software, how it is used, what it is used on, or the person."""
+"""The subjects of a question: the software, how it is used, what it is used on, or the person."""
 Kind = Literal["boolean", "choice", "string"]
 
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
@@ -85,7 +85,7 @@ class Metric:
         return self.mechanism.epsilon if forever is None else forever
 
     def expired(self, today: date) -> bool:
-        """Return whether its last day is over."""
+        """Return whether the last day on which it is asked is over."""
         return self.expires is not None and today > self.expires
 
     @cached_property
@@ -111,11 +111,11 @@ class Metric:
 
     @cached_property
     def answers(self) -> Answers:
-        """What it takes for an answer (answers.py)."""
+        """How an answer to it is read."""
         return KINDS[self.kind](self.domain)
 
     def item(self, value: object) -> Item:
-        """Return what the mechanism randomizes for an answer; for an object that is none, too."""
+        """Return the item that the mechanism randomizes for an answer; an object that is no answer has one, too."""
         return self.answers.encode(value).item
 
 
@@ -193,7 +193,7 @@ def _read_metric(name: str, table: Mapping[str, object]) -> Metric:
 
 
 def _family(kind: str, table: Mapping[str, object]) -> type[Mechanism] | None:
-    """Return the family that a table asks for, or None if the choice is left to us."""
+    """Return the family that a table asks for, or None for the best one ("auto")."""
     name = _one_of(table, "mechanism", (_AUTO, *MECHANISMS), _AUTO)
     if name == _AUTO:
         if kind == "string":
@@ -202,7 +202,7 @@ def _family(kind: str, table: Mapping[str, object]) -> type[Mechanism] | None:
     family = MECHANISMS[name]
     if family.open_domain != (kind == "string"):
         wants = "any string" if family.open_domain else "listed answers"
-        raise ParameterError("mechanism", f"{family.name} takes {wants}; a metric of type {kind} does not have them")
+        raise ParameterError("mechanism", f"{family.name} takes {wants}; a metric of type {kind} has other answers")
     return family
 
 
@@ -219,7 +219,7 @@ def _mechanism(family: type[Mechanism] | None, size: int | None, table: Mapping[
 
 @lru_cache(maxsize=1024, typed=True)  # typed, for a parameter may be refused for its type: 12 bits, but not 12.0
 def _configured(family: type[Mechanism], size: int | None, **parameters: float) -> Mechanism:
-    """Return the mechanism that is asked for: one for all metrics of a shape, for it never changes."""
+    """Return the mechanism asked for; metrics of one shape share it, for it never changes."""
     return family.configure(size, parameters)
 
 
@@ -232,7 +232,7 @@ def _domain(kind: str, table: Mapping[str, object]) -> Domain | None:
 
 
 def _parameters_of(family: type[Mechanism], table: Mapping[str, object]) -> None:
-    """Refuse a parameter that only other mechanisms for such a question have, naming these."""
+    """Refuse a parameter that only other mechanisms for such a question have, and name these."""
     others = [other for other in MECHANISMS.values() if other.open_domain == family.open_domain]
     for key in table:
         have = [] if key in family.keys else sorted(other.name for other in others if key in other.keys)

@@ -1,4 +1,4 @@
-"""What an epsilon means: over several reports, several people, and for whoever sees a report."""
+"""Compute and explain what an epsilon means: for several reports, for several people, and for whoever sees a report."""
 
 import math
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from .probability import as_probability
 __all__ = ["MEMOISATION", "group", "losses", "odds_sentence", "posterior_bounds", "sequential"]
 
 MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
-"""What must stand beside every ε that holds for ever."""
+"""The sentence that must stand beside every ε that holds for ever."""
 
 
 def sequential(epsilons: Iterable[float]) -> float:
@@ -45,7 +45,7 @@ def posterior_bounds(epsilon: float, prior: float = 0.5) -> tuple[float, float]:
 
 
 def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -> str:
-    """Return in words what one report tells of a person.
+    """Return a sentence on what one report tells of a person.
 
     ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
     For a mechanism with permanent draws it says what any number of reports of one value may tell.

@@ -67,12 +67,12 @@ class Batch(NamedTuple):
 
     @classmethod
     def decode(cls, body: bytes) -> Self:
-        """Read a JSON body; raise WireError, saying what is wrong where, unless it is a batch to the letter."""
+        """Read a JSON body; raise WireError, which says what is wrong and where, unless it is exactly a batch."""
         return cls._usual(body) or cls._strict(body)
 
     @classmethod
     def _usual(cls, body: bytes) -> Self | None:
-        """Read a body in the form in which ``encode`` writes it, or with other blanks; None is for ``_strict``."""
+        """Read a body as ``encode`` writes it, other blanks allowed; return None to leave it to ``_strict``."""
         found = _USUAL.fullmatch(body)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""The experiment of ``dither-sim error``: how far estimates are from the truth, with the theory beside it."""
+"""The experiment of ``dither-sim error``: measure how far estimates are from the truth, with theory beside it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -101,7 +101,7 @@ class Accuracy:
     row = Row
 
     def cells(self) -> list[Cell]:
-        """Return the grid, name by name; on a finer and finer scale sizes, users, ε and days."""
+        """Return the grid: for each name each size, for each size each number of users, then ε, then days."""
         grid = product(self.names, self.sizes, self.users, self.epsilons, range(1, self.days + 1))
         return [Cell(*place) for place in grid]
 
@@ -116,14 +116,16 @@ class Accuracy:
         )
 
     def setting(self, cell: Cell) -> Setting:
-        """Return what the trials of a cell are trials of.
+        """Return the setting of a cell's trials.
 
-        Raises ParameterError for a mechanism that cannot be: of that ε, of so many values, or with that law.
+        Raises ParameterError if there is no such mechanism: for that ε, for so many values, or with that law.
         """
         mechanism = self._mechanism(cell)
         population = self.source.population(cell.size, cell.users, cell.day)
         if self.law == "marginal" and not has_marginal(mechanism):
-            raise ParameterError("law", f"the values of {mechanism.name} have no marginal law; its hashing ties them")
+            raise ParameterError(
+                "law", f"the values of {mechanism.name} have no marginal law, because its hashing ties them together"
+            )
         law = self.law or affordable_law(mechanism, population)
         return Setting(
             mechanism, population, self.confidence, law, self.steps, self.top, self.collector, asked=cell.epsilon
@@ -152,7 +154,7 @@ class Accuracy:
         ]
 
     def _place(self, cell: Cell, setting: Setting) -> dict[str, Any]:
-        """Return what a row says of its cell."""
+        """Return the fields of a row that describe its cell."""
         return {
             "asked": cell.asked,
             "mechanism": setting.mechanism.name,
@@ -171,7 +173,7 @@ class Accuracy:
 
 
 def _summary(step: Step, place: int, outcomes: Sequence[Outcome], theory: Expected) -> dict[str, Any]:
-    """Return the means of a step's measures over the repeats, with their standard errors, and theory beside "raw"."""
+    """Return the means of a step's measures over the repeats, with standard errors, and for "raw" the theory."""
     raw = step == "raw"
     values: dict[str, list[float | None]] = {
         name: [getattr(outcome.scores[place], name) for outcome in outcomes] for name in _SCORES

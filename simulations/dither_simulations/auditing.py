@@ -1,4 +1,4 @@
-"""What ``dither-sim audit`` shows of an attack on the installed randomizers (``dither_shared.audit``)."""
+"""Run and show ``dither-sim audit``: attacks on the installed randomizers (``dither_shared.audit``)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def perform(one: Audit) -> AuditRow:
 
 
 def table(rows: Sequence[AuditRow]) -> str:
-    """Return the findings for a terminal, with what they mean."""
+    """Return the findings as a table for a terminal, with their meaning."""
     first = rows[0]
     failed = dict.fromkeys(row.mechanism for row in rows if not row.passed)
     verdict = "none tells more than it declares"
@@ -70,7 +70,7 @@ def table(rows: Sequence[AuditRow]) -> str:
             render(_HEADER, [_cells(row) for row in rows]),
             "",
             f"{first.draws:,} reports of each of two inputs; bounds at {100 * first.confidence:g} % each: {verdict}.",
-            "An audit finds a randomizer that leaks; that none does is what the exact laws prove.",
+            "An audit can find a randomizer that leaks; only the exact laws prove that none does.",
         )
     )
 

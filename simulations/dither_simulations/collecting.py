@@ -1,4 +1,4 @@
-"""A real collector: its own process, on loopback, with a SQLite file."""
+"""Run a real collector for a simulation: a process of its own, on loopback, with a SQLite file; and ask it."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 DATABASE = "demo.db"
-"""Not the name that a collector in earnest is likely to have given its own."""
+"""A name that a collector of real reports is unlikely to have given its own database."""
 
 _PATIENCE = 20.0
 """Seconds for an answer, or to end after being asked to."""
@@ -43,14 +43,14 @@ class UnknownThereError(CollectorError):
 
 
 class Access(NamedTuple):
-    """A collector's URL, and a token that reads from it; an empty one where none is needed."""
+    """A collector's URL, and a token that reads from it; the token is empty where none is needed."""
 
     url: str
     token: str = ""
 
     @classmethod
     def at(cls, address: str) -> Self:
-        """Return what an address says: a URL alone, or the one with ``?token=`` that a collector prints."""
+        """Parse an address: a URL alone, or with the ``?token=`` that a collector prints."""
         parts = urlsplit(address)
         (token,) = parse_qs(parts.query).get("token", [""])[:1]
         return cls(urlunsplit(parts._replace(query="", fragment="")).rstrip("/"), token)
@@ -94,7 +94,7 @@ def running_collector(metrics: Path, folder: Path) -> Iterator[Access]:
 
 
 def fetch_estimate(collector: Access, metric: str, confidence: float = 0.95) -> dict[str, Any]:
-    """Return the collector's estimate of a metric, as its API tells it. Raises CollectorError if it does not."""
+    """Return the collector's estimate of a metric, as its API gives it. Raises CollectorError if it does not."""
     return fetch(collector, f"/v1/metrics/{quote(metric, safe='')}/estimate?confidence={confidence}")
 
 

@@ -1,4 +1,4 @@
-"""Reading a population from one column of a CSV file, plain or gzipped."""
+"""Read a population from one column of a CSV file, plain or gzipped."""
 
 import csv
 import gzip
@@ -20,7 +20,7 @@ from .populations import Floats, Population
 __all__ = ["EMPTY", "read_column", "read_histogram"]
 
 EMPTY = "(empty)"
-"""The label of a cell with nothing in it: that, too, is an answer."""
+"""The label of an empty cell: that, too, is an answer."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -58,7 +58,7 @@ def read_histogram(path: Path, column: str, weights: str) -> tuple[tuple[str, ..
 
 @contextmanager
 def _rows(path: Path) -> Iterator[Iterator[list[str]]]:
-    """Open a CSV file for reading; whatever is wrong with it becomes a ParameterError that names it."""
+    """Yield the rows of a CSV file; whatever is wrong with it becomes a ParameterError that names it."""
     try:
         with _text(path) as stream:
             yield csv.reader(stream)

@@ -12,12 +12,15 @@ from .runs import Run, run_options
 __all__ = ["audit", "plan"]
 
 _permanent = click.option(
-    "--permanent-epsilon", callback=positive, metavar="ε", help="Of any number of reports of one value: memoisation."
+    "--permanent-epsilon",
+    callback=positive,
+    metavar="ε",
+    help="Privacy loss of all reports of one value together (memoisation).",
 )
 
 
 @click.command()
-@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), required=True, help="How many values.")
+@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), required=True, help="Number of values.")
 @click.option(
     "--epsilon",
     "epsilons",
@@ -25,20 +28,26 @@ _permanent = click.option(
     metavar="LIST",
     default="0.25,0.5,1,2,4",
     show_default=True,
-    help="Of one report. One ε compares mechanisms, several compare what they cost and tell.",
+    help="Privacy loss of one report. One ε compares mechanisms; several compare what each ε costs and tells.",
 )
 @_permanent
-@click.option("--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Of one report each.")
-@click.option("--report-budget", type=click.IntRange(1, 1 << 20), default=64, show_default=True, help="In bytes.")
-@click.option("-n", "--users", callback=users_of, metavar="NUMBER", help="How many users there are.")
+@click.option(
+    "--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Days with one report each."
+)
+@click.option(
+    "--report-budget", type=click.IntRange(1, 1 << 20), default=64, show_default=True, help="Most bytes of a report."
+)
+@click.option("-n", "--users", callback=users_of, metavar="NUMBER", help="Number of users.")
 @click.option(
     "--error",
     callback=share,
     default="0.01",
     show_default=True,
-    help="Wanted: half of a rare value's interval at --confidence.",
+    help="Wanted half width of a rare value's interval.",
 )
-@click.option("--confidence", callback=confidence_of, default="0.95", show_default=True)
+@click.option(
+    "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."
+)
 @run_options
 def plan(
     run: Run,
@@ -51,9 +60,9 @@ def plan(
     error: float,
     confidence: float,
 ) -> None:
-    """Choose a mechanism: what each would cost and tell, and how many users it takes.
+    """Choose a mechanism: show what each would cost and tell, and how many users it takes.
 
-    It is computed, not drawn: no seed changes it, and there is nothing to share among processes.
+    Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """
     from .planning import Question, advise, explain
     from .trading import weigh
@@ -70,23 +79,33 @@ def plan(
 
 @click.command()
 @click.option(
-    "--mechanism", "names", type=click.Choice(NAMES), multiple=True, help="Repeatable.  [default: every mechanism]"
+    "--mechanism",
+    "names",
+    type=click.Choice(NAMES),
+    multiple=True,
+    help="Attack this; repeatable.  [default: every mechanism]",
 )
-@click.option("--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Of one report.")
-@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=16, show_default=True, help="How many values.")
+@click.option(
+    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
+)
+@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=16, show_default=True, help="Number of values.")
 @_permanent
 @click.option(
     "--draws",
     type=click.IntRange(100, 10**9),
     default=1_000_000,
     show_default=True,
-    help="Reports of each of two inputs.",
+    help="Draw so many reports of each of two inputs.",
 )
 @click.option(
-    "--reports", callback=reports_of, default="1", show_default=True, help="Of a device, T or a list of them."
+    "--reports", callback=reports_of, default="1", show_default=True, help="Reports of one device, or a list."
 )
-@click.option("--confidence", callback=confidence_of, default="0.999", show_default=True, help="Of each bound.")
-@click.option("--system", is_flag=True, help="Draw from the operating system, as devices do, and not from the seed.")
+@click.option(
+    "--confidence", callback=confidence_of, default="0.999", show_default=True, help="Confidence level of each bound."
+)
+@click.option(
+    "--system", is_flag=True, help="Draw noise from the operating system, as devices do, and not from --seed."
+)
 @run_options
 @click.pass_context
 def audit(
@@ -101,7 +120,7 @@ def audit(
     confidence: float,
     system: bool,
 ) -> None:
-    """Attack the installed randomizers: what their reports tell is measured and held against what they declare.
+    """Attack the installed randomizers: measure what their reports tell, and compare it with what they declare.
 
     Ends with status 1 if one tells more than it declares.
     """

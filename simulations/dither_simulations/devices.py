@@ -1,4 +1,4 @@
-"""The same tally made the long way: every user through the device's own randomizer."""
+"""Make a tally user by user, through the device's own randomizer: slow, and a check on the samplers."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice, repeat
@@ -14,13 +14,13 @@ from .populations import Population, items_of
 __all__ = ["device_entropy", "device_tally"]
 
 _BLOCK = 1 << 14
-"""How many reports are held at a time, so that memory does not grow with the users."""
+"""The number of reports held at a time, so that memory does not grow with the users."""
 
 
 def device_entropy(seed: np.random.SeedSequence) -> KeyedEntropy:
     """Return a reproducible stream for devices, keyed by 256 bits of ``seed``.
 
-    Only for simulations: what a device sends in earnest is drawn from the operating system.
+    Only for simulations: a real device draws from the operating system.
     """
     return KeyedEntropy(seed.generate_state(4, np.uint64).tobytes(), b"dither-simulations")
 

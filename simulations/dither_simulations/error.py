@@ -34,7 +34,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "names",
     type=click.Choice(NAMES),
     multiple=True,
-    help="Repeatable; auto is the best whose report fits 64 bytes.  [default: every mechanism]",
+    help="Simulate this; repeatable; auto is the best whose report fits 64 bytes.  [default: every mechanism]",
 )
 @click.option(
     "--epsilon",
@@ -43,13 +43,13 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     metavar="LIST",
     default="grid",
     show_default=True,
-    help="0.5,1,2 or LOW:HIGH:COUNT; grid is ten values from 0.25 to 4.",
+    help="Privacy loss of one report: 0.5,1,2 or LOW:HIGH:COUNT; grid is ten values from 0.25 to 4.",
 )
 @click.option(
-    "-n", "--users", callback=users_list, metavar="LIST", help="How many users.  [default: 1e5, or those of --input]"
+    "-n", "--users", callback=users_list, metavar="LIST", help="Number of users.  [default: 1e5, or those of --input]"
 )
 @click.option(
-    "-k", "--size", "sizes", callback=sizes_of, metavar="LIST", help="How many values.  [default: 64; all of --column]"
+    "-k", "--size", "sizes", callback=sizes_of, metavar="LIST", help="Number of values.  [default: 64; all of --column]"
 )
 @source_options
 @click.option(
@@ -59,12 +59,25 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     multiple=True,
     default=("raw",),
     show_default=True,
-    help="Repeatable: what is done to estimates to make shares of them.",
+    help="Turn estimates into shares by this step; repeatable.",
 )
-@click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Of one report each.")
-@click.option("--permanent-epsilon", callback=positive, metavar="ε", help="Of all reports of a value: memoisation.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Of top-k recall.")
-@click.option("--confidence", callback=confidence_of, default="0.95", show_default=True, help="Of the intervals.")
+@click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Days with one report each.")
+@click.option(
+    "--permanent-epsilon",
+    callback=positive,
+    metavar="ε",
+    help="Privacy loss of all reports of one value together (memoisation).",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of most frequent values in top-k recall.",
+)
+@click.option(
+    "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the intervals."
+)
 @click.option(
     "--repeats", type=click.IntRange(1, 10**6), help="Trials of each cell.  [default: 20; 1 with --collector]"
 )
@@ -74,20 +87,21 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Draw all counts together, each value by itself, or user by user with the device's randomizer.  "
     "[default: joint, or marginal where that takes long]",
 )
-@click.option("--device", is_flag=True, help="The same as --law device; slow for many users.")
+@click.option(
+    "--device", is_flag=True, help="Run every user through the device's randomizer (--law device); slow for many users."
+)
 @click.option(
     "--collector",
     metavar="URL|auto",
     help="Let real clients report to this collector, and ask it. Give the address with the token that it prints; auto "
     "starts one that ends with the command.",
 )
-@click.option("--definitions", "write_to", type=_FILE, help="Only write the metrics.toml that --collector must have.")
 @run_options
 @plot_option
 def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, **asked: Any) -> None:
     """Measure the error of estimates over repeated trials, beside what theory expects.
 
-    The tally of all users is drawn from its exact law, so a billion cost no more than a thousand.
+    The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand.
     """
     from .error_plots import error_plot
     from .plots import save

@@ -14,13 +14,13 @@ __all__ = ["error_plot"]
 
 _AXES = {"epsilon": "ε of one report", "users": "users", "size": "values", "day": "day"}
 _BAND = 1.96
-"""Standard errors to either side: 95 %."""
+"""Standard errors on either side of the mean: 95 %."""
 
 
 def error_plot(rows: Sequence[Row]) -> Figure:
-    """Return the mean squared error against what varies, on logarithmic axes: ε, the number of users or of values.
+    """Return a figure of the mean squared error against ε, the number of users or of values, on logarithmic axes.
 
-    What else varies makes lines. Where days go by, the error of each day and, above it, what was spent until then.
+    Whatever else varies makes lines. Over days, it shows the error of each day and, above it, the ε spent until then.
     """
     across = next((name for name in ("day", "epsilon", "users", "size") if _vary(rows, name)), "epsilon")
     parts = [name for name in ("asked", "step", "size", "users", "epsilon") if name != across and _vary(rows, name)]

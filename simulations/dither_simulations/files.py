@@ -1,4 +1,4 @@
-"""Writing results whole: a reader sees the old file or the new one, never half of either."""
+"""Write results whole: a reader sees the old file or the new one, never half of either."""
 
 import csv
 import io
@@ -60,7 +60,7 @@ def _csv(rows: Sequence["DataclassInstance"]) -> str:
 
 
 def _umask() -> int:
-    """Return the process's mask for new files, which can only be read by setting it."""
+    """Return the process's mask for new files, which can only be read by setting it anew."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

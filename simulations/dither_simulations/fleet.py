@@ -1,4 +1,4 @@
-"""Devices by the thousand, each with a real client that sends real reports."""
+"""Run thousands of devices, each with a real client that sends real reports."""
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ def send_all(
     workers: int = 32,
     step: Callable[[], object] = int,
 ) -> bool:
-    """Give each person a device of their own, let it report every answer, and return whether all could.
+    """Give each person a device of their own, let it report every answer, and return whether all of them could.
 
     ``step`` is called after each device. Answers travel over HTTP to ``url``, from ``workers`` devices at a time: a
     device mostly waits for a commit, and the collector commits together whatever has come in meanwhile.

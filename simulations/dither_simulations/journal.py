@@ -1,7 +1,7 @@
-"""What makes a sweep resumable: the rows of each finished cell, appended to a file, whole and on disk.
+"""Make a sweep resumable: append the rows of each finished cell to a file, and sync it to disk.
 
-A line is a JSON object. The first says which sweep the file is of; each other is a cell's number and its rows. A line
-that a crash cut short is not counted, and overwritten by the next.
+A line is a JSON object. The first says to which sweep the file belongs; each other holds a cell's number and its rows.
+A line that a crash cut short does not count, and the next one overwrites it.
 """
 
 import json
@@ -20,7 +20,7 @@ __all__ = ["Journal"]
 
 
 class Journal:
-    """The finished cells of the sweep that ``identity`` tells from every other.
+    """The finished cells of the sweep with this ``identity``.
 
     Raises ParameterError if the file is of another sweep, or cannot be read or written.
     """
@@ -45,7 +45,7 @@ class Journal:
         elif lines[0] != {"sweep": identity}:
             self.close()
             raise ParameterError(
-                str(self.path), "is what another sweep left unfinished; finish that one, or delete the file"
+                str(self.path), "belongs to another sweep, which is unfinished; finish that one, or delete the file"
             )
         self.done = {line["cell"]: line["rows"] for line in lines[1:]}
 
@@ -59,10 +59,10 @@ class Journal:
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Leave the file for the next time."""
+        """Close the file, and keep it for the next run."""
         self._file.close()
 
     def discard(self) -> None:
-        """Remove the file: the sweep is finished, and its rows are elsewhere."""
+        """Remove the file, when the sweep is finished and its rows are written elsewhere."""
         self.close()
         self.path.unlink()

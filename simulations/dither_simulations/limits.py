@@ -1,4 +1,4 @@
-"""What may be asked for at most, and how pictures may be written."""
+"""Limits of what a command takes, and the formats of pictures."""
 
 __all__ = ["DEVICES", "FORMATS", "MAX_SIZE", "MAX_USERS"]
 

@@ -21,7 +21,7 @@ _LETTERS = 13
 
 
 def lines_plot(panels: Sequence[Panel], title: str, across: str, *, log: bool = True) -> Figure:
-    """Return panels, one below the other, with the same horizontal axis, which ``log`` says is logarithmic."""
+    """Return a figure of panels, one below the other, on one horizontal axis, which is logarithmic with ``log``."""
     most = max(panel.names for panel in panels)
     if most > _FEW:
         return multiples_plot(panels, title, across, log=log)

@@ -1,4 +1,4 @@
-"""How far estimates are from the truth, by every measure in use."""
+"""Measure how far estimates are from the truth: squared, absolute and largest error, divergence, recall, intervals."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Interval:
-    """Of the intervals of one trial, from noise alone and cut to [0, 1]: the share that holds the truth, and the width.
+    """The share of one trial's intervals that hold the truth, and their width; from noise alone, cut to [0, 1].
 
     The truth is that of the users there are, not of a population of which they are a sample.
     """
@@ -68,10 +68,10 @@ def divergence(frequency: Floats, shares: Floats) -> float | None:
 
 
 def recall(frequency: Floats, shares: Floats, top: int) -> float:
-    """Return which part of the ``top`` highest estimates belongs to values that are among the ``top`` most frequent.
+    """Return the share of the ``top`` highest estimates whose values are among the ``top`` most frequent.
 
-    A value as frequent as the last of these counts as one of them. Of estimates that tie for the last places all are
-    as likely to be taken, and what is returned is the mean over that.
+    A value as frequent as the last of these counts as one of them. Estimates that tie for the last places are equally
+    likely to be taken; the mean over these choices is returned.
     """
     top = min(top, len(shares))
     frequent = shares >= np.partition(shares, -top)[-top]

@@ -1,4 +1,4 @@
-"""From a mechanism's name to the mechanism of a survey; ``auto`` is whichever is best."""
+"""Return the mechanism of a survey by its name; ``auto`` is the best one."""
 
 from dither_shared import MECHANISMS, Mechanism
 from dither_shared.choice import choose
@@ -18,7 +18,7 @@ REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_ep
 
 
 def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None = None) -> Mechanism:
-    """Return the best mechanism of that name for ``size`` values; an open domain has these as its candidates.
+    """Return the best mechanism of that name for ``size`` values, which are the candidates of an open domain.
 
     ``permanent_epsilon`` is left out where the family has no permanent part to choose.
     Raises ParameterError for a size or an ε that the family cannot have.

@@ -1,4 +1,4 @@
-"""What the commands of ``dither-sim`` read alike from the command line."""
+"""Options, their parsing and their errors, shared by the commands of ``dither-sim``."""
 
 import math
 import os
@@ -35,7 +35,7 @@ _GRID = "0.25:4:10"
 
 
 class Commands(LazyGroup):
-    """A group whose commands end in one line, not a traceback: status 2 on a parameter that cannot be, else 1.
+    """A group whose commands end in one line, not a traceback: status 2 for an invalid parameter, else 1.
 
     With NO_COLOR in the environment nothing is coloured, wherever it is printed (https://no-color.org).
     """
@@ -169,14 +169,14 @@ def plot_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--plot``."""
     path = click.Path(dir_okay=False, path_type=Path)
     return click.option(
-        "--plot", type=path, callback=new_file(*FORMATS), help=f"Write a picture, as {', '.join(FORMATS)}."
+        "--plot", type=path, callback=new_file(*FORMATS), help=f"Write a picture to this file, as {', '.join(FORMATS)}."
     )(command)
 
 
 def input_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--input`` and ``--column``."""
     path = click.Path(dir_okay=False, path_type=Path)
-    column = click.option("--column", metavar="NAME", help="The column of --input that holds the answers.")
-    return click.option("--input", "source", type=path, help="A CSV file, plain or gzipped; one row a user.")(
-        column(command)
-    )
+    column = click.option("--column", metavar="NAME", help="Take answers from this column of --input.")
+    return click.option(
+        "--input", "source", type=path, help="Read users from this CSV file, plain or gzipped; one row each."
+    )(column(command))

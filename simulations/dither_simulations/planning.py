@@ -1,4 +1,4 @@
-"""What a survey would cost and tell, mechanism by mechanism, before anyone is asked."""
+"""Plan a survey: compute what each mechanism would cost and tell, before anyone is asked."""
 
 import math
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-e
 
 @dataclass(frozen=True)
 class Question:
-    """What is wanted: of ``size`` values, at ``epsilon`` a report, an interval of ± ``error`` at ``confidence``.
+    """The survey that is wanted: for ``size`` values, at ``epsilon`` a report, intervals of ± ``error``.
 
-    ``users`` is how many there are, if that is known; ``budget`` are the bytes of a report; ``days`` is for how long
-    each reports once a day.
-    Raises ParameterError for an error not strictly between 0 and 1, or a confidence of which no interval can be made.
+    ``confidence`` is the level of the intervals, ``users`` the number of users, if it is known; ``budget`` the most
+    bytes of a report; ``days`` the number of days on which each user reports once.
+    Raises ParameterError for an error not strictly between 0 and 1, or a confidence that no interval can have.
     """
 
     size: int
@@ -86,7 +86,7 @@ class Advice:
 
     @property
     def chosen(self) -> Choice:
-        """The one that the software takes by itself."""
+        """The candidate that ``auto`` takes."""
         return next(choice for choice in self.choices if choice.chosen)
 
     @property
@@ -97,7 +97,7 @@ class Advice:
 
 
 def advise(question: Question) -> Advice:
-    """Return what there is to choose from; raises ParameterError for what no mechanism can have."""
+    """Return the candidates; raise ParameterError for a question that no mechanism can serve."""
     mechanism = choose(question.size, question.epsilon, question.permanent_epsilon, question.budget)
     ranked = candidates(question.size, question.epsilon, question.permanent_epsilon)
     choices = tuple(_choice(question, each.mechanism, each.relative_risk, mechanism) for each in ranked)
@@ -126,7 +126,7 @@ def _choice(question: Question, mechanism: Mechanism, relative_risk: float, chos
 
 
 def explain(advice: Advice) -> str:
-    """Return a table of the candidates and what there is to say of the one chosen, for a terminal."""
+    """Return a table of the candidates and a few lines on the chosen one, for a terminal."""
     question, chosen = advice.question, advice.chosen
     lasting = question.permanent_epsilon is not None
     return "\n".join(
@@ -176,7 +176,7 @@ def _cells(question: Question, choice: Choice, lasting: bool) -> Sequence[str]:
 
 
 def _verdict(advice: Advice) -> str:
-    """Say whether a value that hardly anyone has can be measured as wanted."""
+    """Return a sentence on whether a rare value can be measured as wanted."""
     question, chosen = advice.question, advice.chosen
     needed = f"± {_percent(question.error)} takes {chosen.users_needed:,}"
     if question.users is None or chosen.margin is None:

@@ -1,4 +1,4 @@
-"""Pictures, in the colours of Okabe and Ito (2008), which the colour-blind tell apart; lines carry their own names."""
+"""Draw shares, and save pictures, in the colours of Okabe and Ito (2008), which the colour-blind can tell apart."""
 
 import io
 import warnings
@@ -25,7 +25,7 @@ INK = "#222222"
 """Of names: some of the colours are too light for letters."""
 _BAR = "#C9C9C9"
 FONT = 11.5
-"""Points, on a figure 5.8 inches wide: still 11 pixels high where the picture is shown 400 pixels wide."""
+"""The font size in points, on a figure 5.8 inches wide: still 11 pixels high in a picture 400 pixels wide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class Shares:
 
 
 def shares_plot(shares: Shares, title: str, confidence: float = 0.95) -> Figure:
-    """Return true shares as bars and estimates as points with their intervals, a row a label, the first on top."""
+    """Return a figure with true shares as bars and estimates as points with intervals; the first label is on top."""
     count = len(shares.labels)
     figure, (axes,) = figure_of(1.35 + 0.31 * count)
     height = figure.get_figheight()
@@ -70,7 +70,7 @@ def shares_plot(shares: Shares, title: str, confidence: float = 0.95) -> Figure:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a picture, whole, in the format that its name asks for; raises ParameterError if it cannot be."""
+    """Write a picture, whole, in the format that its name asks for; raise ParameterError if that fails."""
     if path.suffix not in FORMATS:
         raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
     picture = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Who the users are: how many hold each value, by a distribution or as a file counts them."""
+"""Populations of users: how many hold each value, by a distribution or as a file counts them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ class Population:
 
 
 def apportion(weights: Floats, users: int) -> Counts:
-    """Return whole numbers in proportion to ``weights`` that add up to ``users``: the largest-remainder method.
+    """Return whole numbers, in proportion to ``weights``, that add up to ``users``, by the largest-remainder method.
 
     Computed in integers, so that it holds for any number of users; ties go to the earlier value.
     Raises ParameterError for a number of users that is negative or too large, or weights that are not a distribution.
@@ -105,12 +105,12 @@ def step(size: int) -> Floats:
 
 
 def numbered(size: int) -> tuple[str, ...]:
-    """Return the labels v0, v1, … of a population that is made up."""
+    """Return the labels v0, v1, … of a made-up population."""
     return tuple(f"v{index}" for index in range(size))
 
 
 def items_of(mechanism: Mechanism, labels: tuple[str, ...]) -> tuple[Item, ...]:
-    """Return what the mechanism randomizes for each label: its index, or its UTF-8 bytes in an open domain."""
+    """Return the item that the mechanism randomizes for each label: its index, or its UTF-8 bytes in an open domain."""
     if mechanism.open_domain:
         return tuple(label.encode("utf-8") for label in labels)
     return tuple(range(len(labels)))

@@ -1,4 +1,4 @@
-"""Numbers that others published, beside ours: ``dither-sim reproduce``.
+"""Reproduce published numbers and put ours beside them: ``dither-sim reproduce``.
 
 - ``wang-2017``: Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation", USENIX
   Security 2017, table 1: n times the variance of the estimate of a value that nobody has, in closed form.
@@ -37,7 +37,7 @@ _FORMULAS = {
 
 @dataclass(frozen=True)
 class Published:
-    """A published number, or the range of many runs, and what it is of: users, values and how many hold each."""
+    """A published number, or the range of many runs, with its survey: users, values and how many hold each."""
 
     paper: Paper
     mechanism: str
@@ -65,7 +65,7 @@ def _wang() -> tuple[Published, ...]:
 
 
 def _variance(name: str, size: int, odds: float) -> float:
-    """Return what the table's formula comes to."""
+    """Return the value of the table's formula."""
     if name == "randomized-response":
         return (size - 2 + odds) / (odds - 1) ** 2
     if name == "symmetric-unary":
@@ -89,10 +89,10 @@ PAPERS: dict[Paper, tuple[Published, ...]] = {
 
 @dataclass(frozen=True)
 class ReproductionRow:
-    """A published number beside what our mechanism has in theory, and what came out over the repeats.
+    """A published number, our mechanism's in theory, and the mean measured over the repeats.
 
-    ``deviation`` is that of the measured mean from the published number, or from the middle of the range of runs, as a
-    share of it; ``theory_deviation`` that of our mechanism's exact law.
+    ``deviation`` is the relative difference of the measured mean from the published number, or from the middle of its
+    range; ``theory_deviation`` is that of our mechanism's exact law.
     """
 
     paper: Paper
@@ -127,7 +127,7 @@ class Reproduction:
         return [number for paper in self.papers for number in PAPERS[paper]]
 
     def identity(self) -> str:
-        """Return what tells it from other experiments."""
+        """Return a digest that differs from every other experiment's."""
         return identity_of(self)
 
     def trials(self, cell: Published, seeds: Sequence[np.random.SeedSequence]) -> list[float]:

@@ -1,4 +1,4 @@
-"""Trials in earnest: every user a real client that reports over HTTP to a real collector, which estimates.
+"""Run a trial with real clients: each user reports over HTTP to a real collector, which estimates.
 
 The collector must collect the very metric, in the version that these clients have. ``definitions`` writes the
 ``metrics.toml`` to start it with; ``collector_of_its_own`` starts one.
@@ -46,7 +46,7 @@ _COLUMNS = ("frequency", "noise_low", "noise_high", "consistent")
 
 
 class Collected(NamedTuple):
-    """What a collector tells of each value: frequencies, intervals from noise alone, and consistent frequencies."""
+    """A collector's estimate of each value: frequencies, intervals from noise alone, and consistent frequencies."""
 
     frequency: Floats
     low: Floats
@@ -120,7 +120,7 @@ def collector_of_its_own(surveys: Sequence[Survey]) -> Iterator[str]:
 def collected(
     mechanism: Mechanism, population: Population, epsilon: float, address: str, confidence: float
 ) -> Collected:
-    """Let one client a user report to the collector at ``address``, and return what that estimates.
+    """Let one client for each user report to the collector at ``address``, and return its estimate.
 
     Raises CollectorError if it does not collect the metric (``require_known`` says what to do), has reports of it
     already, or does not count all.

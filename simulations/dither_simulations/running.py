@@ -1,6 +1,6 @@
-"""Where work is done: here, by processes of this machine, or by the workers of a Dask scheduler. One seam for all.
+"""Spread work over this process, over several processes, or over the workers of a Dask scheduler.
 
-Whatever is done takes its randomness from its arguments, so that the numbers are the same whoever does it.
+All work takes its randomness from its arguments, so the numbers are the same whoever does it.
 """
 
 import multiprocessing
@@ -35,7 +35,7 @@ def here(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
 
 @contextmanager
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
-    """Yield what spreads work over ``jobs`` processes (0 is one a processor), or over a Dask cluster.
+    """Yield a ``Map`` over ``jobs`` processes (0 is one a processor), or over a Dask cluster.
 
     Raises ParameterError if there is no scheduler at that address, or no Dask.
     """
@@ -79,7 +79,7 @@ _PATIENCE = 10
 
 
 def _work() -> None:
-    """Prepare a process for work: Ctrl-C is for the one that hands it out, and without that one there is none."""
+    """Prepare a worker process: it leaves Ctrl-C to its parent, and ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None  # noqa: S101 — this runs in a child

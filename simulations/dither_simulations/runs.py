@@ -1,4 +1,4 @@
-"""How a command is run, alike for all of them: its seed, who does the work, and where the results go."""
+"""Run a command: the options that all share for its seed, who does the work, and where the results go."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ class Run:
 
     @property
     def part(self) -> Path | None:
-        """Where what is finished is kept until all is."""
+        """The file that keeps finished cells until all are finished."""
         return None if self.out is None else self.out.with_name(f"{self.out.name}.part")
 
     @contextmanager
@@ -86,13 +86,19 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OPTIONS = (
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same numbers."),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Draw from this seed: same seed, same numbers.",
+    ),
     click.option(
         "--jobs",
         type=click.IntRange(0, 4096),
         default=1,
         show_default=True,
-        help="Processes that share the work; 0 is one a processor. The numbers do not depend on it.",
+        help="Share the work among so many processes; 0 for one a processor. The numbers do not depend on it.",
     ),
     click.option(
         "--scheduler", metavar="ADDRESS", help="Spread the work over a Dask cluster instead, tcp://HOST:PORT."
@@ -102,6 +108,6 @@ _OPTIONS = (
         "--out",
         type=click.Path(dir_okay=False, path_type=Path),
         callback=new_file(".csv", ".json"),
-        help="Write the results, as .csv or .json. What is interrupted goes on when it is run again.",
+        help="Write the results to this file, .csv or .json. Run the command again to go on after an interruption.",
     ),
 )

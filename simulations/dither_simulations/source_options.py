@@ -1,4 +1,4 @@
-"""The options that say who the users are."""
+"""Options that choose the population of users."""
 
 import functools
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
         if source is None:
             if distribution == "csv" or column or weights:
-                raise ParameterError("--input", "missing; it is the file of a column")
+                raise ParameterError("--input", "missing; --column and --weights are columns of this file")
             found: Source = Distribution(_kind(distribution), zipf_s, ratio, drift)
         elif distribution not in {None, "csv"}:
             raise ParameterError("--input", f"goes without --distribution {distribution}")
@@ -56,24 +56,32 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OPTIONS = (
-    click.option("--distribution", type=click.Choice((*KINDS, "csv")), help="[default: zipf, or csv with --input]"),
-    click.option("--zipf-s", type=click.FloatRange(min=0), default=1.1, show_default=True, help="Zipf's exponent."),
+    click.option(
+        "--distribution",
+        type=click.Choice((*KINDS, "csv")),
+        help="Draw values from this distribution.  [default: zipf, or csv with --input]",
+    ),
+    click.option(
+        "--zipf-s", type=click.FloatRange(min=0), default=1.1, show_default=True, help="Exponent of Zipf's law."
+    ),
     click.option(
         "--ratio",
         type=click.FloatRange(0, 1, min_open=True),
         default=0.9,
         show_default=True,
-        help="Of a geometric distribution.",
+        help="Ratio of neighbouring shares in a geometric distribution.",
     ),
     click.option(
         "--drift",
         type=click.FloatRange(0, 1),
         default=0.0,
         show_default=True,
-        help="Each day so much of the distribution moves to its mirror image: what was rare becomes frequent.",
+        help="Move this share of the distribution to its mirror image each day: rare values become frequent.",
     ),
     input_options,
-    click.option("--weights", metavar="NAME", help="The column of --input that counts users, where a row is a value."),
+    click.option(
+        "--weights", metavar="NAME", help="Take numbers of users from this column of --input, where a row is a value."
+    ),
 )
 
 

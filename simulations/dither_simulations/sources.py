@@ -1,4 +1,4 @@
-"""Where users come from: a distribution over made-up values, which may drift from day to day, or a file."""
+"""Sources of users: a distribution over made-up values, which may drift from day to day, or a file."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,14 +12,14 @@ __all__ = ["Column", "Distribution", "Source"]
 
 
 class Source(Protocol):
-    """Gives users for any cell of a sweep."""
+    """Makes the population for any cell of a sweep."""
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """The name in results."""
 
     def population(self, size: int, users: int, day: int = 1) -> Population:
-        """Return ``users`` over ``size`` values, as they are on a day, the first being 1."""
+        """Return ``users`` over ``size`` values, as they are on a day; the first day is 1."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Distribution:
 
     @property
     def name(self) -> str:
-        """What results call it: its kind, and its parameter where that matters."""
+        """The name in results: its kind, and its parameter where that matters."""
         parameter = {"zipf": f" {self.exponent:g}", "geometric": f" {self.ratio:g}"}.get(self.kind, "")
         return f"{self.kind}{parameter}"
 

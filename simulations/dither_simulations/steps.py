@@ -1,7 +1,7 @@
-"""Consistency steps: what may be done to unbiased frequencies to make them look like shares.
+"""Consistency steps: turn unbiased frequencies into numbers that look like shares.
 
 Names and findings are those of Wang et al. (NDSS 2020). What a collector shows beside its estimates is ``consistent``,
-the projection on the simplex; the others are here to be compared with it.
+the projection on the simplex; the other steps are here for comparison.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ __all__ = ["apply"]
 
 
 def apply(step: Step, frequency: Floats, consistent: Callable[[Floats], Floats] = onto_simplex) -> Floats:
-    """Return frequencies after a step; shape (k,). ``consistent`` is the collector's step, for who has another.
+    """Return frequencies after a step; shape (k,). ``consistent`` computes the step of that name.
 
     - ``raw``: unbiased, as they come;
     - ``consistent``: the closest point of the simplex ("Norm-Sub"), as the collector shows it;

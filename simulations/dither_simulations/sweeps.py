@@ -1,6 +1,6 @@
-"""Sweeps: every cell of a grid tried repeatedly, its outcomes summed up in rows.
+"""Sweeps: try every cell of a grid repeatedly, and sum up its outcomes in rows.
 
-What is swept over is an ``Experiment``: the accuracy of estimates (``accuracy.py``) or an attack (``attacks``).
+A sweep runs an ``Experiment``: the accuracy of estimates (``accuracy.py``) or an attack (``attacks``).
 The seed of a trial depends on the experiment's seed, the cell's place in the grid and the number of the repeat, and
 on nothing else: not on who runs it, on how many there are, or on whether the sweep was killed in between.
 """
@@ -27,11 +27,11 @@ OutcomeT = TypeVar("OutcomeT")
 RowT = TypeVar("RowT", bound="DataclassInstance")
 
 _CHUNK = 16
-"""Trials that are sent to a worker together, lest describing them costs more than running them."""
+"""Trials that are sent to a worker together, since sending each by itself would cost more than running it."""
 
 
 class Experiment(Protocol[CellT, OutcomeT, RowT]):
-    """What a sweep repeats, and how its results are told. It is sent to workers, so it must pickle."""
+    """The trials that a sweep repeats, and the rows that sum them up. It is sent to workers, so it must pickle."""
 
     @property
     def seed(self) -> int:
@@ -49,13 +49,13 @@ class Experiment(Protocol[CellT, OutcomeT, RowT]):
         """Return the cells, in the order of their rows."""
 
     def identity(self) -> str:
-        """Return what tells this experiment from every other: all that its numbers depend on."""
+        """Return a digest that differs from every other experiment's: of all that its numbers depend on."""
 
     def trials(self, cell: CellT, seeds: Sequence[np.random.SeedSequence]) -> list[OutcomeT]:
         """Return the outcome of one trial for each seed."""
 
     def rows(self, cell: CellT, outcomes: Sequence[OutcomeT]) -> list[RowT]:
-        """Return what the trials of a cell come to."""
+        """Return the rows that sum up the trials of a cell."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def sweep(
 ) -> list[RowT]:
     """Return the rows of every cell, in the order of the cells.
 
-    Cells that ``journal`` has are not tried again, and others are added to it as they are finished. ``step`` is told
-    how many trials have been made since it was last called.
+    Cells that ``journal`` has are not tried again; others are added to it when they are finished. ``step`` is called
+    with the number of trials made since it was last called.
     """
     cells = experiment.cells()
     rows: dict[int, list[RowT]] = {}
@@ -104,7 +104,7 @@ def mean(values: Sequence[float | None]) -> tuple[float | None, float | None]:
 
 
 def identity_of(*parts: object) -> str:
-    """Return a digest of what an experiment's numbers depend on, by its representation, numpy's version included."""
+    """Return a digest of all that an experiment's numbers depend on: its ``repr``, and numpy's version."""
     return hashlib.sha256(repr((np.__version__, *parts)).encode("utf-8")).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Tables for a terminal: columns that line up, numbers with their uncertainty."""
+"""Write tables for a terminal: columns that line up, numbers with their uncertainty."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ def number(value: float, error: float | None, form: str = ".3e") -> str:
 
 
 def error_table(rows: Sequence[Row]) -> str:
-    """Return the results of a sweep: means over the repeats, ± their standard errors; a column that varies is shown."""
+    """Return the results of a sweep: means ± standard errors over the repeats; parameters are shown if they vary."""
     varying = [name for name in ("size", "users", "day") if len({getattr(row, name) for row in rows}) > 1]
     steps = {row.step for row in rows} != {"raw"}
     spent = ("ε spent",) if "day" in varying else ()

@@ -1,4 +1,4 @@
-"""What is expected of a trial: the error, the width of intervals, and the least error that any mechanism can have."""
+"""Compute what theory expects of a trial: its error, the width of intervals, and the least error of any mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["Expected", "expected", "least_mse", "predicted_mse"]
 
 @dataclass(frozen=True)
 class Expected:
-    """Of raw estimates: ``mse``, Σ|error| and the mean width of intervals; None where there is no simple formula.
+    """The ``mse``, Σ|error| and mean interval width expected of raw estimates; None where there is no simple formula.
 
     ``bound`` is ``least_mse``.
     """
@@ -30,7 +30,7 @@ class Expected:
 
 
 def expected(mechanism: Mechanism, population: Population, epsilon: float, confidence: float) -> Expected:
-    """Return what theory says of a trial of a mechanism that was asked for at ``epsilon``.
+    """Return what theory expects of a trial of a mechanism that was asked for at ``epsilon``.
 
     An error is close to normal, so Σ|error| is sqrt(2/π) times the sum of the standard deviations. An interval is the
     estimate ± z standard deviations, cut to [0, 1].
@@ -48,7 +48,7 @@ def expected(mechanism: Mechanism, population: Population, epsilon: float, confi
 def least_mse(size: int, epsilon: float, users: int) -> float:
     """Return the least mean squared error that unbiased frequencies can have from one ε-LDP report a user.
 
-    That of subset selection with the best size of subset (Ye and Barg 2019; Pan 2026). What is not unbiased, such as
+    It is that of subset selection with the best subset size (Ye and Barg 2019; Pan 2026). Biased estimates, such as
     consistent frequencies, may do better.
     """
     return SubsetSelection.calibrate(size, epsilon).risk / size / users

@@ -1,4 +1,4 @@
-"""Which ε a survey needs: candidates side by side, and the least that will do."""
+"""Find the ε that a survey needs: several ε side by side, and the least that suffices."""
 
 import math
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from .tables import render
 __all__ = ["least_epsilon", "weigh"]
 
 _LEAST, _MOST = 0.01, 8.0
-"""The ε that are looked at: with more than the greatest, odds of 3,000 to 1, a report hides hardly anything."""
+"""The range of ε: above the greatest, with odds of 3,000 to 1, a report hides hardly anything."""
 _STEPS = 30
 """Halvings: to a billionth of the range."""
 
 
 def least_epsilon(question: Question) -> float | None:
-    """Return the least ε of a report at which the users are enough, rounded up to three digits; None if none is.
+    """Return the least ε of a report at which the users suffice, rounded up to three digits.
 
-    None, too, if their number is not known. A permanent ε bounds it from above.
+    None if no ε suffices or the number of users is not known. A permanent ε bounds it from above.
     """
     low, high = _LEAST, _highest(question)
     if question.users is None or not _reached(question, high):
@@ -49,7 +49,7 @@ def _reached(question: Question, epsilon: float) -> bool:
 
 
 def weigh(advices: Sequence[Advice]) -> str:
-    """Return the mechanism that is chosen at each ε, what it costs and whether it will do, for a terminal."""
+    """Return a table for a terminal: the mechanism chosen at each ε, what it costs and whether it suffices."""
     question = advices[0].question
     header = ("ε", "mechanism", "bytes a day", f"users for ± {100 * question.error:.3g} %", "± reached", "enough")
     forever = () if question.permanent_epsilon is None else ("for ever",)
@@ -88,7 +88,7 @@ def _losses(advice: Advice) -> tuple[str, ...]:
 
 def _answer(question: Question) -> str:
     if question.users is None:
-        return "Give the number of users, and the least ε that will do is found."
+        return "Give the number of users (-n) to find the least ε that will do."
     least = least_epsilon(question)
     if least is None:
         return f"No: {question.users:,} users cannot do it at any ε of a report up to {_highest(question):.3g}."

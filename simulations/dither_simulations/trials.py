@@ -1,4 +1,4 @@
-"""One seeded trial: users, their tally, an estimate, and how far it is from the truth."""
+"""Run one seeded trial: users, their tally, an estimate, and its distance from the truth."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ MOST_DRAWS = 2e6
 
 @dataclass(frozen=True)
 class Setting:
-    """What a trial is a trial of: everything but its seed.
+    """The setting of a trial: everything but its seed.
 
     ``collector`` is the URL to send to under the law "collector", and ``asked`` the ε that its metric was asked for;
     the noise is then the operating system's.
@@ -46,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one trial came to: scores after each step of its setting, and of the intervals, which are those of "raw"."""
+    """The result of one trial: scores after each step of its setting, and the coverage of the "raw" intervals."""
 
     scores: tuple[Scores, ...]
     interval: Interval
@@ -69,13 +69,13 @@ def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
 
 
 def run_bare_trial(setting: Setting, seed: np.random.SeedSequence) -> Scores:
-    """Run one trial on a listed domain without intervals or steps, which other libraries have none of."""
+    """Run one trial on a listed domain without intervals and steps, for comparison with libraries that have neither."""
     frequency = debiased(_decoded(setting), setting.population.labels, _tally(setting, seed))[0]
     return scores(frequency, setting.population.shares, setting.top)
 
 
 class _Told(NamedTuple):
-    """Of an estimate, what a trial asks for: frequencies, their intervals from noise alone, and a step."""
+    """The part of an estimate that a trial needs: frequencies, their intervals from noise alone, and a step."""
 
     frequency: Floats
     low: Floats

@@ -193,7 +193,7 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setattr(Path, "expanduser", homeless)
     assert run("status") == 2
-    assert "XDG_STATE_HOME says where" in capsys.readouterr().err
+    assert "set HOME or XDG_STATE_HOME" in capsys.readouterr().err
 
 
 def test_damaged_records_are_counted_and_left(used: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,7 +120,7 @@ def test_a_backup_is_one_file_that_only_its_owner_reads(folder: Path) -> None:
         ("dither.db-wal", "is the database itself"),
         ("dither.db.lock", "is the database itself"),
         ("old", "is a folder; name a file"),
-        ("/dev/full", "is no plain file"),
+        ("/dev/full", "is not a plain file"),
         ("missing/saved.db", "cannot be written: No such file or directory"),
     ],
 )
@@ -240,7 +240,7 @@ def anothers(path: Path) -> None:
         (garbled, "file is not a database"),
         (newer, f"has schema 9999 of a newer dither, this program {HEAD}"),
         (anothers, "holds no dither tables"),
-        (Path.unlink, "is no file"),
+        (Path.unlink, "is not a file"),
     ],
 )
 def test_a_file_that_is_no_whole_backup_is_refused(spoil: Callable[[Path], None], what: str, folder: Path) -> None:

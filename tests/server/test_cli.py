@@ -169,7 +169,7 @@ def test_candidates_come_from_a_file(folder: Path) -> None:
         (["estimate", "theme", "--candidates", __file__], "lists its answers"),
         (["run", "--metrics", "missing.toml"], "missing.toml: cannot be read"),
         (["run", "--port", "70000"], "--port: 70000 is not between 0 and 65535"),
-        (["run", "--open", "report,write"], "--open: names a role that is none of report, read, admin"),
+        (["run", "--open", "report,write"], "--open: names a role that is not one of report, read, admin"),
         (["run", "--config", "missing.toml"], "missing.toml: cannot be read"),
         (["run", "--horizon", "30"], "--horizon: 30 is not above 30"),
         (["token", "revoke", "0123"], "names no token"),

@@ -106,7 +106,7 @@ def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
         (COUNTS, "\n".join(["1,1"] * 8), "line 1: 2 cells; a total and k = 64"),
         (COUNTS, "\n".join([",".join(["1", *["2"] * 64])] * 8), "line 1: no count is below 0 or above the total"),
         (COUNTS, "\n".join([",".join(["0"] * 65)] * 8), "has no reports"),
-        (COUNTS, "\n".join([",".join(["1.5"] * 65)] * 8), "line 1: holds what is no whole number"),
+        (COUNTS, "\n".join([",".join(["1.5"] * 65)] * 8), "line 1: a cell is not a whole number"),
         (MAP, "", "has no candidates"),
         (MAP, "a,1\nb\n", "line 2: a string without positions marks nothing"),
         (MAP, "a,0\n", "line 1: positions go from 1 to m·k = 512"),

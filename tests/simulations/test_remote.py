@@ -74,7 +74,7 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     assert "--definitions lab.toml" in other.stderr
     assert "--collector auto" in other.stderr
     assert closed.exit_code == 1
-    assert "wants a token to be read; give the address with ?token=" in closed.stderr
+    assert "asks for a token; give its address with ?token=" in closed.stderr
     assert collector.token
     assert not any(collector.token in text for one in (again, other, closed) for text in (one.stdout, one.stderr))
 

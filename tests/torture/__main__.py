@@ -113,8 +113,10 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
 def main() -> None:
     """Run the parts that are named, or each."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)}; all if none is named")
-    parser.add_argument("--share", type=float, default=1.0, help="of the full size")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"run these parts: {', '.join(PARTS)}; all if none is named"
+    )
+    parser.add_argument("--share", type=float, default=1.0, help="scale the full size by this share")
     asked = parser.parse_args()
     if unknown := set(asked.names) - set(PARTS):
         parser.error(f"no such part: {', '.join(unknown)}")

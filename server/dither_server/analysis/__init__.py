@@ -1,1 +1,4 @@
-"""What is told of estimates and beside them: answers, comparisons, courses over days, health, forging."""
+"""Analyses built on estimates: answers, comparisons, trends, health checks, the effect of forged reports.
+
+Nothing here reads the database or debiases a tally.
+"""

@@ -1,4 +1,4 @@
-"""Estimates of several versions of one metric, weighed by what each knows: only where it is asked for.
+"""Combine the estimates of several versions of one metric, weighed by their precision, on request only.
 
 Two versions are never summed: their noise has other laws. But if the truth was the same under both, the mean that
 weighs each estimate by the inverse of its variance has the least error of all means. The variance is that at one share
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 class CombinedRow(TypedDict):
-    """A value's combined estimate; None where some version knows nothing of it."""
+    """A value's combined estimate; None where some version has no estimate of it."""
 
     value: str
     frequency: float | None
@@ -34,7 +34,7 @@ class CombinedRow(TypedDict):
 
 
 class Combined(TypedDict):
-    """The combination: of which versions, of how many reports, and its values."""
+    """A combination: its versions, the number of their reports, and its values."""
 
     metric: str
     versions: list[str]

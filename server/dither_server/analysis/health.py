@@ -1,7 +1,7 @@
-"""Health of the reports: tests of what honest clients leave in a tally whatever their answers are.
+"""Health checks: test whether a tally has the patterns that honest reports leave whatever their answers are.
 
-A test looks at the sums alone, and its p-value is that of honest reports at worst. Over an estimate they raise a false
-alarm with probability ``FALSE_ALARMS`` at most, a part of it each. Nothing is dropped for failing one: it is shown.
+A test looks at the sums alone, and its p-value is that of honest reports at worst. All tests of an estimate together
+raise a false alarm with probability at most ``FALSE_ALARMS``. A failed test is shown, and nothing is dropped for it.
 
 Devices with a permanent draw or a cohort for life repeat themselves from period to period. At worst every one of T
 periods holds the same reports; then a T-th of the tally has the law of independent ones.
@@ -35,7 +35,7 @@ _LEAST_VARIANCE = 400.0
 
 
 class Check(TypedDict):
-    """A test: what honest reports do, its p-value, the level below which that is odd, and whether it is."""
+    """A test: the pattern of honest reports, the p-value, the level below which it is odd, and whether it is."""
 
     test: str
     says: str
@@ -103,7 +103,7 @@ def _weights(sums: _Sums) -> float | None:
 
 
 def _spare(sums: _Sums) -> float | None:
-    """Hold what stands for no value to its law, Bin(n, q)."""
+    """Test the supports of points that stand for no value against their law, Bin(n, q)."""
     found = spare_supports(sums.mechanism, sums.tally)
     if not len(found):
         return None

@@ -1,4 +1,4 @@
-"""Many questions at once: p-values corrected for how many there are."""
+"""Correct p-values for the number of tests, and compute tails that allow for skewness."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What a tally holds that does not depend on anyone's answer: supports of no value, and counts that must be alike."""
+"""Find the parts of a tally that depend on nobody's answer: supports of no value, and counts that must be alike."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""How far forged reports could have moved an estimate: no honest client is needed to send one, and none can be told."""
+"""Compute how far forged reports could have moved an estimate; anyone can send one, and none can be recognised."""
 
 import math
 from statistics import NormalDist
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 class Poisoning(TypedDict):
-    """What is assumed of forged reports, and how few could make a value up.
+    """The assumed number of forged reports, and how few of them could make a value up.
 
     ``share`` of the reports, that is ``reports`` of them, are assumed forged. ``reports_to_appear`` forged ones take a
     value that nobody has from 0 to where its interval no longer contains 0.

@@ -1,9 +1,9 @@
-"""What it means for an error that the same people report again: the tally cannot tell who did.
+"""Bound the error if the same people report again and again; the tally cannot tell whether they do.
 
 Reports of different people are independent. Those of one person share the answer and, where the mechanism has one, the
 permanent draw; so over r periods the part of the variance that is shared does not average out. How many people stand
 behind n reports is not known, but they are at least n/r, each of whom then reported in every period. These functions
-tell that worst case. (It is the worst unless people change their answers more often than not.)
+compute that worst case. (It is the worst unless people change their answers more often than not.)
 """
 
 from datetime import date

@@ -1,7 +1,7 @@
-"""The law of an estimate at a share that is assumed: what a test of no change and a fair weight need.
+"""Compute the law of an estimate at an assumed share, for tests of no change and for weights.
 
-The error that is told beside an estimate is that at the estimate. Low estimates of rare values have the smaller one, so
-weights and tests by it favour them: a survey that by chance saw few holders would count as the surer.
+The error stated beside an estimate is the error at that estimate. It is smaller at low estimates, so weights and tests
+by it favour them: a survey that by chance saw few holders would count as more precise.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ __all__ = ["Spread", "spread_of", "weights_of"]
 Floats = NDArray[np.float64]
 
 _PASSES = 3
-"""So often the common share is estimated; more move it by well under its error."""
+"""Rounds in which the common share is estimated; more would move it by far less than its error."""
 
 _NOTHING = 1e-300
-"""What infinite errors know together."""
+"""A number of precision that stands for none."""
 
 
 class Spread(NamedTuple):

@@ -1,4 +1,4 @@
-"""Answers column by column: of many rows only those exist that are being written."""
+"""Answers as columns, whose rows are made only while they are written."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _ROWS = 128
 
 @dataclass(frozen=True)
 class Table:
-    """An answer: what it is ``about``, and its rows as ``columns`` of one length, in the order of a row's keys."""
+    """An answer: fields ``about`` the whole, and rows as ``columns`` of one length, in the order of a row's keys."""
 
     about: Mapping[str, Any]
     columns: Mapping[str, Column]

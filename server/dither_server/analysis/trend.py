@@ -1,4 +1,4 @@
-"""A metric's course over days or weeks, and whether it drifts or only trembles.
+"""Compute a metric's trend over days or weeks, and test whether it drifts or varies by noise alone.
 
 Two kinds of contrast are tested for each value: the slope of the weighted straight line, and each step against all
 others. A contrast Σ c_t f_t of unbiased estimates has variance Σ c_t² σ_t² if different people report each time.
@@ -158,7 +158,7 @@ def trend(metric: Metric, stretches: Sequence[Stretch], confidence: float = 0.95
 
 
 def finished(computing: Generator[None, None, T]) -> T:
-    """Return what a computation in steps comes to."""
+    """Return the result of a computation in steps."""
     while True:
         try:
             next(computing)

@@ -1,1 +1,1 @@
-"""The commands of ``dither-server``, and what they share."""
+"""The commands of ``dither-server`` and their shared options. They read and print; the work is done elsewhere."""

@@ -1,4 +1,4 @@
-"""The commands of an operator: tokens, where each setting comes from, and whether it all fits."""
+"""The commands of an operator: manage tokens, show settings, check the configuration."""
 
 import json
 from datetime import date, timedelta
@@ -30,9 +30,9 @@ def token() -> None:
 
 @token.command("create")
 @settings_options("db")
-@click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="What it is for.")
-@click.option("--note", default="", metavar="TEXT", help="For whom, up to 64 characters.")
-@click.option("--expires", metavar="WHEN", help="From when it opens nothing: 90d, or a UTC day such as 2027-01-01.")
+@click.option("--role", required=True, type=click.Choice([role.value for role in Role]), help="Allow this.")
+@click.option("--note", default="", metavar="TEXT", help="Note for whom it is, in up to 64 characters.")
+@click.option("--expires", metavar="WHEN", help="End it after so many days (90d), or on a UTC day such as 2027-01-01.")
 @refusing
 def create_token(found: Found, role: str, note: str, expires: str | None) -> None:
     """Draw a token and print it. It cannot be shown again: the database keeps its digest."""
@@ -69,8 +69,8 @@ def list_tokens(found: Found, as_json: bool) -> None:
 @token.command("rotate")
 @click.argument("identifier", metavar="ID")
 @settings_options("db")
-@click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="How long the old one still works.")
-@click.option("--expires", metavar="WHEN", help="From when the new one opens nothing.  [default: as long as the old]")
+@click.option("--grace", default="7d", show_default=True, metavar="WHEN", help="Let the old one work so much longer.")
+@click.option("--expires", metavar="WHEN", help="End the new one then.  [default: as long as the old]")
 @refusing
 def rotate_token(found: Found, identifier: str, grace: str, expires: str | None) -> None:
     """Draw a token for the role and note of the one that ``list`` shows under ID, and print it.

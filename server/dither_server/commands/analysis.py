@@ -1,4 +1,4 @@
-"""The commands that set estimates against one another: compare and trend."""
+"""The commands ``compare`` and ``trend``."""
 
 import json
 from collections.abc import Callable
@@ -22,15 +22,15 @@ T = TypeVar("T")
 @click.command()
 @click.argument("metric")
 @settings_options("metrics", "db")
-@click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
+@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
-@click.option("--version", metavar="DIGITS", help="Another version than the current one.")
-@click.option("--other", metavar="METRIC", help="Another metric, to compare the values that both list.")
-@click.option("--other-since", metavar="DAY", help="The other side's first day.")
-@click.option("--other-until", metavar="DAY", help="The other side's last day, included.")
-@click.option("--other-version", metavar="DIGITS", help="The other side's version, if not the current one.")
-@click.option("--change", default="0.01", show_default=True, help="Of a share, to tell how many reports it takes.")
-@click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
+@click.option("--version", metavar="DIGITS", help="Read this version, not the current one.")
+@click.option("--other", metavar="METRIC", help="Compare with this metric, over the values that both list.")
+@click.option("--other-since", metavar="DAY", help="First day of the other side.")
+@click.option("--other-until", metavar="DAY", help="Last day of the other side, included.")
+@click.option("--other-version", metavar="DIGITS", help="Version of the other side, if not the current one.")
+@click.option("--change", default="0.01", show_default=True, help="Say how many reports it takes to see this change.")
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
 def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) -> None:
@@ -61,11 +61,13 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
 @click.command("trend")
 @click.argument("metric")
 @settings_options("metrics", "db")
-@click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
+@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
-@click.option("--version", metavar="DIGITS", help="Another version than the current one.")
-@click.option("--step", type=click.Choice(STEPS), default="day", show_default=True, help="Weeks begin on Monday.")
-@click.option("--confidence", default="0.95", show_default=True, help="Of the tests.")
+@click.option("--version", metavar="DIGITS", help="Read this version, not the current one.")
+@click.option(
+    "--step", type=click.Choice(STEPS), default="day", show_default=True, help="Show days, or weeks from Monday."
+)
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
 def show_trend(

@@ -1,4 +1,4 @@
-"""Which metric a command is asked about: one of metrics.toml, or one that only the database still knows."""
+"""Find the metric that a command names: in metrics.toml, or in the database if it is no longer asked."""
 
 import click
 
@@ -12,7 +12,7 @@ __all__ = ["known_metrics", "listing", "metric_asked"]
 
 
 def known_metrics(found: Found) -> dict[str, Metric]:
-    """Return the metrics of metrics.toml; none if no such file was named, for the database knows them, too."""
+    """Return the metrics of metrics.toml; none if no such file is named, for the database knows them, too."""
     setting = found["metrics"]
     return {} if setting is None else load_metrics(str(setting.value))
 

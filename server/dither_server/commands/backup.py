@@ -1,4 +1,4 @@
-"""The commands that copy the database, and bring a copy back."""
+"""The commands ``backup`` and ``restore``."""
 
 import signal
 from collections.abc import Iterator

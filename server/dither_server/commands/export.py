@@ -1,4 +1,4 @@
-"""The commands that hand answers to other programs."""
+"""The commands ``export`` and ``refresh``, which hand answers to other programs."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -24,12 +24,14 @@ __all__ = ["export", "refresh_estimates"]
 @click.command()
 @click.argument("asked", nargs=-1, metavar="[METRIC]...")
 @settings_options("metrics", "db")
-@click.option("--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="To write.")
-@click.option("--by-day", is_flag=True, help="An estimate of each day with reports, not one of all days together.")
-@click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="Write this format."
+)
+@click.option("--by-day", is_flag=True, help="Estimate each day with reports, not all days together.")
+@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
-@click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="A file, in place of stdout.")
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout.")
 @refusing
 def export(
     found: Found,
@@ -100,7 +102,7 @@ def _write(pieces: Iterable[bytes], output: str | None) -> None:
 
 @click.command("refresh")
 @settings_options("db")
-@click.option("--all", "everything", is_flag=True, help="Every day, not only those that changed.")
+@click.option("--all", "everything", is_flag=True, help="Write every day, not only those that changed.")
 @refusing
 def refresh_estimates(found: Found, everything: bool) -> None:
     """Bring the database's view daily_estimates up to date, for whoever reads it by SQL."""

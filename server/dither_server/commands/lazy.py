@@ -1,4 +1,4 @@
-"""Commands that are imported when they are called, so that ``--help`` and completion of a whole program are quick."""
+"""Import a command only when it is called, so that ``--help`` and completion of the whole program are quick."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -17,7 +17,7 @@ class Later(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """A group that knows some of its commands by name and by a line of help, and imports the one that is called."""
+    """A group that knows some commands by name and a line of help, and imports the one that is called."""
 
     def __init__(self, *arguments: Any, later: Mapping[str, Later] | None = None, **extra: Any) -> None:
         super().__init__(*arguments, **extra)

@@ -1,4 +1,4 @@
-"""What can be said of a configuration before a collector runs on it."""
+"""Check a configuration before a collector runs on it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,7 +17,7 @@ from .starting import roles_of, shut_out
 __all__ = ["Remark", "remarks"]
 
 _SOON = timedelta(days=14)
-"""For how long it is told beforehand that a token ends: time enough to rotate it."""
+"""How long before its end a token is named: time enough to rotate it."""
 
 
 class Remark(NamedTuple):

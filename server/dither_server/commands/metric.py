@@ -1,4 +1,4 @@
-"""The commands that show metrics, and stop and resume their collection while collectors run."""
+"""The commands ``metric list``, ``show``, ``disable`` and ``enable``."""
 
 import json
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["metric"]
 
-_VERSION = click.option("--version", metavar="V", help="Only this version; without it, all that are registered.")
+_VERSION = click.option("--version", metavar="V", help="Choose this version only.  [default: all that are registered]")
 
 
 @click.group()
@@ -45,7 +45,7 @@ def list_metrics(found: Found) -> None:
 
 @metric.command("show")
 @click.argument("name")
-@click.option("--version", metavar="DIGITS", help="Another version than the current one.")
+@click.option("--version", metavar="DIGITS", help="Show this version, not the current one.")
 @settings_options("metrics", "db")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing

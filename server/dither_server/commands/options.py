@@ -1,4 +1,4 @@
-"""What the commands share: settings as options, and mistakes as one line."""
+"""Shared by the commands: settings as options, and mistakes as one line."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -25,7 +25,7 @@ Found = Mapping[str, Setting | None]
 
 
 class Refusal(click.ClickException):
-    """One line on stderr, for a mistake in what was asked."""
+    """A mistake in the arguments, shown as one line on stderr; status 2."""
 
     exit_code = 2
 
@@ -35,7 +35,7 @@ class Refusal(click.ClickException):
 
 
 class Denial(Refusal):
-    """The same for what the machine denies, such as a port in use."""
+    """A failure of the machine, such as a port in use, shown as one line on stderr."""
 
     exit_code = 1
 
@@ -70,7 +70,7 @@ def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], N
         decorated: Callable[..., None] = wrapped
         for name in reversed(names):
             decorated = _option(name)(decorated)
-        file_help = f"A TOML file of settings. [{FILE_VARIABLE}, else {FILE} here]"
+        file_help = f"Read settings from this TOML file. [{FILE_VARIABLE}, else {FILE} here]"
         return click.option("--config", "config_file", metavar="FILE", help=file_help)(decorated)
 
     return decorate

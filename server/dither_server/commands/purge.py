@@ -1,4 +1,4 @@
-"""The command that removes what was collected."""
+"""The command ``purge``, which removes what was collected."""
 
 from typing import TYPE_CHECKING
 
@@ -20,9 +20,9 @@ __all__ = ["purge"]
 
 
 @click.command()
-@click.option("--metric", "metrics", metavar="NAME", multiple=True, help="Only this metric. Repeatable.")
-@click.option("--version", metavar="DIGITS", help="Only this version of it.")
-@click.option("--before", metavar="DAY", help="Only the UTC days before this one, as 2026-01-01.")
+@click.option("--metric", "metrics", metavar="NAME", multiple=True, help="Remove this metric only; repeatable.")
+@click.option("--version", metavar="DIGITS", help="Remove this version of it only.")
+@click.option("--before", metavar="DAY", help="Remove only the UTC days before this one, such as 2026-01-01.")
 @settings_options("db")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.option("--yes", is_flag=True, help="Remove without asking.")
@@ -41,7 +41,7 @@ def purge(
 
     first_kept = None if before is None else day_of(before, "--before")
     if version is not None and len(metrics) != 1:
-        raise ParameterError("--version", "is of one metric; name it by --metric")
+        raise ParameterError("--version", "belongs to one metric; name it by --metric")
     if not metrics and first_kept is None:
         raise ParameterError("purge", "name what to remove: --metric, --before or both")
     if first_kept is not None and first_kept > utc_today():

@@ -13,11 +13,19 @@ __all__ = ["rappor_decode", "rappor_export"]
 
 
 @click.command("rappor-decode")
-@click.option("--params", required=True, metavar="FILE", help="Header k,h,m,p,q,f and one row.")
-@click.option("--counts", required=True, metavar="FILE", help="A row a cohort: its reports, and the ones in each bit.")
-@click.option("--map", "candidates", required=True, metavar="FILE", help="A row a candidate: string and positions.")
-@click.option("--confidence", default="0.95", show_default=True, help="Of the intervals.")
-@click.option("--all", "everything", is_flag=True, help="Every candidate, not only those found.")
+@click.option("--params", required=True, metavar="FILE", help="Read parameters: the header k,h,m,p,q,f and one row.")
+@click.option(
+    "--counts", required=True, metavar="FILE", help="Read counts: a row a cohort, its reports and the ones in each bit."
+)
+@click.option(
+    "--map",
+    "candidates",
+    required=True,
+    metavar="FILE",
+    help="Read candidates: a row each, the string and its positions.",
+)
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
+@click.option("--all", "everything", is_flag=True, help="Show every candidate, not only those found.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refusing
 def rappor_decode(params: str, counts: str, candidates: str, confidence: str, everything: bool, as_json: bool) -> None:
@@ -36,8 +44,12 @@ def rappor_decode(params: str, counts: str, candidates: str, confidence: str, ev
 @click.command("rappor-export")
 @click.argument("metric")
 @settings_options("metrics", "db")
-@click.option("--candidates", metavar="FILE", help="Strings for the map, one a line; else the definition's.")
-@click.option("-o", "--output", required=True, metavar="FOLDER", help="Where params.csv, counts.csv and map.csv go.")
+@click.option(
+    "--candidates", metavar="FILE", help="Read the map's strings here, one a line.  [default: those of the definition]"
+)
+@click.option(
+    "-o", "--output", required=True, metavar="FOLDER", help="Write params.csv, counts.csv and map.csv into this folder."
+)
 @refusing
 def rappor_export(found: Found, metric: str, candidates: str | None, output: str) -> None:
     """Write METRIC's counts as the files of google/rappor."""

@@ -1,4 +1,4 @@
-"""What a decoding of google/rappor's files is told as."""
+"""Format the result of decoding google/rappor's files."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ __all__ = ["as_table", "told"]
 
 
 def told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> dict[str, object]:
-    """Return what was found, as JSON."""
+    """Return the result as objects and arrays for JSON."""
     shown = np.flatnonzero(fit.found | everything)
     shown = shown[np.argsort(-fit.frequency[shown], kind="stable")]
     reports = int(given.table.reports.sum())
@@ -43,7 +43,7 @@ def told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> 
 
 
 def as_table(told: dict[str, object]) -> str:
-    """Return what was found as text; shares are in percent."""
+    """Return the result as text; shares are in percent."""
     rest, values, confidence = told["unlisted"], told["values"], told["confidence"]
     assert isinstance(confidence, float)  # noqa: S101 - as told made them
     assert isinstance(rest, dict)  # noqa: S101

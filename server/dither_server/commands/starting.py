@@ -1,4 +1,4 @@
-"""What a collector says when it starts: where it is, who may read, and who may not do anything yet."""
+"""Say at a collector's start where it listens, who may read, and who may not do anything yet."""
 
 from collections.abc import Collection, Iterator
 from datetime import date

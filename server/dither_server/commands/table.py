@@ -1,4 +1,4 @@
-"""An answer as a table for a terminal."""
+"""Format answers as tables for a terminal."""
 
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -56,7 +56,7 @@ def trend_as_table(told: "Trend") -> str:
 
 
 def _doubts(told: "Answer") -> list[str]:
-    """Return what is odd about the reports, what forged ones could have done, and who is not in the list."""
+    """Return lines on odd reports, on the effect of forged ones, and on people beyond the list."""
     known = [max(up, down) for row in told["values"] if (up := row["gain_up"]) and (down := row["gain_down"])]
     lines = [
         f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"

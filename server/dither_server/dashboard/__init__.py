@@ -1,1 +1,1 @@
-"""The pages that people look at: written on the server, whole without a script."""
+"""The pages for people: written on the server, whole without a script. They only read; no number is computed here."""

@@ -1,1 +1,4 @@
-"""Decoding where the support of a value is more than a column of the tally."""
+"""Decode tallies where the support of a value is more than a column: transforms, sketches, RAPPOR's regression.
+
+Frequencies and intervals are made elsewhere.
+"""

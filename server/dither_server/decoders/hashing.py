@@ -1,4 +1,4 @@
-"""The Bloom positions of many strings in every cohort at once: what a decoder of an open domain begins with."""
+"""Hash many strings to their Bloom positions in every cohort at once, as a decoder of an open domain needs them."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""All candidates fitted at once, however many: approximate message passing.
+"""Fit all candidates at once, however many, by approximate message passing.
 
 Each round compares every candidate with what the others leave over, shrinks it by the prior that all have in common,
 and takes the shrunken fit off the table (Donoho, Maleki and Montanari 2009):
@@ -21,10 +21,10 @@ __all__ = ["Passed", "passed"]
 
 _ROUNDS = 40
 _FIRST, _LATER = 40, 8
-"""Steps in which the prior learns; later rounds begin with what it knows."""
+"""Steps of EM for the prior in the first round and in later ones, which begin with the prior learnt so far."""
 
 _KEPT = 0.3
-"""The share of the residual that a round keeps, lest it overshoot."""
+"""The share of the last residual that a round keeps (damping)."""
 
 _STILL, _ASTRAY = 1e-3, 0.05
 """The relative change of the noise at which nothing changes any more, and its rise at which the rounds lead away."""
@@ -67,7 +67,7 @@ def passed(system: System) -> Passed:
 
 
 def _seen(system: System, prior: Prior, fitted: Floats, residual: Floats, steps: int) -> Passed:
-    """Return what candidates look like over what is left of the table."""
+    """Return each candidate's fit to the residual."""
     noise = max(1.0, float((system.weight * residual**2).sum()) / system.freedom)
     error = np.sqrt(noise / system.information)
     frequency = fitted + system.gathered(residual) / system.information
@@ -76,5 +76,5 @@ def _seen(system: System, prior: Prior, fitted: Floats, residual: Floats, steps:
 
 
 def _left(system: System, fit: Passed, residual: Floats) -> Floats:
-    """Return what a fit leaves of the table, and Onsager's term."""
+    """Return the residual of a fit, with Onsager's term."""
     return np.asarray(system.target - system.spread(fit.mean) + residual * (fit.variance.sum() / system.freedom))

@@ -1,4 +1,4 @@
-"""What the frequencies of candidates are like, learnt from all of them together (empirical Bayes).
+"""Learn the law of the candidates' frequencies from all of them together (empirical Bayes).
 
 Given z = θ + N(0, 1), where θ >= 0 is a candidate's frequency in standard errors, the law of θ over the candidates is
 fitted by nonparametric maximum likelihood on a grid (Kiefer and Wolfowitz 1956; Koenker and Mizera 2014), by some
@@ -15,7 +15,7 @@ __all__ = ["Prior", "Shrunk"]
 Floats = NDArray[np.float64]
 
 _SURE = 8.0
-"""From so many standard errors on a frequency is what it seems."""
+"""Above so many standard errors a frequency is taken as it is, without shrinkage."""
 
 _GRID = np.concatenate([[0.0], np.geomspace(0.15, _SURE + 3, 44)])
 _BINS = 512
@@ -36,7 +36,7 @@ class Prior:
         self._share[0] = 0.7
 
     def shrink(self, z: Floats, steps: int) -> Shrunk:
-        """Learn from ``z`` in so many steps of EM, and return what it then thinks of each."""
+        """Learn from ``z`` in so many steps of EM, and return the posterior of each."""
         sure = z >= _SURE
         edges = np.linspace(min(-1.0, float(z.min(initial=0.0))), _SURE, _BINS + 1)
         centres = (edges[1:] + edges[:-1]) / 2

@@ -1,4 +1,4 @@
-"""Supports under projective geometry response: for each point v, the reports on its hyperplane."""
+"""Compute the supports under projective geometry response: for each point v, the reports on its hyperplane."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""RAPPOR: which candidate strings are there, and how frequent, from counts of (cohort, bit).
+"""Decode RAPPOR: find which candidate strings are there, and how frequent, from counts of (cohort, bit).
 
 Where the candidates are few beside the cells of the table, all are fitted together by weighted least squares, which is
 unbiased and has a covariance (system.py has the model). Where they are many, up to millions, message passing fits all
@@ -30,19 +30,19 @@ from .system import Floats, Indices, System, Table
 __all__ = ["FALSE_DISCOVERIES", "Fit", "decode", "regress"]
 
 FALSE_DISCOVERIES = 0.05
-"""Of the strings that are said to be there, the expected share that is not."""
+"""The false discovery rate: the expected share of found strings that are not there."""
 
 _MOST_AT_ONCE = 300
 """The widest fit of all candidates together: its time grows with the cube of their number, and selection finds more."""
 
 _READ_WHOLE = 50
-"""Of a list no longer than this every line is read, found or not: nothing is picked out."""
+"""A list no longer than this is read whole, so that no interval has to allow for selection."""
 
 _LEAST = 0.1
-"""The least share of a signal that the others are taken to leave to a candidate."""
+"""The least share of a candidate's signal that the others are assumed to leave."""
 
 _SPARE = 4
-"""And so many cells there are for each candidate, lest the fit of one lose much to the others."""
+"""Cells for each candidate that a joint fit needs, so that no candidate loses much to the others."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _selected(system: System, shared: Passed, absent: float) -> tuple[Indices, R
 
 
 def _left_to(system: System, chosen: Indices, shared: Passed) -> Floats:
-    """Return what the others leave of the table to the chosen."""
+    """Return the table less the fit of the candidates that are not chosen."""
     own, others = np.zeros(system.candidates), shared.variance.copy()
     own[chosen], others[chosen] = shared.mean[chosen], 0.0
     residual = system.target - system.spread(shared.mean)

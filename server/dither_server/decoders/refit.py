@@ -1,4 +1,4 @@
-"""Least squares of chosen candidates together, with errors that also hold where one person reports many times."""
+"""Fit chosen candidates together by least squares, with errors that also hold if one person reports many times."""
 
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from .system import Floats, Indices, System
 __all__ = ["Refit", "refit"]
 
 _APART = 1e-6
-"""By how much the fit of a candidate may miss a table of itself alone before it counts as not told from others."""
+"""The largest miss in fitting a candidate to a table of itself alone; beyond it the candidate is not identifiable."""
 
 _MANY_COHORTS = 24
 """From so many cohorts on, their scatter is known well enough to be a standard error of its own."""

@@ -1,4 +1,4 @@
-"""Which of many candidates are there at all: a selection whose false ones are a stated share of it."""
+"""Select candidates at a stated false discovery rate."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ Indices = NDArray[np.intp]
 _BOUNDARIES = np.arange(0.5, 0.96, 0.05)
 
 _CALM = 0.7
-"""The root mean square of negative scores is 1 where they are noise; less is seen where there is none."""
+"""The root mean square of negative scores is 1 if they are noise; below this, they are calmer than noise."""
 
 
 def passing(score: Floats, level: float, absent: float = 1.0) -> Indices:

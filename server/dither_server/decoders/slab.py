@@ -1,4 +1,4 @@
-"""The frequencies of candidates that are wrong by the least in all: posterior medians under a smooth prior.
+"""Estimate the candidates' frequencies with the least total error: posterior medians under a spike and slab prior.
 
 The sum of absolute errors is least at the medians of what each frequency may be, where the mean of many that are
 almost surely 0 adds up to people who are not there. Given z = θ + N(0, 1), where θ >= 0 is a frequency in standard
@@ -18,7 +18,7 @@ __all__ = ["Slab"]
 Floats = NDArray[np.float64]
 
 _SURE = 8.0
-"""From so many standard errors on a frequency is what it seems."""
+"""Above so many standard errors a frequency is taken as it is, without shrinkage."""
 
 _STEP = 0.08
 _LOGS = np.arange(np.log(0.1), np.log(1e4), _STEP)
@@ -28,7 +28,7 @@ _LEAST_SPREAD = _STEP**2 / 2
 _NEAR = int(np.searchsorted(_LOGS, np.log(_SURE + 4)))
 _GRID = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR])])
 _ENDS = np.concatenate([[0.0], np.exp(_LOGS[:_NEAR] - _STEP / 2), [np.exp(_LOGS[_NEAR] - _STEP / 2)]])
-"""What one who is not sure may be: 0, or a place of the grid that reaches from one end to the next."""
+"""The grid of θ for an uncertain candidate, 0 first, and the ends of its places: each reaches from one to the next."""
 
 _BINS, _STEPS = 512, 100
 _AT_FIRST = 0.7
@@ -42,7 +42,7 @@ class Slab(NamedTuple):
 
     @classmethod
     def learnt(cls, z: Floats) -> Self:
-        """Return what so many scores, shape (V,), say of the law of θ."""
+        """Return the law of θ, learnt from scores of shape (V,)."""
         unsure, sure = z[z < _SURE], np.log(z[z >= _SURE])
         counts, edges = np.histogram(unsure, _edges(z))
         seen = counts > 0

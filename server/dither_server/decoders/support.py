@@ -46,7 +46,7 @@ _FIT, _STRING = 5_000, 25
 
 
 class Support(NamedTuple):
-    """``supporting`` and ``trials`` have an entry a value: so many of so many reports support it."""
+    """``supporting[v]`` of ``trials[v]`` reports support value v."""
 
     supporting: Counts
     trials: Counts

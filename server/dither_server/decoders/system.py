@@ -1,4 +1,4 @@
-"""The weighted linear system that RAPPOR reports make: a debiased table of (cohort, bit) against candidate strings.
+"""Set up the weighted linear system of RAPPOR reports: a debiased table of (cohort, bit) against candidate strings.
 
 With y[c, j] = (counts[c, j]/n_c - b)/(a - b), which estimates the share of cohort c that marks bit j, and
 X[(c, j), v] = 1 if candidate v marks bit j in cohort c,

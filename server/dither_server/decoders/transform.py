@@ -1,4 +1,4 @@
-"""The fast transform over vectors of a finite field, by which supports are summed without touching a report again.
+"""Compute the fast transform over vectors of a finite field, by which supports follow from a tally.
 
 For an additive character χ of GF(q) the transform of a table N over GF(q)^t is
 

@@ -1,1 +1,4 @@
-"""HTTP/1.1 on asyncio: connections, who may have them and for how long, and what answers their requests."""
+"""An HTTP/1.1 server on asyncio: connections, their limits, and the way of a request to ingest or to the app.
+
+No route is here.
+"""

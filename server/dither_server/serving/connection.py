@@ -1,4 +1,4 @@
-"""One connection: its requests served one at a time and in their order, and its answers sent."""
+"""One connection: serve its requests one at a time, in their order, and send the answers."""
 
 import asyncio
 from collections import deque
@@ -16,7 +16,7 @@ _UNREAD = 1 << 16
 
 
 class Handler(Protocol):
-    """What answers requests. Its methods raise nothing."""
+    """An object that answers requests. Its methods raise nothing."""
 
     def handle(self, request: Request, connection: "Connection") -> None:
         """Have ``connection.end`` called once, now or later, with the answer or the last part of it."""

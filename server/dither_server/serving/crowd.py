@@ -1,4 +1,4 @@
-"""Who is connected: so many at a time, so many of an address, and none for long without a whole request.
+"""Limit connections: their number, their number from one address, and how long each waits for a whole request.
 
 A connection waits from its start, from the first byte of a request and from an answer on, until it has brought a whole
 request; and it waits while its peer does not take what is sent. It may wait so many seconds. When all places are taken,
@@ -165,7 +165,7 @@ class Crowd:
 
 @lru_cache(maxsize=4096)
 def _group(address: str) -> str:
-    """Return what counts as one address: of IPv6 the network of 64 bits, which is one customer's."""
+    """Return the group that counts as one address: for IPv6 the network of 64 bits, which one customer has."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What answers requests: small reports without a thread of their own, everything else by the app in one.
+"""Dispatch requests: answer small reports without a thread of their own, and all others by the app in a thread.
 
 The thread that takes a small report off its socket reads and submits it, goes on, and writes the answers when the
 committer says that they are there. Threads that waited for their commits would hand the interpreter to one another, and

@@ -1,4 +1,4 @@
-"""How many connections the operating system lets this process have."""
+"""Raise the operating system's limit of open files to allow so many connections."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ _OTHERS = 128
 
 
 def files_for(connections: int) -> int:
-    """Have so many connections be possible; return how many are."""
+    """Raise the limit for so many connections; return how many are possible."""
     if sys.platform == "win32":  # it has no such limit
         return connections
     import resource  # noqa: PLC0415  # nor this module

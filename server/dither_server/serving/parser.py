@@ -1,7 +1,7 @@
-"""Bytes to requests, bounded while they come in.
+"""Parse bytes into requests, within bounds while they come in.
 
-The parser is llhttp, the one of Node.js, as strict as it comes. Beyond it are refused: a second Host, lengths and
-codings that could be read in two ways, and what takes more room than a request of ours may.
+The parser is llhttp, the one of Node.js, in its strict mode. Refused besides are a second Host, lengths and codings
+that could be read in two ways, and whatever takes more room than a request may.
 """
 
 from http import HTTPStatus

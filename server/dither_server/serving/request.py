@@ -10,7 +10,7 @@ from wsgiref.types import WSGIEnvironment
 __all__ = ["Request", "environ_of", "path_of"]
 
 _REPEATED = {"HTTP_COOKIE": "; "}
-"""What joins the values of a header that is given twice, where it is not a comma."""
+"""The separators that join the values of a header given twice, where it is not a comma."""
 
 
 class Request(NamedTuple):

@@ -1,4 +1,4 @@
-"""One request answered by a WSGI app in a thread, its answer handed to the loop piece by piece."""
+"""Answer one request by a WSGI app in a thread, and hand the answer to the loop piece by piece."""
 
 import asyncio
 import logging

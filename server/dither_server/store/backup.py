@@ -1,6 +1,6 @@
-"""A copy of a SQLite database, made while collectors write to it, and the way back.
+"""Copy a SQLite database while collectors write to it, and restore it from the copy.
 
-The file alone, copied by other means, is no copy: what was committed last stands in the file beside it (``-wal``).
+A plain copy of the file is no backup: what was committed last stands in the file beside it (``-wal``).
 """
 
 import os
@@ -61,7 +61,7 @@ def restore(url: str, source: Path, *, overwrite: bool = False) -> str:
     target = _file_of(url, create=True, instead=f"pg_restore --clean --if-exists {source}")
     there = target.exists() and target.stat().st_size > 0
     if not source.is_file():
-        raise ParameterError(str(source), "is no file")
+        raise ParameterError(str(source), "is not a file")
     if target.exists() and target.samefile(source):
         raise ParameterError(str(source), "is the database itself")
     if there and not overwrite:
@@ -96,7 +96,7 @@ def _check_target(target: Path, source: Path, overwrite: bool) -> None:
     if target.resolve() in {source.with_name(source.name + ending) for ending in (*_BESIDE, ".lock")}:
         raise ParameterError(str(target), "is the database itself; name another file")
     if target.exists() and not target.is_file():
-        raise ParameterError(str(target), "is no plain file")
+        raise ParameterError(str(target), "is not a plain file")
     if target.exists() and not overwrite:
         raise ParameterError(str(target), "is there already; --overwrite replaces it")
 

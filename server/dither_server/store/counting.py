@@ -1,4 +1,4 @@
-"""Counting uploads exactly once: the statements of one commit."""
+"""Count uploads exactly once: the statements of one commit."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,14 +36,14 @@ _ADD = Hot(sa.insert(TALLIES))
 
 
 class Outcome(Enum):
-    """What became of an upload."""
+    """The outcome of an upload."""
 
     COUNTED = "counted"
-    """Now, or when it was sent before."""
+    """It is counted: now, or when it was sent before."""
     CONFLICT = "conflict"
     """Its id belongs to a batch of another content."""
     DISABLED = "disabled"
-    """Its metric version is."""
+    """Its metric version is disabled."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Upload:
 
     @cached_property
     def digest(self) -> bytes:
-        """What recognises the same batch sent again. Its id is the key, so equal rows of two batches do not show."""
+        """A digest by which a batch sent again is recognised, keyed by its id so that equal rows of two do not show."""
         content = self.metric.version.encode("ascii") + self.rows  # a version belongs to one metric
         return hashlib.blake2b(content, digest_size=16, key=self.batch).digest()
 

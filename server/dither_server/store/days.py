@@ -36,7 +36,7 @@ _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
 _SKEW = timedelta(days=1)
-"""How far the current day may be ahead of a clock before it is set back: two machines pass midnight one by one."""
+"""The most by which the current day may be ahead of a clock before it is set back: machines pass midnight in turn."""
 
 
 class Day(NamedTuple):

@@ -1,4 +1,4 @@
-"""Versions of metrics of which no more reports are counted, because an operator says so."""
+"""Keep the metric versions that an operator has disabled: no more of their reports are counted."""
 
 from collections.abc import Iterable
 from datetime import date

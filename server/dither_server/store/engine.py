@@ -1,4 +1,4 @@
-"""Connections that are durable: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
+"""Open durable connections: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
 
 import sqlite3
 from pathlib import Path
@@ -33,7 +33,7 @@ def open_engine(url: str, create: bool, lock_wait: float, *, read_only: bool = F
     try:
         engine = sa.create_engine(parsed, **options)
     except (ArgumentError, TypeError, ValueError):  # what follows the question mark is the driver's
-        raise ParameterError("db", "has a parameter after the question mark that cannot be") from None
+        raise ParameterError("db", "has an invalid parameter after the question mark") from None
     except ImportError as error:
         raise ParameterError("db", f"the database's driver is not installed ({error})") from None
     if is_sqlite:

@@ -1,4 +1,4 @@
-"""What can go wrong with a database."""
+"""The errors of a database."""
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -20,7 +20,7 @@ class RacedError(StoreError):
 
 
 def told(error: Exception) -> str:
-    """Return what the database said, without the statement and its values."""
+    """Return an error with the database's message, without the statement and its values."""
     original = getattr(error, "orig", None) if isinstance(error, SQLAlchemyError) else error
     diagnosis = getattr(original, "diag", None)  # PostgreSQL's message repeats values in its details
     message = getattr(diagnosis, "message_primary", None) or str(original or "") or type(error).__name__

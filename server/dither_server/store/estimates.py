@@ -1,4 +1,4 @@
-"""Each day's estimates in the database, for programs that read SQL."""
+"""Keep each day's estimates in the database, for programs that read SQL."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -22,7 +22,7 @@ class Basis(NamedTuple):
 
 
 def read_bases(connection: sa.Connection, version: str) -> dict[date, Basis]:
-    """Return what the estimates of each day were made from."""
+    """Return the basis of each day's estimates."""
     days = ESTIMATED_DAYS
     query = sa.select(days.c.day, days.c.reports, days.c.labels).where(days.c.version == version)
     return {row.day: Basis(row.reports, row.labels) for row in connection.execute(query)}

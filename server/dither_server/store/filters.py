@@ -52,7 +52,7 @@ class Filters:
 
 
 def _hashed(ids: Sequence[bytes]) -> tuple[_Words, _Words]:
-    """Return of each id a number below 2^32, which chooses the word, and the bits in it."""
+    """Return for each id a number below 2^32, which chooses the word, and the bits to set in it."""
     numbers = np.frombuffer(b"".join(ids), dtype=">u8").astype(np.uint64).reshape(-1, 2)
     masks = np.zeros(len(numbers), dtype=np.uint64)
     for turn in range(_SET):

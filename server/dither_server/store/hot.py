@@ -1,4 +1,4 @@
-"""Statements of every commit: compiled once, and run through the driver's cursor.
+"""Compile the statements of every commit once, and run them through the driver's cursor.
 
 SQLAlchemy composes a statement, binds its values and wraps its rows anew each time, which costs several times what the
 database takes for a small one. So what is run with each commit is composed by it once and then only filled in. What the

@@ -1,4 +1,4 @@
-"""Which batches are counted already: so that each counts once, however often it is sent within the horizon.
+"""Keep the ids of counted batches, so that each counts once however often it is sent within the horizon.
 
 Ids are kept by day. SQLite, where one process writes at a time, takes them into a journal first. In PostgreSQL, where
 several do, they go into the current day's partition, whose primary key holds off all but one of those that meet; all

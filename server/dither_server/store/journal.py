@@ -1,4 +1,4 @@
-"""The ids that a SQLite database received last, in memory and in a table of one row a commit.
+"""Keep the ids that a SQLite database received last, in memory and in a table of one row a commit.
 
 A random id that is inserted into a large B-tree dirties a page of its own, which costs more than all else of an upload
 together. So a commit appends its ids to the journal, which is one page, and they move to the B-tree of their day later,

@@ -1,4 +1,4 @@
-"""Removing what was collected: whole days of a version, with all that was made of them.
+"""Remove what was collected: whole days of a version, with all that was made of them.
 
 Definitions stay, for devices still speak of them, and so do batch ids: what is removed cannot count again.
 """
@@ -13,7 +13,7 @@ from .schema import ESTIMATED_DAYS, ESTIMATES, METRICS, REFUSALS, TALLIES
 __all__ = ["purge_day", "purge_refusals", "refusal_rows", "reported_before", "rows_by_day"]
 
 _PARTS = (ESTIMATES, ESTIMATED_DAYS, TALLIES)
-"""Where a day's rows are, those first that refer to others."""
+"""The tables with a day's rows; those that refer to others come first."""
 
 
 def rows_by_day(connection: sa.Connection, version: str, before: date | None) -> dict[date, int]:

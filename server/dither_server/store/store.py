@@ -31,7 +31,7 @@ _AT_ONCE = 4096
 """Blocks that are added up together, 4 MB of them."""
 
 _TRIES = 5
-"""How often a commit is tried while others take batch ids first; each such race is another's success."""
+"""The tries of a commit while others take batch ids first; each such race is another's success."""
 
 
 class Store(Database):

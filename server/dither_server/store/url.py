@@ -1,4 +1,4 @@
-"""Which databases there may be: SQLite in a file, PostgreSQL."""
+"""Check the URL of a database: SQLite in a file, or PostgreSQL."""
 
 import re
 
@@ -21,7 +21,7 @@ _EXAMPLES = "for example sqlite:///dither.db or postgresql://user@host/name"
 
 
 def database_url(text: str) -> sa.URL:
-    """Return the URL of a database that can be ours; raise ParameterError otherwise, which never shows a password."""
+    """Return the parsed URL of a database; raise ParameterError, which never shows a password, if it is not one."""
     try:
         url = sa.make_url(text)
     except (ArgumentError, ValueError):  # a ValueError of a port that is no number

@@ -1,4 +1,7 @@
-"""The mechanisms, one file per family; ``MECHANISMS`` is the one list of them."""
+"""The mechanisms, one file per family, each with its randomizer and exact law; ``MECHANISMS`` is the one list of them.
+
+No estimator is here: the server decodes by the fields that every mechanism has.
+"""
 
 from ..mechanism import Mechanism
 from .bit_flip import BitFlip
@@ -42,4 +45,4 @@ _FAMILIES: tuple[type[Mechanism], ...] = (
 )
 
 MECHANISMS: dict[str, type[Mechanism]] = {family.name: family for family in _FAMILIES}
-"""Every mechanism by the name under which a metric asks for it; those of listed answers from simple to less so."""
+"""Every mechanism by the name under which a metric asks for it; those of listed answers from simple to complex."""

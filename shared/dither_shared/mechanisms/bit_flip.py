@@ -66,7 +66,7 @@ class BitFlip(ChainOfBits):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, bits: int = 16) -> Self:
-        """Return the one of ``bits`` bits, or of as many as there are values."""
+        """Return the mechanism of ``bits`` bits, or of as many as there are values."""
         size = checked_size(size)
         bits = min(bits, size)
         odds = exp_below(checked_epsilon(epsilon) / min(bits, 2))
@@ -74,7 +74,7 @@ class BitFlip(ChainOfBits):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
-        """Return the one asked for by ``epsilon`` and ``bits``."""
+        """Return the mechanism asked for by ``epsilon`` and ``bits``."""
         cls._require_epsilon(parameters)
         if "bits" not in parameters:
             return cls.calibrate(size, parameters["epsilon"])

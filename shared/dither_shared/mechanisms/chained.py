@@ -24,7 +24,7 @@ class _Chained(Mechanism):
 
 @dataclass(frozen=True, kw_only=True)
 class ChainOfSymbols(_Chained):
-    """A value marks one cell, and a report shows one."""
+    """A mechanism in which a value marks one cell and a report shows one symbol."""
 
     _chain: SymbolChain = field(init=False, repr=False)
 
@@ -35,7 +35,7 @@ class ChainOfSymbols(_Chained):
         return None if first is None else (first.truth, first.lie)
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the marked cell or, once for ever, another."""
+        """Return the permanent symbol: the marked cell, or another one in its place."""
         first = self._chain.permanent
         return cells[0] if first is None else first.draw(cells[0], entropy)
 
@@ -46,7 +46,7 @@ class ChainOfSymbols(_Chained):
 
 @dataclass(frozen=True, kw_only=True)
 class ChainOfBits(_Chained):
-    """A value marks some cells, and a report shows a bit for each cell."""
+    """A mechanism in which a value marks some cells and a report shows a bit for each cell."""
 
     independent_cells: ClassVar[bool] = True
 
@@ -59,7 +59,7 @@ class ChainOfBits(_Chained):
         return None if first is None else (first.high, first.low)
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the row of marked cells, each bit of it kept or flipped once for ever."""
+        """Return the permanent row: a bit for each cell, kept or flipped once for ever."""
         row = 0
         for cell in cells:
             row |= 1 << cell

@@ -1,4 +1,4 @@
-"""What mechanisms check alike."""
+"""Check parameters and items in the way that all mechanisms share."""
 
 from fractions import Fraction
 
@@ -40,7 +40,7 @@ def bytes_of(item: Item) -> bytes:
 
 
 def checked_epsilons(epsilon: float, permanent_epsilon: float | None) -> tuple[Fraction, Fraction | None]:
-    """Return both as exact rationals; the permanent one, if there is one, must exceed that of one report."""
+    """Return both ε as exact rationals; the permanent one, if there is one, must exceed that of one report."""
     once = checked_epsilon(epsilon)
     if permanent_epsilon is None:
         return once, None

@@ -22,7 +22,7 @@ _HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, kw_only=True)
 class Sketch(Mechanism):
-    """What both sketches share: an open domain, ``cohorts`` hash functions onto ``bits`` columns.
+    """The part that both sketches share: an open domain, ``cohorts`` hash functions onto ``bits`` columns.
 
     Two values share their column in one function of m, so q is an average over hash functions. With the functions
     fixed, the estimate of v carries a bias of variance Σ_(u≠v) f_u² / (cohorts · (m - 1)) that more reports do not
@@ -46,7 +46,7 @@ class Sketch(Mechanism):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
-        """Return the one asked for by ``epsilon``, ``bits`` and ``cohorts``."""
+        """Return the mechanism asked for by ``epsilon``, ``bits`` and ``cohorts``."""
         cls._require_epsilon(parameters)
         shape = {
             key: checked_count(parameters[key], key, 1, 1 << 16) for key in ("bits", "cohorts") if key in parameters
@@ -55,7 +55,7 @@ class Sketch(Mechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one of default shape."""
+        """Return the mechanism of default shape."""
         return cls._shaped(size, epsilon)
 
     @classmethod

@@ -49,7 +49,7 @@ class HadamardResponse(Mechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one with inside = e^ε/(e^ε + 1), rounded down."""
+        """Return the mechanism with inside = e^ε/(e^ε + 1), rounded down."""
         return cls(size=checked_size(size), inside=inside_at(checked_epsilon(epsilon), 1, 2))
 
     @property

@@ -70,7 +70,7 @@ class LocalHashing(ChainOfSymbols):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None) -> Self:
-        """Return the one whose number of symbols has the least total risk."""
+        """Return the mechanism whose number of symbols has the least total risk."""
         size = checked_size(size)
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
         odds = exp(once)

@@ -49,7 +49,9 @@ class OptimizedUnary(ChainOfBits):
         else:
             permanent = _checked_raised(self.permanent_raised, "permanent_raised")
             if permanent >= raised:
-                raise ParameterError("permanent_raised", "must lie below raised, or reports could not be noisier")
+                raise ParameterError(
+                    "permanent_raised", "must lie below raised: a report cannot be less noisy than the permanent draw"
+                )
             kept = Fraction(threshold_down((1 - permanent - raised) / (1 - 2 * permanent)), ONE)
             chain = BitChain(BitChannel(kept, 1 - kept), BitChannel(_HALF, permanent))
         whole = chain.whole
@@ -69,7 +71,7 @@ class OptimizedUnary(ChainOfBits):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None) -> Self:
-        """Return the one with q = 1/(e^ε + 1), and likewise for the permanent draw."""
+        """Return the mechanism with q = 1/(e^ε + 1), and likewise for the permanent draw."""
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
         raised = 1 / (1 + exp_below(once))
         permanent = None if forever is None else 1 / (1 + exp_below(forever))

@@ -64,7 +64,7 @@ class ProjectiveGeometry(Mechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one whose field has the least total risk."""
+        """Return the mechanism whose field has the least total risk."""
         size = checked_size(size)
         loss = checked_epsilon(epsilon)
         odds = exp(loss)

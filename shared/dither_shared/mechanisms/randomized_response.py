@@ -67,20 +67,20 @@ class RandomizedResponse(ChainOfSymbols):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None) -> Self:
-        """Return the one with truth probability e^ε/(e^ε + k - 1), and likewise for the permanent draw."""
+        """Return the mechanism with truth probability e^ε/(e^ε + k - 1), and likewise for the permanent draw."""
         size = checked_size(size)
         truth, permanent_truth = truths(size, *checked_epsilons(epsilon, permanent_epsilon))
         return cls(size=size, truth=truth, permanent_truth=permanent_truth)
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
-        """Return the one asked for by ``truth`` or by ``epsilon``, but not both, and ``permanent_epsilon``."""
+        """Return the mechanism asked for by ``truth`` or by ``epsilon``, but not both, and ``permanent_epsilon``."""
         size = checked_size(size)
         if "truth" not in parameters:
             cls._require_epsilon(parameters)
             return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"))
         if "epsilon" in parameters:
-            raise ParameterError("truth", "stands beside epsilon; each follows from the other, give one")
+            raise ParameterError("truth", "stands beside epsilon; give one of them, for each follows from the other")
         permanent_truth = None
         if "permanent_epsilon" in parameters:
             forever = checked_epsilon(parameters["permanent_epsilon"], "permanent_epsilon")
@@ -113,7 +113,7 @@ def symbol_chain(size: int, truth: Fraction, permanent_truth: Fraction | None) -
     """
     chance = Fraction(1, size)
     if not 0 < truth < 1:
-        raise ParameterError("truth", f"{truth} would always tell; it must lie strictly between 0 and 1")
+        raise ParameterError("truth", f"{truth} would always tell the same; it must lie strictly between 0 and 1")
     if truth == chance or (truth < chance and size > 2):
         raise ParameterError("truth", f"{float(truth):g} tells nothing of {size} answers; it must exceed 1/{size}")
     if permanent_truth is None:

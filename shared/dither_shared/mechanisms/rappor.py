@@ -122,7 +122,7 @@ class Rappor(ChainOfBits):
         bits: int = 128,
         hashes: int = 2,
     ) -> Self:
-        """Return the one with ε₁ <= ``epsilon`` and ε∞ <= ``permanent_epsilon`` (twice ``epsilon`` if not given).
+        """Return the mechanism with ε₁ <= ``epsilon`` and ε∞ <= ``permanent_epsilon`` (twice ``epsilon`` if not given).
 
         f follows from ε∞. The chain is symmetric, so q = 1 - p = (a - f/2)/(1 - f) with a = s/(s+1),
         s = e^(ε₁/2h).
@@ -150,7 +150,7 @@ class Rappor(ChainOfBits):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
-        """Return the one asked for by f, p and q, or by epsilon and permanent_epsilon."""
+        """Return the mechanism asked for by f, p and q, or by epsilon and permanent_epsilon."""
         widths = {key: parameters[key] for key in ("bits", "hashes", "cohorts") if key in parameters}
         counts = {key: checked_count(value, key, 1, MAX_COHORTS) for key, value in widths.items()}
         noise = [key for key in ("f", "p", "q") if key in parameters]
@@ -160,7 +160,9 @@ class Rappor(ChainOfBits):
             return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"), **counts)
         for key in ("epsilon", "permanent_epsilon"):
             if key in parameters:
-                raise ParameterError(key, "stands beside f, p and q, from which it follows; give one or the others")
+                raise ParameterError(
+                    key, "stands beside f, p and q, from which it follows; give epsilon, or f, p and q"
+                )
         for key in ("f", "p", "q"):
             if key not in parameters:
                 raise ParameterError(key, "missing; f, p and q go together")

@@ -1,4 +1,4 @@
-"""Subset selection: d of the k answers, the true one more often among them than chance would have it."""
+"""Subset selection: a report lists d of the k answers, and the true one is among them more often than by chance."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -56,7 +56,7 @@ class SubsetSelection(Mechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one whose d has the least total risk."""
+        """Return the mechanism whose d has the least total risk."""
         k = checked_size(size)
         loss = checked_epsilon(epsilon)
         odds = exp(loss)

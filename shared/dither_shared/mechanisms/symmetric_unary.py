@@ -53,7 +53,7 @@ class SymmetricUnary(ChainOfBits):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Return the one with p = s/(s+1), s = e^(ε/2), rounded down."""
+        """Return the mechanism with p = s/(s+1), s = e^(ε/2), rounded down."""
         odds = exp_below(checked_epsilon(epsilon) / 2)
         return cls(size=checked_size(size), keep=Fraction(threshold_down(odds / (odds + 1)), ONE))
 

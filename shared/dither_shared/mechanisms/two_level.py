@@ -1,4 +1,4 @@
-"""Mechanisms whose reports have two probabilities: a value owns a set of reports, and one of these comes more often.
+"""Mechanisms with two probabilities: a value owns a set of reports, and each of these is more likely than any other.
 
 If c of K reports are owned by a value, then the extremal channel gives each of them the weight e^ε and each other the
 weight 1: a report is owned with probability ``inside`` = c e^ε/(c e^ε + K - c), and uniform on either side. So

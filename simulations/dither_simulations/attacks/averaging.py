@@ -1,7 +1,7 @@
-"""Averaging: a value guessed from many reports of it, with memory and without.
+"""Averaging: guess a value from many reports of it, with memory and without.
 
-Each device has a uniformly random value, and guessed is the one that most of its reports support. Without memory the
-guess gets as good as one likes; with it, no better than what the permanent draw tells.
+Each device has a uniformly random value, and the guess is the value that most of its reports support. Without memory
+the guess becomes as good as one likes; with memory, no better than the permanent draw allows.
 """
 
 import math

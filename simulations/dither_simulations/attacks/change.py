@@ -1,4 +1,4 @@
-"""Value-change detection: whether the value of a device changed between two series of its reports.
+"""Value-change detection: tell whether the value of a device changed between two series of its reports.
 
 Memory hides the value and not the moment at which it changes: another value has another permanent draw. The adversary
 knows both values and looks at two things: how unlike the two series are, and by how much more the second supports the
@@ -46,7 +46,7 @@ class Change(SeriesExperiment):
 
 
 def _told_apart(mechanism: Mechanism, cell: Series, count: int, seed: np.random.SeedSequence) -> Hits:
-    """Return how many of ``count`` devices were judged rightly; as many others were learnt from."""
+    """Return how many of ``count`` devices were judged rightly, after training on as many others."""
     changed = np.arange(2 * count) % 2 == 1
     seen = np.array(
         [
@@ -61,7 +61,7 @@ def _told_apart(mechanism: Mechanism, cell: Series, count: int, seed: np.random.
 
 
 def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float]:
-    """Return what grows with a change: the distance of two series, and the second's support of the new value."""
+    """Return two numbers that grow with a change: the series' distance, and the second's support of the new value."""
     mechanism = device.mechanism
     old, new = items_of(mechanism)
     before, after = device.reports(old, reports), device.reports(new if moved else old, reports)
@@ -74,7 +74,7 @@ def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float
 
 
 def _learnt(seen: Floats, changed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[float, float]:
-    """Return the best share of right answers of a line between two values that were seen, and that line."""
+    """Return the best share of right answers that a threshold between observed values reaches, and that threshold."""
     order = np.argsort(seen, kind="stable")
     lines = np.append(seen[order][0] - 1, seen[order])
     right = [float(((seen > line) == changed).mean()) for line in lines]

@@ -15,15 +15,15 @@ __all__ = ["attack"]
 
 _CLOSED_REMEMBERING = tuple(name for name in REMEMBERING if name in CLOSED)
 _LISTED = tuple(name for name in CLOSED if name != "bit-flip")
-"""Those of which a report speaks of every value."""
+"""The mechanisms whose reports say something about every value."""
 _epsilon = click.option(
-    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Of one report."
+    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
 )
 
 
 @click.group(cls=Commands)
 def attack() -> None:
-    """Attack what is installed, and hold the success against what theory says it can be."""
+    """Attack the installed randomizers, and compare the success with what theory allows."""
 
 
 def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short: str, text: str) -> None:
@@ -44,18 +44,32 @@ def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short
 
     options = (
         click.option(
-            "--mechanism", "names_", type=click.Choice(names), multiple=True, help="Repeatable.  [default: all]"
+            "--mechanism",
+            "names_",
+            type=click.Choice(names),
+            multiple=True,
+            help="Attack this; repeatable.  [default: all]",
         ),
         _epsilon,
-        click.option("--permanent-epsilon", callback=positive, default="2", show_default=True, help="Of memory."),
         click.option(
-            "-k", "--size", type=click.IntRange(2, 256), default=4, show_default=True, help="How many values."
+            "--permanent-epsilon",
+            callback=positive,
+            default="2",
+            show_default=True,
+            help="Bound all reports of a value, by devices that remember.",
         ),
-        click.option("--reports", callback=reports_of, default=reports, show_default=True, help="In a series."),
         click.option(
-            "--devices", type=click.IntRange(2, 10**5), default=devices, show_default=True, help="In a trial."
+            "-k", "--size", type=click.IntRange(2, 256), default=4, show_default=True, help="Number of values."
         ),
-        click.option("--repeats", type=click.IntRange(1, 10**5), default=5, show_default=True, help="Trials."),
+        click.option(
+            "--reports", callback=reports_of, default=reports, show_default=True, help="Reports in a series, or a list."
+        ),
+        click.option(
+            "--devices", type=click.IntRange(2, 10**5), default=devices, show_default=True, help="Devices in a trial."
+        ),
+        click.option(
+            "--repeats", type=click.IntRange(1, 10**5), default=5, show_default=True, help="Number of trials."
+        ),
         run_options,
         plot_option,
     )
@@ -70,7 +84,7 @@ _series(
     _CLOSED_REMEMBERING,
     200,
     "1,7,30,90",
-    "A value, from many reports of it.",
+    "Guess a value from many reports.",
     "Guess a value from many reports of it, by devices that remember and by devices that do not.",
 )
 _series(
@@ -78,7 +92,7 @@ _series(
     REMEMBERING,
     500,
     "1,7,30",
-    "A device, from two series of uploads.",
+    "Match a device's uploads.",
     "Match two series of uploads: which are of one device? All have one value, so that only noise tells.",
 )
 _series(
@@ -86,22 +100,37 @@ _series(
     REMEMBERING,
     200,
     "1,7,30",
-    "Whether a value changed.",
+    "Tell whether a value changed.",
     "Tell whether a device's value changed between two series of its reports, which memory does not hide.",
 )
 
 
-@attack.command(short_help="Estimates, by forged reports.")
-@click.option("--mechanism", "names", type=click.Choice(_LISTED), multiple=True, help="Repeatable.  [default: all]")
-@_epsilon
-@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="How many values.")
-@click.option("-n", "--users", callback=users_of, default="1e5", show_default=True, help="Honest ones.")
+@attack.command(short_help="Raise estimates by forged reports.")
 @click.option(
-    "--share", "shares", callback=shares_of, default="0.001,0.01,0.1", show_default=True, help="Of forged reports."
+    "--mechanism", "names", type=click.Choice(_LISTED), multiple=True, help="Attack this; repeatable.  [default: all]"
 )
-@click.option("--targets", type=click.IntRange(min=1), default=1, show_default=True, help="Values to raise.")
-@click.option("--attack", "attacks", type=click.Choice(ATTACKS), multiple=True, help="Repeatable.  [default: all]")
-@click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Trials.")
+@_epsilon
+@click.option(
+    "-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="Number of values."
+)
+@click.option("-n", "--users", callback=users_of, default="1e5", show_default=True, help="Number of honest users.")
+@click.option(
+    "--share",
+    "shares",
+    callback=shares_of,
+    default="0.001,0.01,0.1",
+    show_default=True,
+    help="Forged share of all reports, or a list.",
+)
+@click.option("--targets", type=click.IntRange(min=1), default=1, show_default=True, help="Number of values to raise.")
+@click.option(
+    "--attack",
+    "attacks",
+    type=click.Choice(ATTACKS),
+    multiple=True,
+    help="Attack in this way; repeatable.  [default: all]",
+)
+@click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Number of trials.")
 @run_options
 @plot_option
 def poisoning(

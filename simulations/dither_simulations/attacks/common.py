@@ -1,4 +1,4 @@
-"""What the attacks on series of reports have in common: who is attacked, and how success is summed up."""
+"""The shared part of the attacks on series of reports: the devices that are attacked, and how success is summed up."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Series:
-    """A cell: devices with a mechanism, that remember or not, and how many reports there are of each."""
+    """A cell: a mechanism, whether devices remember, and how many reports each device makes."""
 
     asked: str
     memoised: bool
@@ -30,7 +30,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Hits:
-    """How often an attack succeeded, of so many tries; a try that is a toss-up counts as its chance."""
+    """How often an attack succeeded in so many tries; a try decided by lot counts as its chance."""
 
     successes: float
     tries: int
@@ -40,8 +40,8 @@ class Hits:
 class SeriesRow:
     """The share of ``devices`` on which an attack succeeded, with its interval at 95 % (Clopper and Pearson).
 
-    ``bound`` is what no attack of the kind can exceed, or exceeds in expectation; ``theory``, where there is a simple
-    formula, what this one comes to. ``permanent_epsilon`` is None where devices do not remember.
+    No attack of the kind exceeds ``bound`` (or its expectation does not); ``theory`` is the success expected of this
+    attack where there is a simple formula. ``permanent_epsilon`` is None where devices do not remember.
     """
 
     attack: str
@@ -82,7 +82,7 @@ class SeriesExperiment(ABC):
         ]
 
     def identity(self) -> str:
-        """Return what tells it from other experiments."""
+        """Return a digest that differs from every other experiment's."""
         return identity_of(self)
 
     def mechanism(self, cell: Series) -> Mechanism:
@@ -99,7 +99,7 @@ class SeriesExperiment(ABC):
         """Return how often the attack succeeded, beside what theory says."""
 
     def summary(self, cell: Series, outcomes: Sequence[Hits]) -> dict[str, Any]:
-        """Return what a row says of its cell, and how often the attack succeeded."""
+        """Return the fields of a row: its cell, and how often the attack succeeded."""
         mechanism = self.mechanism(cell)
         successes, tries = sum(one.successes for one in outcomes), sum(one.tries for one in outcomes)
         each = (1 + _CONFIDENCE) / 2

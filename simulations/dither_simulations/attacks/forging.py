@@ -19,7 +19,7 @@ def random_support(mechanism: Mechanism) -> float:
 
 
 def random_rows(mechanism: Mechanism, count: int, rng: np.random.Generator) -> bytes:
-    """Return rows of reports drawn uniformly from all that there are."""
+    """Return rows of reports drawn uniformly from all possible ones."""
     if mechanism.shape is Shape.SYMBOL:
         cohorts, cells = rng.integers(mechanism.cohorts, size=count), rng.integers(mechanism.cells, size=count)
         return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in zip(cohorts, cells, strict=True))
@@ -39,8 +39,8 @@ def most_supported(mechanism: Mechanism, targets: Sequence[int]) -> int:
 def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: np.random.Generator) -> bytes:
     """Return rows of reports that each support the most targets, and otherwise look like honest ones.
 
-    Any of the best symbols, for a symbol; for bits all targets and, at random, as many others as an honest report has
-    of ones on average; for subsets as many targets as fit, and others.
+    A symbol is any of the best symbols. Bits are set for all targets and for so many random others that there are as
+    many ones as in an average honest report. A subset holds as many targets as fit, and others.
     """
     if mechanism.shape is Shape.SYMBOL:
         hits = _hits(mechanism, tuple(targets))

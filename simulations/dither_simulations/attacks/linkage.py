@@ -1,8 +1,8 @@
-"""Linkage: two series of uploads matched, to find that they are of one device.
+"""Linkage: match two series of uploads, to find those of one device.
 
-An adversary, such as a collector that turned bad, has a series of uploads of each of N devices with their names, and
-a later one of each without. For each later series it names the device whose earlier series is the most similar. All
-devices have the same value, so that whatever it finds out, it finds out from the noise.
+An adversary, such as a collector that turned bad, has a named series of uploads from each of N devices, and a later
+series from each without a name. For each later series it names the device whose earlier series is the most similar. All
+devices have the same value, so whatever it finds out comes from the noise.
 """
 
 from collections.abc import Sequence

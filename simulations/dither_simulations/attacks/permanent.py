@@ -1,4 +1,4 @@
-"""The laws of permanent draws, from which the limits of attacks on memory follow."""
+"""Compute the laws of permanent draws, from which the limits of attacks on memory follow."""
 
 import math
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class Draw:
         ]
 
     def same(self, both: int) -> float:
-        """Return the probability that the draws of two values are alike, where so many cells are marked by both.
+        """Return the probability that the draws of two values are equal, where so many cells are marked by both.
 
         Values that mark the same cells share one draw; others draw independently.
         """
@@ -66,7 +66,7 @@ class Draw:
 
 
 def same_draw(mechanism: Mechanism, first: Item, second: Item) -> float:
-    """Return the probability that the permanent draws of two values are alike, in a device's random cohort; 0 of none.
+    """Return the probability that the permanent draws of two values are equal, in a device's random cohort; 0 if none.
 
     (Where a RAPPOR value's hash functions collide it marks fewer cells than another; that is not counted.)
     """

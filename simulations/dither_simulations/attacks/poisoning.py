@@ -35,7 +35,7 @@ _BAND = 1.96
 
 @dataclass(frozen=True)
 class Forged:
-    """A cell: an attack on a mechanism, and which share of all reports is forged."""
+    """A cell: an attack, a mechanism, and the forged share of all reports."""
 
     asked: str
     attack: Attack
@@ -88,11 +88,11 @@ class Poisoning:
         return [Forged(name, attack, share) for attack in self.attacks for name in self.names for share in self.shares]
 
     def identity(self) -> str:
-        """Return what tells it from other experiments."""
+        """Return a digest that differs from every other experiment's."""
         return identity_of(self)
 
     def trials(self, cell: Forged, seeds: Sequence[np.random.SeedSequence]) -> list[float]:
-        """Return the gain of each trial, over the estimate from its honest reports alone."""
+        """Return the gain of each trial: the rise over the estimate from its honest reports alone."""
         mechanism, honest = named(cell.asked, self.size, self.epsilon), self._honest()
         return [self._gain(cell, mechanism, honest, np.random.default_rng(seed)) for seed in seeds]
 
@@ -132,7 +132,7 @@ class Poisoning:
         return Population.spread(numbered(self.size), zipf(self.size, 1.1), self.users)
 
     def _chosen(self) -> list[int]:
-        """Return the targets: at random of the rarer half."""
+        """Return the targets: random values of the rarer half."""
         rare = np.random.default_rng(self.seed).permutation(np.arange(self.size // 2, self.size))
         return sorted(rare[: self.targets].tolist())
 

@@ -1,4 +1,4 @@
-"""Series of reports of one device, as a collector that keeps what it should not would see them."""
+"""Series of reports of one device, as a collector would see them that keeps every report."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["Device", "devices", "profile", "scores"]
 
 @dataclass(frozen=True)
 class Device:
-    """A device that, with a ``secret``, remembers: its cohort and its permanent draws are then always the same."""
+    """A device. With a ``secret`` it remembers: its cohort and its permanent draws are always the same."""
 
     mechanism: Mechanism
     entropy: Entropy
@@ -56,8 +56,8 @@ def profile(mechanism: Mechanism, reports: list[Report]) -> Floats:
 def scores(mechanism: Mechanism, reports: list[Report]) -> NDArray[np.int64]:
     """Return how many of the reports support each value of a listed domain; shape (k,).
 
-    A report has one of two probabilities given a value, as it supports it or not, or, of independent bits, one of two
-    ratios to that of no value at all. So the likeliest value is the one with the highest score.
+    Given a value, a report has one of two probabilities, by whether it supports the value; with independent bits, one
+    of two ratios to the probability under no value at all. So the likeliest value has the highest score.
     """
     total = np.zeros(mechanism.size or 0, dtype=np.int64)
     for report in reports:

@@ -1,4 +1,4 @@
-"""What attacks came to, as tables and as pictures."""
+"""Show the results of attacks as tables and pictures."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -21,7 +21,7 @@ _SUCCESS = {
     "change": "told rightly",
 }
 _LEAST = 5e-4
-"""The foot of a logarithmic axis of successes."""
+"""The lower end of a logarithmic axis of successes."""
 _TITLE = {
     "averaging": "A value guessed from many reports of it",
     "linkage": "Two series of uploads matched",
@@ -30,7 +30,7 @@ _TITLE = {
 
 
 def series_table(rows: Sequence[SeriesRow]) -> str:
-    """Return how often an attack succeeded, with intervals, theory and bound."""
+    """Return a table of how often an attack succeeded, with intervals, theory and bound."""
     header = ("mechanism", "memory", "reports", "success %", "95 % interval", "theory %", "at most %")
     cells = [
         (
@@ -48,7 +48,7 @@ def series_table(rows: Sequence[SeriesRow]) -> str:
 
 
 def poisoning_table(rows: Sequence[PoisoningRow]) -> str:
-    """Return by how much estimates were raised, with theory."""
+    """Return a table of how much estimates were raised, with theory."""
     header = ("attack", "mechanism", "forged %", "reports", "gain", "theory")
     cells = [
         (
@@ -65,9 +65,9 @@ def poisoning_table(rows: Sequence[PoisoningRow]) -> str:
 
 
 def series_plot(rows: Sequence[SeriesRow]) -> Figure:
-    """Return the share of successes against the number of reports: a panel without memory and one with it.
+    """Return a figure of the share of successes against the number of reports: one panel without memory, one with it.
 
-    Dashed is the bound, which is theory's for all that there is a formula of.
+    The dashed line is the bound, or theory where there is a formula.
     """
     first = rows[0]
     log = first.attack == "linkage"  # guessing is right once in hundreds
@@ -100,7 +100,7 @@ def _grouped(rows: Sequence[SeriesRow]) -> list[tuple[str, list[SeriesRow]]]:
 
 
 def poisoning_plot(rows: Sequence[PoisoningRow]) -> Figure:
-    """Return the gain against the share of forged reports: a panel an attack, both axes logarithmic.
+    """Return a figure of the gain against the share of forged reports: one panel for each attack, logarithmic axes.
 
     A gain that is not above its own margin of error is left out, for it has no place on such an axis. Raises
     ParameterError if that leaves none.

@@ -1,4 +1,4 @@
-"""True shares beside estimated ones: what the demo compares, prints and draws."""
+"""Compare true shares with estimated ones, for the demo to print and draw."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _MOST_SHOWN = 16
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came out for one metric, beside the truth; columns have an entry for every value that someone holds."""
+    """The estimate of one metric beside the truth; columns have an entry for every value that someone holds."""
 
     metric: Metric
     reports: int
@@ -40,7 +40,7 @@ class Answer:
         return Answer(self.metric, self.reports, self.shares.chosen(order))
 
     def described(self) -> dict[str, object]:
-        """Return it as JSON's objects and arrays."""
+        """Return the answer as objects and arrays for JSON."""
         columns = zip(
             *(self.shares.labels, self.shares.truth, self.shares.estimate, self.shares.low, self.shares.high),
             strict=True,
@@ -51,14 +51,14 @@ class Answer:
 
 
 def from_json(metric: Metric, truth: Population, told: Mapping[str, Any]) -> Answer:
-    """Return what a collector's API tells of a metric (its estimate as JSON)."""
+    """Return the answer in a collector's estimate of a metric, as JSON of its API."""
     values = {value["value"]: value for value in told["values"]}
     columns = (np.array([values[label][key] for label in truth.labels]) for key in ("frequency", "low", "high"))
     return _answer(metric, truth, told["reports"], *columns)
 
 
 def from_devices(survey: Survey, name: str, seed: np.random.SeedSequence) -> Answer:
-    """Return the estimate of a metric with nothing between devices and estimator: no client, no network, one seed."""
+    """Return the estimate of a metric by randomizers and estimator alone: no client, no network, one seed."""
     metric, truth = survey.metrics[name], survey.truth(name)
     tally = device_tally(metric.mechanism, truth, device_entropy(seed))
     made = estimate(metric.mechanism, truth.labels, tally)
@@ -66,7 +66,7 @@ def from_devices(survey: Survey, name: str, seed: np.random.SeedSequence) -> Ans
 
 
 def show(answer: Answer) -> str:
-    """Return a paragraph for people: the question, what it tells of a person, and the shares in a table."""
+    """Return text for people: the question, what a report tells of a person, and a table of the shares."""
     shown = answer.most_frequent()
     metric, shares = answer.metric, shown.shares
     rows = [

@@ -17,10 +17,14 @@ __all__ = ["demo"]
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draws the users.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=32, show_default=True, help="Devices at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="A folder for charts and the database.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Write charts and the database into this folder."
+)
 @input_options
-@click.option("--no-http", is_flag=True, help="Devices' randomizers only, seeded: no client, no collector.")
-@click.option("--repeats", type=click.IntRange(1, 10_000), default=1, show_default=True, help="With --no-http.")
+@click.option("--no-http", is_flag=True, help="Run the devices' randomizers alone, seeded: no client, no collector.")
+@click.option(
+    "--repeats", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Number of runs, with --no-http."
+)
 def demo(
     devices: int | None,
     seed: int,
@@ -32,7 +36,7 @@ def demo(
     no_http: bool,
     repeats: int,
 ) -> None:
-    """Run it all once: devices with real clients, a real collector, and what it makes of their reports.
+    """Run the whole path once: devices with real clients, a real collector, and its estimates.
 
     The users are drawn from a table of browser usage, or are the rows of --input. The seed draws the users; the noise
     of their devices comes from the operating system, except with --no-http.

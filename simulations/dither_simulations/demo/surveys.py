@@ -1,4 +1,4 @@
-"""What the demo asks, and of whom: questions as an app would define them, and the true answers of every device."""
+"""The surveys of the demo: questions as an app would define them, and the true answers of every device."""
 
 import json
 import re
@@ -19,10 +19,10 @@ __all__ = ["OTHER", "Survey", "browser_survey", "column_survey"]
 
 OTHER = "other"
 _MOST_VALUES = 63
-"""Of a column, so many values are listed; with the catch-all there are 64."""
+"""The number of a column's values that are listed; with the catch-all there are 64."""
 
 _MOBILE = (" for Android", "Safari on iOS", "Samsung Internet", "Opera Mobile", "Android Browser", "QQ Browser")
-"""What marks a family of browsers as one that runs on phones."""
+"""The words that mark a family of browsers as one for phones."""
 
 _BROWSER_QUESTIONS = """\
 [metrics.mobile]

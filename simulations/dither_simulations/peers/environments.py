@@ -1,4 +1,4 @@
-"""A Python environment for each peer, in a cache folder, with the versions that it runs with."""
+"""Build a Python environment for each peer, in a cache folder, with pinned versions."""
 
 import os
 import subprocess
@@ -26,11 +26,11 @@ PINS: dict[str, tuple[str, ...]] = {
 LIBRARIES = ("dither", *PINS)
 
 _MODULES = {"dither": "ours", "pure-ldp": "run_pure_ldp", "multi-freq-ldpy": "run_multi_freq_ldpy"}
-"""What to run in a library's environment."""
+"""The module of ``inside`` to run in a library's environment."""
 
 
 class Unavailable(Exception):  # noqa: N818 - a peer that is not there is no error of the bench
-    """A peer cannot be measured here, and why."""
+    """A peer cannot be measured here; the message says why."""
 
 
 def default_folder() -> Path:
@@ -39,7 +39,7 @@ def default_folder() -> Path:
 
 
 def prepare(library: str, folder: Path) -> Path:
-    """Return the Python of a library's environment, which is built if it is not there or has other pins.
+    """Return the Python of a library's environment; build it first if it is missing or has other pins.
 
     Raises Unavailable if it cannot be built.
     """
@@ -66,7 +66,7 @@ def _call(library: str, *command: str) -> None:
 
 
 def answers(library: str, python: Path, cases: Iterable[Case]) -> Iterator[Finding]:
-    """Yield what comes of each case, measured by a library's environment in a process of its own.
+    """Yield the finding of each case, measured in a library's environment by a process of its own.
 
     Raises Unavailable if that process fails.
     """

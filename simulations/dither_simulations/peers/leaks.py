@@ -1,4 +1,4 @@
-"""What reports tell, measured: an attack that is trained on some draws and judged on others."""
+"""Measure what reports tell, by an attack that is trained on some draws and judged on others."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ __all__ = ["CONFIDENCE", "Leak", "leak"]
 CONFIDENCE = 0.999
 
 _PLACES = {"SS": {"0": "listed first", "1": "listed later", "-1": "not listed"}}
-"""What the numbers of ``Oracle.place`` say, where they say more than whether a value is supported."""
+"""The numbers of ``Oracle.place`` in words, where they say more than whether a value is supported."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Leak:
 
 
 def leak(finding: Finding) -> Leak:
-    """Return the bound by the event that speaks most clearly in the training draws, judged on the others.
+    """Return the bound of the event that separates the inputs best in the training draws, judged on the others.
 
     An event is what a report shows of values 0 and 1.
     """

@@ -1,4 +1,4 @@
-"""What is measured of whom."""
+"""Choose which case of which library is measured, and measure it."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ _LONGEST_FIRST = ("multi-freq-ldpy", "pure-ldp", "dither")
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured."""
+    """The extent of a bench: how many cases, and how long each may take."""
 
     epsilons: Sequence[float] = theory.EPSILONS
     seconds: float = 5.0
@@ -49,7 +49,7 @@ class Plan:
     seed: int = 20261120
 
     def identity(self) -> str:
-        """Return what tells its findings from those of other plans."""
+        """Return a digest that differs from every other plan's."""
         return identity_of(self, PINS)
 
 
@@ -60,10 +60,10 @@ QUICK = Plan(epsilons=(1.0, 4.0), seconds=1.0, rounds=1, draws=20_000)
 def measure(
     plan: Plan, envs: Path, jobs: int = 2, journal: Journal | None = None, step: Callable[[int], object] = int
 ) -> tuple[Findings, list[str]]:
-    """Return what was found of each library, and what could not be measured.
+    """Return the findings of each library, and the libraries that could not be measured.
 
-    Rates come first, one library after the other, with the machine to itself; and then the rest, ``jobs`` libraries at
-    a time. What ``journal`` has is not measured again. ``step`` is told of each finding.
+    Rates come first, one library after the other, each with the machine to itself; then the rest, ``jobs`` libraries at
+    a time. Cases that ``journal`` has are not measured again. ``step`` is called with each finding.
     """
     measuring = _Measuring(plan, envs, journal, step)
     for library in LIBRARIES:
@@ -74,7 +74,7 @@ def measure(
 
 
 def cases(library: str, plan: Plan) -> list[Case]:
-    """Return what is measured of a library."""
+    """Return the cases to measure of a library."""
     return [*_rates(library, plan), *_leaks(library, plan), *_errors(library, plan)]
 
 
@@ -91,7 +91,7 @@ class _Measuring:
         step(len(self._found))
 
     def findings(self) -> Findings:
-        """Return what was found."""
+        """Return the findings."""
         return {
             library: [
                 self._found[place]
@@ -102,7 +102,7 @@ class _Measuring:
         }
 
     def carry_out(self, library: str, rates: bool = False) -> None:
-        """Measure what is left of a library's rates, or of all else."""
+        """Measure what is not measured yet: a library's rates, or all its other cases."""
         left = [
             place
             for place, (of, case) in enumerate(self._cases)
@@ -146,7 +146,7 @@ def _errors(library: str, plan: Plan) -> Iterator[Case]:
 
 
 def _compared(library: str, size: int, epsilon: float) -> Iterator[str]:
-    """Yield what is measured: a library's best, what would be better but leaks, and what is looked at for a bias."""
+    """Yield the mechanisms to measure: a library's best, those that would be better but leak, and those with a bias."""
     if library == "dither":
         yield theory.ours(size, epsilon).mechanism
         return

@@ -1,4 +1,4 @@
-"""A trial of the simulator, timed beside a trial of a peer, which reports for every user and then estimates."""
+"""Time a trial of the simulator beside a trial of a peer, which reports for every user and then estimates."""
 
 import time
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _SAME = {
     "OUE": "optimized-unary",
     "SS": "subset-selection",
 }
-"""The mechanism of ours that is a peer's."""
+"""Our mechanism for each of a peer's."""
 
 _RUNS = 7
 

@@ -1,4 +1,4 @@
-"""The bench's tables, as text for a terminal or as markdown."""
+"""Write the bench's tables, as text for a terminal or as markdown."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _FEWER = "From fewer users where time or 1 GiB of reports allowed no more, and s
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headings, a title, and what is to be known in order to read it."""
+    """Rows of text under headings, with a title and a note on how to read them."""
 
     title: str
     head: Sequence[str]
@@ -153,7 +153,7 @@ def rates(findings: Findings) -> Table:
 
 
 def trials(samples: Sequence[Sampled]) -> Table:
-    """Return what a trial of the simulator takes beside one of a peer, from the same run."""
+    """Return the time of a trial of the simulator beside that of a peer, from the same run."""
     rows = [
         [
             one.peer,

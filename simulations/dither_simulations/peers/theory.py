@@ -1,4 +1,4 @@
-"""What the mechanisms of each library risk in theory, by the parameters that its code derives.
+"""Compute the theoretical risk of each library's mechanisms, by the parameters that its code derives.
 
 The risk is n times the total squared error of all k frequencies before any clipping, the histogram fixed:
 k·V(0) + V(1) - V(0) with V(f) = q(1-q)/(p-q)² + f(1-p-q)/(p-q) (Wang et al. 2017). The optimum is that of subset
@@ -37,22 +37,22 @@ class Offer:
 
 
 def ours(size: int, epsilon: float, budget: int = 64) -> Offer:
-    """Return what ``auto`` chooses."""
+    """Return the mechanism that ``auto`` chooses."""
     mechanism = choose(size, epsilon, budget=budget)
     return Offer(mechanism.name, mechanism.risk / least(size, epsilon), mechanism.row_bytes)
 
 
 def best(library: str, size: int, epsilon: float, budget: int | None = None) -> Offer:
-    """Return the private mechanism of least risk that a peer has, of reports of at most ``budget`` bytes.
+    """Return a peer's private mechanism of least risk whose reports take at most ``budget`` bytes.
 
-    Of two that are alike but for the rounding of floats, the one named first.
+    If two differ only by the rounding of floats, the one named first is taken.
     """
     fitting = [one for one in offers(library, size, epsilon) if budget is None or one.report_bytes <= budget]
     return min((one for one in fitting if one.private), key=lambda one: round(one.relative_risk, 9))
 
 
 def offers(library: str, size: int, epsilon: float) -> list[Offer]:
-    """Return all mechanisms of a peer, from simple to less so."""
+    """Return all mechanisms of a peer, from simple to complex."""
     symbol, bits = _bytes_of(size), (size + 7) // 8
     found = {
         "DE" if library == "pure-ldp" else "GRR": (_direct(size, epsilon), symbol),

@@ -1,1 +1,4 @@
-"""One page with every figure: what each command of the lab prints and draws, and how to make it again."""
+"""One page with every figure: the output of each command, its data, and how to make it again.
+
+Nothing is computed here: each section runs a command.
+"""

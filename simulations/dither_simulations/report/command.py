@@ -17,18 +17,28 @@ __all__ = ["report"]
     callback=new_file(".html"),
     default="report.html",
     show_default=True,
-    help="The page. What is interrupted goes on when it is run again.",
+    help="Write the page to this file. Run the command again to go on after an interruption.",
 )
 @click.option(
     "--only",
     type=click.Choice([section.name for section in SECTIONS]),
     multiple=True,
-    help="Repeatable: some sections.",
+    help="Write this section only; repeatable.",
 )
-@click.option("--quick", is_flag=True, help="A minute: fewer trials.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same numbers.")
+@click.option("--quick", is_flag=True, help="Run fewer trials: about a minute.")
 @click.option(
-    "--jobs", type=click.IntRange(0, 4096), default=1, show_default=True, help="Processes; 0: one a processor."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Draw from this seed: same seed, same numbers.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(0, 4096),
+    default=1,
+    show_default=True,
+    help="Share the work among so many processes; 0 for one a processor.",
 )
 @click.option("--scheduler", metavar="ADDRESS", help="Spread the work over a Dask cluster instead, tcp://HOST:PORT.")
 @click.option("--json", "as_json", is_flag=True, help="Print all data as JSON, too.")

@@ -1,4 +1,4 @@
-"""The report's page: one HTML file that loads nothing."""
+"""Write the report's page: one HTML file that loads nothing."""
 
 import base64
 import csv
@@ -19,7 +19,7 @@ _PACKAGES = ("dither", "numpy", "scipy", "matplotlib", "click")
 
 
 def page(shown: Sequence[Shown], seed: int, command: str) -> bytes:
-    """Return the page, pictures and data within it."""
+    """Return the page, with pictures and data inside it."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dither_simulations", "report"), autoescape=True, undefined=jinja2.StrictUndefined
     )
@@ -37,7 +37,7 @@ def page(shown: Sequence[Shown], seed: int, command: str) -> bytes:
 
 
 def _picture(one: Shown) -> str:
-    """Return a picture as a URL that holds it: inline, the names within one would be those within another."""
+    """Return a picture as a data URL: inline, the names within one SVG would clash with those within another."""
     return f"data:image/svg+xml;base64,{base64.b64encode(one.picture).decode('ascii')}"
 
 
@@ -51,7 +51,7 @@ def _download(one: Shown) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a value for people: few digits, and nothing where there is none."""
+    """Return a value for people, with few digits; an empty text for None."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Running the commands of a report, each in this process, as it would run from a terminal."""
+"""Run the commands of a report, each in this process, as it would run from a terminal."""
 
 import io
 import json
@@ -37,9 +37,9 @@ def carry_out(
     how: Sequence[str],
     step: Callable[[], object],
 ) -> list[Shown]:
-    """Run the command of every section, or take what an earlier run of it left in ``folder``.
+    """Run the command of every section, or take its results from an earlier run in ``folder``.
 
-    ``how`` are words that change no number: who does the work. Raises ParameterError as the commands do.
+    ``how`` holds options that change no number: who does the work. Raises ParameterError as the commands do.
     """
     shown = []
     for section in sections:

@@ -1,4 +1,4 @@
-"""What is in the report: commands, and what is to be said of what they show."""
+"""The sections of the report: commands, with a title and a comment for each."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["SECTIONS", "Section"]
 
 @dataclass(frozen=True)
 class Section:
-    """A command (its words, but for the seed and where to write), drawn if it can be; ``quick`` replaces options."""
+    """A command (its words, without the seed and the output), drawn if it can be; ``quick`` replaces options."""
 
     name: str
     title: str

@@ -69,9 +69,9 @@ def over_cohorts(mechanism: Mechanism, population: Population, rng: np.random.Ge
 
 
 def expected_tally(mechanism: Mechanism, population: Population) -> Tally:
-    """Return the tally that is expected of any mechanism: n_c (b + (a - b) Σ_v f_v [j ∈ marked(v, c)]), rounded.
+    """Return the expected tally of any mechanism: n_c (b + (a - b) Σ_v f_v [j ∈ marked(v, c)]), rounded.
 
-    The work is that of finding what every value marks in every cohort.
+    Most of the work is to find the cells that every value marks in every cohort.
     """
     cohorts, cells = mechanism.cohorts, mechanism.cells
     marked = np.zeros((cohorts, cells))
@@ -97,7 +97,7 @@ def _(mechanism: Sketch, population: Population) -> Floats:
 
 @lru_cache(maxsize=8)
 def positions(mechanism: Rappor | Sketch, labels: tuple[str, ...]) -> Counts:
-    """Return where each value is hashed to, shape (values, cohorts, hash functions of a cohort).
+    """Return the hash positions of each value, shape (values, cohorts, hash functions of a cohort).
 
     Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
     """

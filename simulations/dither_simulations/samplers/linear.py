@@ -165,7 +165,7 @@ def _merged(
 
 @lru_cache(maxsize=32)
 def _scaling(order: int, length: int) -> tuple[Counts, Counts]:
-    """Return of every vector its leading entry, and the number of the vector divided by it; 1 and 0 of the vector 0."""
+    """Return for each vector its leading entry, and the number of the vector divided by it; for vector 0, 1 and 0."""
     space = plane(order)
     digits = space.digits(np.arange(order**length), length)
     lead = digits[np.arange(len(digits)), np.argmax(digits != 0, axis=1)]
@@ -182,7 +182,7 @@ def _differences(order: int) -> Counts:
 
 @lru_cache(maxsize=8)
 def _blocks(order: int, length: int, size: int) -> tuple[Counts, Counts, NDArray[np.float64]]:
-    """Return of every block r and value v the lead, the tail's number, and the share of v's points; the last as (v, r).
+    """Return for each block r and value v the lead, the tail's number, and the share of v's points; the last as (v, r).
 
     Of the q^r points of block r, v owns q^(r-1) if its tail is not 0, else all or none, as the lead is 0 or not.
     """

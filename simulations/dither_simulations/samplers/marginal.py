@@ -1,4 +1,4 @@
-"""Draws of the support of each value by itself: exact one by one, without the dependence between values.
+"""Draw the support of each value by itself: exact for each value, without the dependence between values.
 
 The mean squared error and the coverage of intervals are averages over values, so their expectation is the same as under
 the joint law; how they vary from trial to trial, and the largest error, are not quite. Cost: two binomials a value.
@@ -21,7 +21,7 @@ __all__ = ["Marginal", "has_marginal", "sample_support"]
 
 @dataclass(frozen=True, kw_only=True)
 class Marginal(Mechanism):
-    """The pure protocol (Wang et al. 2017) that a mechanism is to whoever looks at one value at a time.
+    """A mechanism seen one value at a time: the pure protocol (Wang et al. 2017) of each value.
 
     Its tally has a cohort of one cell for every value: the reports that speak of the value, and those that support it.
     Made of a mechanism over a listed domain; no device runs it.
@@ -49,7 +49,7 @@ class Marginal(Mechanism):
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:
-        """Refuse: there is one of every mechanism, and none by itself."""
+        """Refuse: it is made from a mechanism, and not by itself."""
         raise NotImplementedError
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Which mechanism has which sampler, and what a draw of it costs."""
+"""The registry of samplers: which mechanism has which, and what a draw of it costs."""
 
 from functools import singledispatch
 
@@ -42,7 +42,7 @@ def has_sampler(family: type[Mechanism]) -> bool:
 
 
 def signal_probability(mechanism: Mechanism) -> float:
-    """Return λ, where a report is uniform over the cells that its value owns with λ, and over all with 1 - λ.
+    """Return λ: with probability λ a report is uniform over the cells that its value owns, otherwise over all cells.
 
     Every mechanism whose cells have two probabilities, a and b, is such a mixture: b comes of the uniform part alone.
     """

@@ -1,4 +1,4 @@
-"""The sampler of subset selection, whose counts are not independent: each report has exactly d ones."""
+"""Sampler of subset selection, whose counts are not independent: each report has exactly d ones."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .registry import joint_draws, sample_tally
 __all__ = ["subset_counts"]
 
 _MOST_REPORTS = 500_000_000
-"""Of numpy's hypergeometric draw, which is exact below 10^9: more users are drawn in several parts."""
+"""The limit of numpy's hypergeometric draw, which is exact below 10^9: more users are drawn in several parts."""
 
 
 @sample_tally.register

@@ -1,1 +1,1 @@
-"""How a database becomes what ``schema`` describes, step by step: ``upgrade``."""
+"""Upgrade a database step by step to what ``schema`` describes. No query is here."""

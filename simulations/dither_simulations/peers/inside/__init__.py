@@ -1,1 +1,1 @@
-"""What runs in the environment of a peer: it imports nothing of the project, but for ``ours``."""
+"""The programs that run in the environment of a peer. Only ``ours`` imports anything of the project."""

@@ -1,4 +1,4 @@
-"""The measurement, the same for every library: this runs inside the environment of the one that is measured."""
+"""Measure a library, in the same way for all; this runs inside the environment of the one that is measured."""
 
 import sys
 import time
@@ -23,11 +23,11 @@ _STEP = 8
 """The growth of trial runs."""
 
 _SMALL = 128
-"""Up to so many values several runs are made: the errors of one are too few, and depend on each other too much."""
+"""Up to so many values several runs are made: one run's errors are too few and too dependent."""
 
 
 class Estimates(NamedTuple):
-    """Frequencies of all values: unclipped, and as the library hands them out."""
+    """Frequencies of all values: before any clipping, and as the library returns them."""
 
     raw: Floats
     given: Floats
@@ -44,10 +44,10 @@ class Oracle(Protocol):
         """Return a report of a value, which is an index."""
 
     def estimate(self, reports: list[Any]) -> Estimates:
-        """Return what the reports say."""
+        """Return the estimates from the reports."""
 
     def place(self, report: Any, value: int) -> int:
-        """Return what a report shows of a value: whether it supports it, or where it lists it."""
+        """Return what a report shows of a value: whether it supports the value, or where it lists it."""
 
 
 Make = Callable[[Case], Oracle]
@@ -114,9 +114,9 @@ def _timed(oracle: Oracle, values: list[int]) -> tuple[float, float]:
 def _affordable(
     oracle: Oracle, everyone: NDArray[np.int64], rng: np.random.Generator, seconds: float
 ) -> tuple[int, float]:
-    """Return how many users a run of so many seconds may have, and how many seconds an estimate takes beside theirs.
+    """Return how many users a run of so many seconds may have, and how many seconds its estimate takes.
 
-    It is found in runs of more and more users, the first of which lets a compiler warm up.
+    Runs of more and more users find it; the first of them lets a compiler warm up.
     """
     most, sample = len(everyone), rng.permutation(everyone)
     room = min(most, _MEMORY // int(getattr(oracle.report(0), "nbytes", 64)))
@@ -131,7 +131,7 @@ def _affordable(
 
 
 def _leak(case: Case, oracle: Oracle) -> Finding:
-    """Count what reports of either of two inputs show of both."""
+    """Count what the reports of each of two inputs show of both inputs."""
 
     def seen(item: int) -> dict[str, int]:
         reports = (oracle.report(item) for _ in range(case.draws))

@@ -1,4 +1,4 @@
-"""dither, measured as its peers are: the device's randomizer, encoded rows, the collector's tally and estimator."""
+"""Measure dither as its peers are measured: the device's randomizer, encoded rows, the collector's estimator."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the bench and an environment say to each other: one JSON object a line, a case in and a finding out."""
+"""The protocol between the bench and an environment: one JSON object a line, a case in and a finding out."""
 
 import json
 import math
@@ -11,7 +11,7 @@ __all__ = ["FEW", "Case", "Finding", "Kind", "decode_case", "decode_finding"]
 Kind = Literal["error", "rate", "leak"]
 
 FEW = 5
-"""From so many runs on, a standard error is taken over runs; below, over the values of each run."""
+"""With at least so many runs, a standard error is taken over runs; with fewer, over the values of each run."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def decode_case(line: str) -> Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a case; ``users`` is how many took part in each run, fewer than asked if the budget was short."""
+    """The result of a case; ``users`` took part in each run, fewer than asked if the budget was short."""
 
     case: Case
     users: int = 0
@@ -73,7 +73,7 @@ class Finding:
 
     @property
     def scale(self) -> float:
-        """What a raw error is to be multiplied by to be that of all the users: noise goes with 1/n."""
+        """The factor from a raw error to that of all the users: noise goes with 1/n."""
         return self.users / sum(self.case.counts)
 
     def error(self) -> tuple[float, float]:
@@ -82,9 +82,9 @@ class Finding:
         return mean * self.scale, deviation * self.scale
 
     def error_given(self) -> tuple[float, float | None] | None:
-        """Return the same of what is handed out, or None if not all users took part: a bias does not scale.
+        """Return the same for the returned estimates, or None if not all users took part: a bias does not scale.
 
-        Its spread is told over runs alone, for biases of the values of one run are not independent.
+        Its spread is taken over runs alone, for the biases of one run's values are not independent.
         """
         if self.scale < 1:
             return None

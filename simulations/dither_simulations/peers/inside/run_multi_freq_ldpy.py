@@ -1,4 +1,4 @@
-"""multi-freq-ldpy behind the bench's interface; its environment runs this."""
+"""Put multi-freq-ldpy behind the bench's interface; its environment runs this."""
 
 import random
 from collections.abc import Callable
@@ -16,11 +16,11 @@ from .protocol import Case
 __all__ = ["make"]
 
 _unclipped: list[Floats] = []
-"""What the library's inversion had just before it clips and renormalizes."""
+"""The frequencies of the library's inversion just before it clips and renormalizes."""
 
 
 def _listen(module: Any) -> None:
-    """Let a module's estimators note the frequencies that they invert, and go on as they would."""
+    """Let a module's estimators note the frequencies that they invert, and change nothing else."""
     clip = module.MI
 
     def invert(counts: Floats, users: int, p: float, q: float) -> Any:
@@ -41,11 +41,11 @@ class MultiFreqLdpy:
     declared: float
 
     def report(self, value: int) -> Any:
-        """Return what its client returns."""
+        """Return the report of its client."""
         return self.client(value)
 
     def estimate(self, reports: list[Any]) -> Estimates:
-        """Return what its aggregator by matrix inversion returns, and what that was before it was clipped."""
+        """Return the result of its aggregator by matrix inversion, and the same before it was clipped."""
         _unclipped.clear()
         given = np.asarray(self.aggregator(reports))
         return Estimates(_unclipped[-1], given)

@@ -1,4 +1,4 @@
-"""pure-ldp behind the bench's interface; its environment runs this."""
+"""Put pure-ldp behind the bench's interface; its environment runs this."""
 
 import random
 from collections.abc import Callable
@@ -34,11 +34,11 @@ class PureLdp:
     declared: float
 
     def report(self, value: int) -> Any:
-        """Return what ``privatise`` returns."""
+        """Return the result of ``privatise``."""
         return self.client.privatise(value)
 
     def estimate(self, reports: list[Any]) -> Estimates:
-        """Return what ``estimate_all`` returns without its normalization, as frequencies."""
+        """Return the result of ``estimate_all`` without its normalization, as frequencies."""
         server = self.server()
         server.aggregate_all(reports)
         estimated = server.estimate_all(range(self.size), suppress_warnings=True) / len(reports)

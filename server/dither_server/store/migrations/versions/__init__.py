@@ -1,1 +1,1 @@
-"""One file a step, oldest first."""
+"""The steps of an upgrade, one file each, oldest first. A released step never changes."""
