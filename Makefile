@@ -8,7 +8,7 @@ demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -67,7 +67,7 @@ class Keys:
         return self.of(metric).draw(item)
 
     def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
-        """Return the record from which ``replay`` tells the permanent draw of the value of ``tag``."""
+        """Return the record from which ``replay`` recovers the permanent draw of the value of ``tag``."""
         return self.of(metric).kept(tag, drawn)
 
     def replay(self, metric: Metric, record: Permanent) -> int:

@@ -96,7 +96,7 @@ class Outbox:
         return list(self._queue.values())  # at once: another thread may add one meanwhile
 
     def misdated(self, today: int) -> list[Done]:
-        """Return what was made while the clock was ahead: its day will come, and be answered, again."""
+        """Return the reports made while the clock was ahead: their day will come, and be answered, again."""
         if not is_ahead(self.latest, today):
             return []
         self.latest = max((entry.day for entry in self._queue.values()), default=0)

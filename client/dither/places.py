@@ -13,7 +13,7 @@ __all__ = ["apps_folder", "check_app_name", "default_folder", "folder_of"]
 
 
 def default_folder(app: str) -> Path:
-    """Return where the system wants the state of an app to be kept."""
+    """Return the folder where this system keeps the state of an app."""
     return folder_of(apps_folder() / app)
 
 
@@ -33,7 +33,9 @@ def apps_folder() -> Path:
     try:
         folder = Path(base).expanduser() / "dither"
     except RuntimeError:
-        raise StateError("this user has no home; HOME or XDG_STATE_HOME says where the state is to be kept") from None
+        raise StateError(
+            "this user has no home; set HOME or XDG_STATE_HOME to say where the state is to be kept"
+        ) from None
     if not folder.is_absolute():  # it would be another one in each working directory
         raise StateError("this user's home, HOME, is no absolute path")
     return folder

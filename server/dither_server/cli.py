@@ -85,11 +85,13 @@ def run(found: Found) -> None:
 @settings_options("metrics", "db")
 @click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
-@click.option("--version", metavar="DIGITS", help="Another version than the current one.")
+@click.option("--version", metavar="DIGITS", help="Read this version, not the current one.")
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--simultaneous", is_flag=True, help="Widen the intervals so that all hold together.")
-@click.option("--forged", default="0.01", show_default=True, help="The share of reports assumed forged.")
-@click.option("--candidates", metavar="FILE", help="Strings to look for, one a line, in a metric of any string.")
+@click.option("--forged", default="0.01", show_default=True, help="Share of reports assumed forged.")
+@click.option(
+    "--candidates", metavar="FILE", help="Look for the strings in this file, one a line, in a metric of any string."
+)
 @click.option("--top", metavar="N", help="Show only the N most frequent values, in the order of their shares.")
 @click.option("--value", "values", metavar="VALUE", multiple=True, help="Show only this value. Repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")

@@ -54,7 +54,7 @@ class Mechanism(ABC):
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
     open_domain: ClassVar[bool] = False
-    """Whether it takes any string (its UTF-8 bytes) rather than an index of a listed domain."""
+    """Whether it takes any string, as its UTF-8 bytes, and not an index of a listed domain."""
     pure: ClassVar[bool] = True
     """Whether a report supports a value or does not (p and q): frequencies then follow from the counts of support.
 

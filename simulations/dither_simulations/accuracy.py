@@ -37,9 +37,9 @@ class Row:
     """The result of a cell after one consistency step. A ``_se`` is the standard error of the mean over repeats.
 
     ``law`` says how tallies were drawn (``choices.Law``): under "marginal", ``max_error``, ``recall`` and the standard
-    errors are not quite those of a collection. ``epsilon_spent`` is what the reports up to and of ``day`` cost who
-    has had one value all the while. Errors are those of a frequency (a share between 0 and 1; ``measures.Scores``),
-    None where not defined; ``_theory`` and ``mse_bound`` are of ``theory.py`` and speak of raw frequencies alone.
+    errors are not quite those of a collection. ``epsilon_spent`` is what the reports up to and of ``day`` cost a person
+    who has had one value all the while. Errors are those of a frequency (a share between 0 and 1; ``measures.Scores``),
+    None where not defined; ``_theory`` and ``mse_bound`` come from ``theory.py`` and are about raw frequencies alone.
     """
 
     asked: str

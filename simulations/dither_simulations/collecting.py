@@ -105,7 +105,7 @@ def fetch(collector: Access, path: str) -> dict[str, Any]:
     """
     url, (status, body) = collector.url, _got(collector, path)
     if status == HTTPStatus.UNAUTHORIZED:
-        raise CollectorError(f"the collector at {url} wants a token to be read; give the address with ?token=… instead")
+        raise CollectorError(f"the collector at {url} asks for a token; give its address with ?token=… instead")
     if status == HTTPStatus.NOT_FOUND and _UNKNOWN in body:
         raise UnknownThereError(f"the collector at {url} does not know what {path} is of")
     if status != HTTPStatus.OK:
@@ -113,7 +113,7 @@ def fetch(collector: Access, path: str) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = loads(body)
     except ValueError:
-        raise CollectorError(f"what answers at {url} is no collector: {body[:80]!r}") from None
+        raise CollectorError(f"the server at {url} is not a collector; it answers {body[:80]!r}") from None
     return answer
 
 

@@ -137,7 +137,7 @@ def _planned(
     device: bool,
     collector: str | None,
 ) -> "Accuracy":
-    """Return the sweep that is asked for; a column is its own number of values and of users."""
+    """Return the sweep asked for; a column says itself how many values and users there are."""
     from .accuracy import Accuracy
     from .sources import Column
 
@@ -160,7 +160,7 @@ def _planned(
 
 
 def _check(plan: "Accuracy", run: Run) -> None:
-    """Raise ParameterError before anything is computed, if a cell cannot be."""
+    """Raise ParameterError before anything is computed, if a cell is impossible."""
     if plan.collector and (plan.repeats, plan.days, plan.permanent_epsilon) != (1, 1, None):
         raise ParameterError("--collector", "goes with one repeat, one day and no --permanent-epsilon")
     if plan.collector == _AUTO and run.scheduler is not None:

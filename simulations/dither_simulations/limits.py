@@ -9,7 +9,7 @@ MAX_USERS = 10**15
 """Counts below this are exact in a float, which numpy's binomial draws rely on."""
 
 FORMATS = (".png", ".svg", ".pdf")
-"""Endings of pictures."""
+"""File name endings of pictures."""
 
 DEVICES = 10_000
 """Devices of the demo, if no one says how many."""

@@ -10,10 +10,12 @@ __all__ = ["reproduce"]
 
 @click.command()
 @click.argument("papers", nargs=-1, type=click.Choice(PAPER_NAMES), metavar=f"[{'|'.join(PAPER_NAMES)}]...")
-@click.option("--repeats", type=click.IntRange(2, 10**5), default=100, show_default=True, help="Trials of each number.")
+@click.option(
+    "--repeats", type=click.IntRange(2, 10**5), default=100, show_default=True, help="Number of trials for each number."
+)
 @run_options
 def reproduce(run: Run, papers: tuple[Paper, ...], repeats: int) -> None:
-    """Put published numbers beside ours, with the deviation; of all papers unless some are named."""
+    """Put published numbers beside ours, with the deviation; for all papers unless some are named."""
     from .published import Reproduction
     from .tables import reproduction_table
 

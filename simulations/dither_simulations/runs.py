@@ -37,7 +37,7 @@ class Run:
 
     @contextmanager
     def workers(self) -> Iterator["Map"]:
-        """Yield what spreads the work."""
+        """Yield the ``Map`` that spreads the work."""
         from .running import workers
 
         with workers(self.jobs, self.scheduler) as run:
@@ -64,7 +64,7 @@ class Run:
         return rows
 
     def tell(self, rows: Sequence["DataclassInstance"], text: Callable[[], str]) -> None:
-        """Print rows, as JSON if that was asked for and as ``text`` makes them otherwise; and write them."""
+        """Print rows, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
         from .files import json_rows, write_rows
 
         click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)

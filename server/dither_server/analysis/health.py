@@ -55,7 +55,7 @@ class _Sums(NamedTuple):
 
 
 def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods: int = 1) -> list[Check]:
-    """Return the tests that a tally over so many reporting periods admits; few reports admit none."""
+    """Return the tests that apply to a tally over so many reporting periods; too few reports allow none."""
     repeated = periods if mechanism.memoised else 1
     sums = _Sums(mechanism, tally, tally.reports / repeated, tally.counts / repeated, repeated)
     found = [(name, says, test(sums)) for name, (says, test) in _TESTS.items()] if tally.total else []
@@ -67,7 +67,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods:
 
 
 def _range(sums: _Sums) -> float | None:
-    """Hold each support to what it is at least and at most, whatever the answers are: Bin(n, q) and Bin(n, p)."""
+    """Test each support against its extremes over all answers: at least Bin(n, q) and at most Bin(n, p)."""
     if sums.mechanism.open_domain:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))

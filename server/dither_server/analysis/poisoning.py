@@ -27,7 +27,7 @@ class Poisoning(TypedDict):
 
 
 def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> Poisoning:
-    """Return what is told beside an estimate from ``reports`` reports."""
+    """Return the effect of forged reports on an estimate from ``reports`` reports."""
     noise = math.sqrt(mechanism.variance(0.0) * reports / mechanism.fitted_cells)
     # Of a share of 0 all of 1 - confidence is above (``boundary``).
     appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / mechanism.reach[1])

@@ -40,7 +40,7 @@ class ChainOfSymbols(_Chained):
         return cells[0] if first is None else first.draw(cells[0], entropy)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the symbol or, in this report, another."""
+        """Return the symbol of this report: the permanent one, or another in its place."""
         return self.row_format.symbol(self._chain.instant.draw(drawn, entropy))
 
 
@@ -67,5 +67,5 @@ class ChainOfBits(_Chained):
         return row if first is None else entropy.bernoulli_bits(self.cells, row, *first.thresholds)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the bits of the row, each kept or flipped in this report."""
+        """Return the bits of this report: those of the permanent row, each kept or flipped."""
         return self.row_format.bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))

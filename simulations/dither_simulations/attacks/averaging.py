@@ -40,7 +40,10 @@ class Averaging(SeriesExperiment):
 
 
 def majority(mechanism: Mechanism, reports: int) -> float | None:
-    """Return how often the majority of reports of one of two values is right, a tie half; None for other mechanisms."""
+    """Return how often the majority of reports of one of two values is right (a tie counts half).
+
+    None for other mechanisms.
+    """
     if mechanism.size != 2 or mechanism.shape is not Shape.SYMBOL or not mechanism.own_cells:
         return None
     if mechanism.permanent_law is None:

@@ -86,7 +86,7 @@ class SeriesExperiment(ABC):
         return identity_of(self)
 
     def mechanism(self, cell: Series) -> Mechanism:
-        """Return the mechanism of a cell; raises ParameterError if it cannot be."""
+        """Return the mechanism of a cell; raise ParameterError if there is none."""
         lasting = cell.memoised or MECHANISMS[cell.asked].always_memoised
         return named(cell.asked, self.size, self.epsilon, self.permanent_epsilon if lasting else None)
 

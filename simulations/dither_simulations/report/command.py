@@ -53,7 +53,7 @@ def report(
     scheduler: str | None,
     as_json: bool,
 ) -> None:
-    """Write one HTML file with every figure, its data, and the command that makes it again; it loads nothing."""
+    """Write one HTML file with every figure, its data, and the command that makes it again. The file loads nothing."""
     import shutil
 
     from tqdm import tqdm
