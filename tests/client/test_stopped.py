@@ -143,6 +143,7 @@ def test_who_keeps_all_others_from_sending_is_told(
         (f"{os.getpid()} 5", "this process"),
         ("1 " + "9" * 4000, ""),
     ],
+    ids=["empty", "words", "ours", "long ago"],
 )
 def test_a_signature_that_says_little_or_nonsense(
     make: Make, folder: Path, stop: Callable[[str], subprocess.Popen[str]], signature: str, who: str
