@@ -48,8 +48,8 @@ class Progress:
             return
         self._told = now
         text = f"{self._what}: {min(100, 100 * self._done // self._total)}%"
+        self._width = len(text) if self._terminal else 0  # first: an interrupt may come while it is written
         self._write(f"\r{text}" if self._terminal else f"dither: {text}\n")
-        self._width = len(text) if self._terminal else 0
 
     def _write(self, text: str) -> None:
         try:

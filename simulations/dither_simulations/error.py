@@ -96,6 +96,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Let real clients report to this collector, and ask it. Give the address with the token that it prints; auto "
     "starts one that ends with the command.",
 )
+@click.option(
+    "--definitions", "write_to", type=_FILE, help="Write the metrics.toml that --collector must have, and do no more."
+)
 @run_options
 @plot_option
 def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, **asked: Any) -> None:

@@ -69,7 +69,7 @@ def test_all_that_costs_at_once_and_reports_meanwhile(tmp_path: Path) -> None:
 def test_who_hangs_up_ends_the_work(tmp_path: Path) -> None:
     """It shows although nothing has been sent yet: these take seconds before the first byte."""
     toml = fill(tmp_path, Size(days=90, values=12_000, candidates=10))
-    limits = ("--estimates-limit", "100000000", "--analyses", "1", "--analysis-wait", "0.001")
+    limits = ("--estimates-limit", "100000000", "--analyses", "1", "--analysis-wait", "0.5")
     with running(tmp_path, *limits, toml=toml) as (url, _):
         for number, path in enumerate((TREND, f"{TREND}?top=2"), 1):
             with hanging_up(url, path):

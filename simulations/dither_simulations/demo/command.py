@@ -13,7 +13,9 @@ __all__ = ["demo"]
 
 
 @click.command()
-@click.option("--devices", type=click.IntRange(1, 10**6), help=f"How many.  [default: {DEVICES}; all rows of --input]")
+@click.option(
+    "--devices", type=click.IntRange(1, 10**6), help=f"Number of devices.  [default: {DEVICES}; all rows of --input]"
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Draw the users from this seed.")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=32, show_default=True, help="Devices that run at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
