@@ -17,13 +17,13 @@ lint: .venv/installed
 	$(BIN)/lint-imports
 
 bench: .venv/installed
-	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench_ingest
-	$(BIN)/python -m tests.bench_ids
-	$(BIN)/python -m tests.bench_coverage
-	$(BIN)/python -m tests.bench_decoders
+	$(BIN)/python -m tests.benchmarks.draws
+	$(BIN)/python -m tests.benchmarks.ingest_speed
+	$(BIN)/python -m tests.benchmarks.batch_ids
+	$(BIN)/python -m tests.benchmarks.coverage
+	$(BIN)/python -m tests.benchmarks.decoders
 	cd tests && ../$(BIN)/python -m client.linkage
-	$(BIN)/python -m tests.bench_sdks
+	$(BIN)/python -m tests.benchmarks.sdk_speed
 	$(BIN)/dither-sim bench --jobs 2
 
 torture: .venv/installed

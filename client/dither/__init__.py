@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dither_shared.errors import DitherError, ParameterError
-    from dither_shared.metric import Metric, load_metrics
+    from dither_shared.metrics.metric import Metric, load_metrics
 
-    from .attempts import Attempt
     from .client import Client
     from .default import default_client, init, outcome, record
-    from .overview import MetricStatus
-    from .state import MemoryState, StateError
-    from .status import Status
-    from .transport import Answer, HttpTransport, Transport
+    from .state.state import MemoryState, StateError
+    from .transparency.overview import MetricStatus
+    from .transparency.status import Status
+    from .upload.attempts import Attempt
+    from .upload.transport import Answer, HttpTransport, Transport
 
 __all__ = [
     "Answer",
@@ -51,21 +51,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "dither.transport",
-    "Attempt": "dither.attempts",
+    "Answer": "dither.upload.transport",
+    "Attempt": "dither.upload.attempts",
     "Client": "dither.client",
     "DitherError": "dither_shared.errors",
-    "HttpTransport": "dither.transport",
-    "MemoryState": "dither.state",
-    "Metric": "dither_shared.metric",
-    "MetricStatus": "dither.overview",
+    "HttpTransport": "dither.upload.transport",
+    "MemoryState": "dither.state.state",
+    "Metric": "dither_shared.metrics.metric",
+    "MetricStatus": "dither.transparency.overview",
     "ParameterError": "dither_shared.errors",
-    "StateError": "dither.state",
-    "Status": "dither.status",
-    "Transport": "dither.transport",
+    "StateError": "dither.state.state",
+    "Status": "dither.transparency.status",
+    "Transport": "dither.upload.transport",
     "default_client": "dither.default",
     "init": "dither.default",
-    "load_metrics": "dither_shared.metric",
+    "load_metrics": "dither_shared.metrics.metric",
     "outcome": "dither.default",
     "record": "dither.default",
 }

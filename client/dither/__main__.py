@@ -22,10 +22,10 @@ from typing import NoReturn
 
 from dither_shared.errors import DitherError
 
+from .cli.developers import DEVELOPERS
+from .cli.listing import show
+from .cli.users import USERS, add_command
 from .client import Client
-from .commands import USERS, add_command
-from .developer import DEVELOPERS
-from .listing import show
 
 __all__ = ["main"]
 

@@ -15,29 +15,29 @@ from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from dither_shared.answers import type_name
-from dither_shared.entropy import Entropy, SystemEntropy
 from dither_shared.errors import ParameterError
-from dither_shared.metric import Metric, load_metrics
+from dither_shared.metrics.metric import Metric, load_metrics
+from dither_shared.primitives.entropy import Entropy, SystemEntropy
+from dither_shared.questions.answers import type_name
 
 from . import forks
-from .attempts import Attempts
-from .departures import SPREAD, Departures
-from .exits import EVERY, WAIT, ExitWait
-from .folder import FolderState
-from .journal import Journal
+from .consent.permission import Permission
+from .consent.silence import Silence
+from .diagnostics import Trouble, told
 from .outcomes import Outcome
-from .oversight import Oversight
-from .permission import Permission
-from .places import check_app_name, default_folder, folder_of
-from .recorder import Recorder
-from .sender import Sender
+from .reporting.journal import Journal
+from .reporting.recorder import Recorder
 from .settings import MOST_SECONDS, number
-from .silence import Silence
-from .state import MemoryState, State, StateError
-from .transport import HttpTransport, Transport
-from .trouble import Trouble, told
-from .worker import Worker
+from .state.folder import FolderState
+from .state.places import check_app_name, default_folder, folder_of
+from .state.state import MemoryState, State, StateError
+from .transparency.controls import Oversight
+from .upload.attempts import Attempts
+from .upload.exits import EVERY, WAIT, ExitWait
+from .upload.schedule import SPREAD, Departures
+from .upload.sender import Sender
+from .upload.transport import HttpTransport, Transport
+from .upload.worker import Worker
 
 __all__ = ["Client"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from dither_shared.metric import Metric
+    from dither_shared.metrics.metric import Metric
 
     from .testing import Telemetry
 

@@ -24,15 +24,15 @@ from traceback import walk_stack
 from typing import Any
 
 from dither_shared.errors import ParameterError, WireError, did_you_mean
-from dither_shared.metric import Metric, load_metrics
+from dither_shared.metrics.metric import Metric, load_metrics
 from dither_shared.wire import Batch, Report
 
 from . import forks
 from .client import Client
 from .default import standing_in
-from .recorder import Recorder
-from .state import MemoryState
-from .transport import Answer
+from .reporting.recorder import Recorder
+from .state.state import MemoryState
+from .upload.transport import Answer
 
 __all__ = ["FakeCollector", "Telemetry"]
 

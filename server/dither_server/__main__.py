@@ -10,7 +10,7 @@ _NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", 
 def main() -> None:
     """Run the command line, or say what to install if the server's own dependencies are missing."""
     try:
-        from .cli import cli  # noqa: PLC0415  # the client's bare installation has this command too
+        from .cli.main import cli  # noqa: PLC0415  # the client's bare installation has this command too
 
         cli(prog_name="dither-server")
     except ModuleNotFoundError as error:

@@ -2,17 +2,17 @@
 
 from flask import Flask, Response, current_app, request
 
+from .access.roles import OPEN
+from .api.error_handlers import answer_failures, problem_answer
+from .api.lookup import EXTENSION
+from .api.routes import routes
+from .api.routing import Route
 from .collector import Collector
-from .config import Config
+from .config.config import Config
 from .dashboard.entry import entered
 from .dashboard.pages import pages
-from .failures import answer_failures, problem_answer
-from .ingest import IngestLayer
-from .lookup import EXTENSION
-from .problems import SAFE_HEADERS, Kind, Problem
-from .roles import OPEN
-from .routes import routes
-from .routing import Route
+from .ingest.ingest import IngestLayer
+from .protocol.problems import SAFE_HEADERS, Kind, Problem
 
 __all__ = ["collector_of", "create_app"]
 
@@ -28,7 +28,7 @@ def create_app(config: Config) -> Flask:
     ``collector_of(app).close()`` commits what was accepted and lets go of the database.
     Raises ParameterError or StoreError if the configuration cannot be used.
     """
-    app = Flask(__name__)
+    app = Flask(__name__, template_folder="dashboard/templates", static_folder="dashboard/static")
     app.json.sort_keys = False  # type: ignore[attr-defined]  # of the default provider, which this is
     app.extensions[EXTENSION] = collector = Collector(config)
     app.register_blueprint(routes)

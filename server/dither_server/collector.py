@@ -7,18 +7,18 @@ from typing import Self
 
 from dither_shared import Metric, ParameterError
 
-from .auth import Gatekeeper
-from .committer import Committer, Limits
-from .config import Config
-from .estimate_cache import EstimateCache
-from .gauges import Gauges
-from .ingest import Ingest
-from .known_tokens import KnownTokens
-from .purging import Housekeeper
-from .reader import EstimateReader
+from .access.gatekeeper import Gatekeeper
+from .access.known_tokens import KnownTokens
+from .config.config import Config
+from .ingest.committer import Committer, Limits
+from .ingest.ingest import Ingest
+from .observability.prometheus import Gauges
+from .observability.vitals import Vitals
+from .reading.estimate_cache import EstimateCache
+from .reading.estimates import EstimateReader
+from .reading.places import Analyses
 from .store import Store
-from .vitals import Vitals
-from .work import Analyses
+from .store.removal import Housekeeper
 
 __all__ = ["Collector"]
 

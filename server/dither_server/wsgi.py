@@ -8,8 +8,8 @@ from multiprocessing.util import Finalize
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from .app import collector_of, create_app
-from .process import prepare_process
-from .settings import configured, resolve
+from .config.settings import configured, resolve
+from .serving.process import prepare_process
 
 __all__ = ["app"]
 

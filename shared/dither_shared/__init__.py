@@ -3,8 +3,6 @@
 Standard library only. Nothing here keeps state, talks to a network or reads a tally.
 """
 
-from .domain import Domain
-from .entropy import Entropy, KeyedEntropy, SystemEntropy
 from .errors import DitherError, ParameterError, WireError
 from .mechanism import Mechanism, Shape
 from .mechanisms import (
@@ -21,7 +19,9 @@ from .mechanisms import (
     SubsetSelection,
     SymmetricUnary,
 )
-from .metric import Metric, load_metrics, parse_metrics
+from .metrics.metric import Metric, load_metrics, parse_metrics
+from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
+from .questions.domain import Domain
 from .wire import Batch, Report
 
 __all__ = [

@@ -16,9 +16,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from .entropy import Entropy
 from .errors import ParameterError
-from .probability import epsilon_of
+from .primitives.entropy import Entropy
+from .primitives.probability import epsilon_of
 from .rows import RowFormat, Shape
 
 __all__ = ["MAX_CELLS", "MAX_COUNTERS", "Item", "Mechanism", "Shape"]

@@ -2,26 +2,26 @@
 
 import click
 
-from dither_server.commands.lazy import Later
+from dither_server.cli.lazy import Later
 
-from .options import Commands
+from .options.common import Commands
 
 __all__ = ["main"]
 
 _EPILOG = """Completion: eval "$(_DITHER_SIM_COMPLETE=bash_source dither-sim)", or zsh_source, or fish_source."""
 
 
-_HERE = "dither_simulations"
+_HERE = "dither_simulations.experiments"
 
 _LATER = {
     "attack": Later(f"{_HERE}.attacks.command:attack", "Attack the randomizers, beside theory."),
-    "audit": Later(f"{_HERE}.commands:audit", "Test whether a randomizer tells too much."),
+    "audit": Later(f"{_HERE}.audit.command:audit", "Test whether a randomizer tells too much."),
     "bench": Later(f"{_HERE}.peers.command:bench", "Measure other libraries side by side."),
     "demo": Later(f"{_HERE}.demo.command:demo", "Run devices, a collector, estimates once."),
-    "error": Later(f"{_HERE}.error:error", "Measure how far estimates are off."),
-    "plan": Later(f"{_HERE}.commands:plan", "Choose ε, mechanism and number of users."),
+    "error": Later(f"{_HERE}.error.command:error", "Measure how far estimates are off."),
+    "plan": Later(f"{_HERE}.plan.command:plan", "Choose ε, mechanism and number of users."),
     "report": Later(f"{_HERE}.report.command:report", "Write every figure on one HTML page."),
-    "reproduce": Later(f"{_HERE}.reproduce:reproduce", "Put published numbers beside ours."),
+    "reproduce": Later(f"{_HERE}.reproduce.command:reproduce", "Put published numbers beside ours."),
 }
 
 

@@ -12,8 +12,8 @@ import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
-from client.former_devices import HERE
-from dither.consent import Mode
+from client.state.format1_devices import HERE
+from dither.consent.rules import Mode
 
 
 @pytest.fixture

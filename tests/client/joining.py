@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import dither
 from client.devices import METRICS, Calendar
-from dither.departures import Departures
-from dither.records import Queued
-from dither.retry import Patience
-from dither.sender import Sender
+from dither.state.records import Queued
+from dither.upload.retry import Patience
+from dither.upload.schedule import Departures
+from dither.upload.sender import Sender
 from dither_shared import Batch
 
 DEVICES = 60

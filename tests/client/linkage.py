@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dither.keys import Keys
-from dither.reports import build
+from dither.reporting.keys import Keys
+from dither.reporting.report import build
 from dither_shared import Batch, Domain, Metric, RandomizedResponse, Rappor, Report, SymmetricUnary, SystemEntropy
 
 __all__ = ["QUESTIONS", "top_one"]

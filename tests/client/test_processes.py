@@ -68,7 +68,8 @@ def test_an_import_alone_loads_next_to_nothing() -> None:
 def test_a_client_that_is_off_loads_neither_network_nor_logging() -> None:
     done = run(
         "import dither\nclient = dither.Client({}, 'https://example.org', 'app', dither.MemoryState('on'))\n"
-        "unused = ('ssl', 'http.client', 'argparse', 'logging', 'email', 'dither.overview', 'dither.explain')\n"
+        "unused = ('ssl', 'http.client', 'argparse', 'logging', 'email', "
+        "'dither.transparency.overview', 'dither.transparency.explain')\n"
         "print([name for name in unused if name in sys.modules])\n"
     )
     assert done.stdout.strip() == "[]", done.stderr

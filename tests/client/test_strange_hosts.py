@@ -14,9 +14,9 @@ import dither
 from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script
 from client.test_lives import python_of
 from client.test_processes import FLOORS
-from dither.files import replace
-from dither.places import apps_folder, folder_of
-from dither.trouble import told
+from dither.diagnostics import told
+from dither.state.files import replace
+from dither.state.places import apps_folder, folder_of
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
@@ -44,7 +44,7 @@ def test_an_interpreter_without_daemons_records(make: Make, monkeypatch: pytest.
 
     client = make(background=True, strict=False)
     with monkeypatch.context() as patch:
-        patch.setattr("dither.worker.threading.Thread", none)
+        patch.setattr("dither.upload.worker.threading.Thread", none)
         client.record("mobile", True)
         assert not client.flush(5)
         assert (client.status().queued, client.status().trouble) == (1, {})
@@ -115,7 +115,7 @@ def test_a_no_holds_on_a_full_disk(make: Make, folder: Path, monkeypatch: pytest
     client = make(folder, strict=False, transport=script)
     client.record("mobile", True)
     with monkeypatch.context() as patch:
-        patch.setattr("dither.folder.replace", full)
+        patch.setattr("dither.state.folder.replace", full)
         client.consent("off")
         for one in (client, make(folder, mode=None)):
             one.record("theme", "dark")
@@ -137,7 +137,7 @@ def test_on_a_full_disk_everything_can_be_deleted(make: Make, folder: Path, monk
     client = make(folder, strict=False)
     client.record("mobile", True)
     with monkeypatch.context() as patch:
-        patch.setattr("dither.folder.replace", nearly_full)
+        patch.setattr("dither.state.folder.replace", nearly_full)
         client.forget()
     assert client.status().trouble == {}
     assert {path.name for path in folder.iterdir()} <= {"consent", "lock", "sending"}

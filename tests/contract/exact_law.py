@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TypeVar
 
 from dither_shared import Entropy
-from dither_shared.probability import ONE
+from dither_shared.primitives.probability import ONE
 
 Outcome = TypeVar("Outcome")
 
@@ -15,7 +15,8 @@ Outcome = TypeVar("Outcome")
 class Branching(Entropy):
     """An entropy that follows a prescribed path of outcomes and knows the probability of each.
 
-    Only the draws that ``Entropy`` documents are offered; each is proven by itself in tests/shared/test_entropy.py.
+    Only the draws that ``Entropy`` documents are offered; each is proven by itself in
+    tests/shared/primitives/test_entropy.py.
     """
 
     def __init__(self, path: list[int]) -> None:

@@ -20,17 +20,17 @@ import dither_server
 import dither_shared
 import dither_simulations
 from contract import test_facts, test_law, test_privacy
-from dither.transport import Answer
+from dither.upload.transport import Answer
 from dither_server.app import collector_of, create_app
-from dither_server.decoders.support import DECODERS, Decoder, Support, decoder_of, support
-from dither_server.definitions import from_json, to_json
-from dither_server.tally import Tally
+from dither_server.estimation.decoders.support import DECODERS, Decoder, Support, decoder_of, support
+from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, Entropy, KeyedEntropy, Mechanism, Metric, Shape, parse_metrics
-from dither_shared.choice import candidates
 from dither_shared.mechanism import Item
-from dither_shared.probability import ONE, checked_epsilon, exp_below, threshold_down
-from dither_simulations.devices import device_tally
-from dither_simulations.populations import Population
+from dither_shared.mechanisms.auto import candidates
+from dither_shared.primitives.probability import ONE, checked_epsilon, exp_below, threshold_down
+from dither_simulations.trials.devices import device_tally
+from dither_simulations.users.populations import Population
 from server.collecting import TODAY, config
 
 ANSWERS = {"dark": 90, "light": 40, "system": 20, "other": 0}

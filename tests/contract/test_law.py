@@ -8,7 +8,7 @@ import pytest
 
 from contract.cases import every_small, items, name_of, small
 from contract.exact_law import exact_law
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
 from dither_shared.mechanism import Item
 

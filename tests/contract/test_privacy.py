@@ -9,7 +9,7 @@ from contract.cases import every_small, items, items_apart, name_of, small
 from contract.exact_law import exact_law, worst_ratio
 from dither_shared import MECHANISMS, Entropy, Mechanism, Rappor
 from dither_shared.mechanism import Item
-from dither_shared.probability import exp_below
+from dither_shared.primitives.probability import exp_below
 
 CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dither_server.fold import fold, parsed
-from dither_server.tally import Tally
+from dither_server.tally.fold import fold, parsed
+from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, SymmetricUnary, WireError
 from dither_shared.mechanism import Item
 from dither_shared.rows import RowFormat, Shape

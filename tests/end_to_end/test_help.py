@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from dither_server.cli import cli as server
+from dither_server.cli.main import cli as server
 from dither_simulations.cli import main as simulations
 
 

@@ -27,7 +27,7 @@ def _named(folder: str, *names: str) -> tuple[str, ...]:
 
 
 def _tests(folder: str, *names: str) -> tuple[str, ...]:
-    return _named(f"tests/{folder}", *(f"test_{name}" for name in names))
+    return _named(f"tests/{folder}", *(name if "/" in name else f"test_{name}" for name in names))
 
 
 _SHARED, _CLIENT, _SERVER = "shared/dither_shared", "client/dither", "server/dither_server"
@@ -36,49 +36,53 @@ ROOMS: dict[str, Room] = {
     "mechanisms": Room(
         (
             f"{_SHARED}/mechanisms/*.py",
-            *_named(
-                _SHARED,
-                "mechanism",
-                "entropy",
-                "probability",
-                "channel",
-                "galois",
-                "bloom",
-                "choice",
-                "answers",
-                "rows",
-            ),
+            f"{_SHARED}/primitives/*.py",
+            f"{_SHARED}/questions/*.py",
+            *_named(_SHARED, "mechanism", "rows"),
         ),
         (
             _VECTORS,
-            *_tests("shared", "mechanisms", "entropy", "probability", "galois", "choice", "metric", "answers"),
+            *_tests("shared/mechanisms", "mechanisms", "auto"),
+            *_tests("shared/primitives", "entropy", "probability", "galois"),
+            *_tests("shared", "metrics/test_metric", "questions/test_answers"),
             *_tests("contract", "rows", "facts", "privacy", "law"),
         ),
     ),
     "keys": Room(
-        _named(_CLIENT, "keys", "memory"),
-        (_VECTORS, *_tests("client", "permanent", "budget", "lost_secret", "format1")),
+        _named(f"{_CLIENT}/reporting", "keys", "permanent"),
+        (_VECTORS, *_tests("client/reporting", "keys", "ledger"), *_tests("client/state", "lost_secret", "format1")),
     ),
     "ledger": Room(
-        (*_named(_CLIENT, "ledger", "account", "recorder"), f"{_SHARED}/privacy.py"),
+        (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
-            *_tests("shared", "privacy"),
-            *_tests("client", "budget", "permanent", "answers", "lost_secret", "periods", "clock", "foul_state"),
-            *_tests("client", "format1", "reasons", "trouble"),
+            *_tests("shared/privacy", "composition"),
+            *_tests("client/reporting", "ledger", "keys", "recorder", "periods"),
+            *_tests("client/state", "lost_secret", "clock", "foul_state", "format1"),
+            *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
     ),
     "store": Room(
-        _named(f"{_SERVER}/store", "store", "counting", "disabled", "estimates", "hot")
-        + _named(f"{_SERVER}/store", "refusals", "tokens", "url"),
-        _tests("server", "store", "hot", "database_url", "refusals", "refresh", "tokens", "purge"),
+        (
+            *_named(f"{_SERVER}/store", "store", "uploads", "hot", "url"),
+            *_named(f"{_SERVER}/store/tables", "disabled", "estimates", "refusals", "tokens"),
+        ),
+        (
+            *_tests("server/store", "store", "hot", "removal"),
+            *_tests("server", "cli/test_database_url", "ingest/test_refusals", "reading/test_materialize"),
+            *_tests("server/access", "known_tokens"),
+        ),
     ),
     "ids": Room(
-        _named(f"{_SERVER}/store", "days", "filters", "ids", "purge"), _tests("server", "store", "purge", "ids")
+        (*_named(f"{_SERVER}/store/batch_ids", "days", "filters", "ids"), f"{_SERVER}/store/purge.py"),
+        _tests("server/store", "store", "removal", "ids"),
     ),
     "intervals": Room(
-        _named(_SERVER, "intervals", "boundary", "exact", "chebyshev"), _tests("server", "intervals", "exact")
+        _named(f"{_SERVER}/estimation", "intervals", "feldman_cousins", "exact_intervals", "chebyshev"),
+        _tests("server/estimation", "intervals", "exact_intervals"),
     ),
-    "health": Room(_named(f"{_SERVER}/analysis", "health", "patterns"), _tests("server", "health")),
-    "audit": Room(_named(_SHARED, "audit", "binomial"), _tests("shared", "audit")),
-    "collisions": Room(_named(_SERVER, "collisions"), _tests("server", "collisions", "support", "intervals")),
+    "health": Room(_named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health")),
+    "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "audit")),
+    "collisions": Room(
+        _named(f"{_SERVER}/estimation", "collisions"), _tests("server/estimation", "collisions", "support", "intervals")
+    ),
 }

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from dither_server.app import collector_of, create_app
-from dither_server.cli import cli
+from dither_server.cli.main import cli
 from dither_server.store import Store
 from dither_shared import Metric, parse_metrics
+from server.cli.test_main import invoke, told
 from server.collecting import MOBILE, OPEN, THEME, TODAY, batch, config, problem, rows_of, upload
-from server.test_cli import invoke, told
 
 NEWER_TOML = '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["a", "b"]\nepsilon = 2.0\n'
 (NEWER,) = parse_metrics(NEWER_TOML).values()

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dither_server.store import Store
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from dither_shared import Metric
 from server.collecting import METRICS, THEME, VERSION, batch, rows_of, running, same
 

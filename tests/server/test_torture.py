@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from dither_server.app import collector_of, create_app
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from server.collecting import THEME, batch, config, problem, rows_of, running, same
 from server.test_process import PATIENCE, connect
 from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up

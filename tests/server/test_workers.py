@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from dither_server.store import Store
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from server.collecting import THEME, batch, rows_of, running, same
 from server.test_process import PATIENCE, send
 

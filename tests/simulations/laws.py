@@ -8,9 +8,9 @@ from math import comb
 import numpy as np
 from scipy import stats
 
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, Shape, SubsetSelection
-from dither_simulations.populations import Population, items_of
+from dither_simulations.users.populations import Population, items_of
 
 Cells = tuple[int, ...]
 """A tally as one tuple: reports per cohort, then counts row by row."""

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.estimate import estimate
+from dither_server.estimation.estimate import estimate
 from dither_shared import MECHANISMS
-from dither_simulations.populations import Population, numbered
 from dither_simulations.samplers import Marginal, sample_support, sample_tally
+from dither_simulations.users.populations import Population, numbered
 
 LISTED = [name for name, family in MECHANISMS.items() if not family.open_domain]
 SIZES = (2, 16, 300, 1_000, 3_000, 16_384)

@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 
 from dither_shared import MECHANISMS
 from dither_simulations.cli import main
-from dither_simulations.naming import CLOSED, named
+from dither_simulations.trials.mechanism_by_name import CLOSED, named
 
 PEOPLE = "job,age\n" + "clerk,30\n" * 60 + "farmer,40\n" * 30 + "smith,50\n" * 10
 
@@ -229,7 +229,7 @@ def test_no_colour_is_used_where_none_is_wanted(
     setting: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An audit that fails says so in red, on a terminal."""
-    monkeypatch.setattr("dither_shared.audit.Finding.passed", property(lambda _: False))
+    monkeypatch.setattr("dither_shared.privacy.audit.Finding.passed", property(lambda _: False))
     told = CliRunner().invoke(
         main, ["audit", "--draws", "200", "--mechanism", "bit-flip"], env={"NO_COLOR": "", **setting}, color=True
     )

@@ -1,6 +1,6 @@
 """Intervals hold the truth as often as they say: every mechanism, rare, common and absent values, in small.
 
-``python -m tests.bench_coverage`` measures the same in large. A right implementation fails a test here with a
+``python -m tests.benchmarks.coverage`` measures the same in large. A right implementation fails a test here with a
 probability below 1e-6 over the choice of its seed, by the binomial law of independent surveys.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bench_coverage import EPSILON, KINDS, mechanism_named, surveyed
+from benchmarks.coverage import EPSILON, KINDS, mechanism_named, surveyed
 from dither_shared import MECHANISMS
 
 SURVEYS, REPORTS = 120, 2_000

@@ -3,10 +3,10 @@
 import click
 import pytest
 
-from dither_simulations import published
 from dither_simulations.choices import PAPER_NAMES
 from dither_simulations.cli import main
-from server.test_lazy import HEAVY, imported
+from dither_simulations.experiments.reproduce import published
+from server.cli.test_lazy import HEAVY, imported
 
 HEAVY_HERE = HEAVY | {"dither", "distributed", "jinja2", "multiprocessing", "tqdm"}
 

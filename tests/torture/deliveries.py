@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from server.collecting import THEME, batch, rows_of, running, same
 from server.test_process import PATIENCE, tally
 from torture.devices import post

@@ -4,7 +4,7 @@ import random
 import threading
 from pathlib import Path
 
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from server.collecting import THEME, VERSION, batch, rows_of, running, same
 from server.test_process import PATIENCE, send, tally
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dither_server.store import Store
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from server.collecting import THEME, rows_of, same
 
 _SECTOR = 512
@@ -27,10 +27,11 @@ import sys
 from pathlib import Path
 import sqlalchemy
 from datetime import timedelta
-from dither_server.store import Store, Upload, ids, journal
+from dither_server.store import Store, Upload
+from dither_server.store.batch_ids import ids, recent
 from server.collecting import COUNTED, THEME, TODAY, rows_of
 
-journal._SETTLE, journal._STEP, ids._PAGE = 12, 5, 7  # what happens at thousands of ids, at a few
+recent._SETTLE, recent._STEP, ids._PAGE = 12, 5, 7  # what happens at thousands of ids, at a few
 
 folder, commits, synchronous = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 store = Store(f"sqlite:///{folder}/dither.db")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from dither_shared import Batch
 from server.collecting import OPEN, THEME, batch, rows_of, running, same
 from server.test_process import PATIENCE, connect, tally

@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from dither_server.access.gatekeeper import Role
 from dither_server.app import collector_of, create_app
-from dither_server.auth import Role
-from dither_server.config import Config
-from dither_server.tally import Tally
+from dither_server.config.config import Config
+from dither_server.tally.tally import Tally
 from dither_shared import Batch, Metric, Report, WireError, parse_metrics
 
 from .catalogue import ENTRIES, VALUES, mechanism

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from dither.keys import Keys
-from dither.reports import build
+from dither.reporting.keys import Keys
+from dither.reporting.report import build
 from dither_shared import Metric
 
 from .questions import defined

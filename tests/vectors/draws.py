@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from dither_shared import Entropy, KeyedEntropy
-from dither_shared.galois import Field, prime_powers
-from dither_shared.probability import ONE
+from dither_shared.primitives.galois import Field, prime_powers
+from dither_shared.primitives.probability import ONE
 
 from .rendering import Case, File
 from .scripts import Below, Prefixed, Reached, Recorded

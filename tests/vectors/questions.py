@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 
 from dither_shared import Domain, Metric, ParameterError, parse_metrics
-from dither_shared.answers import KINDS
-from dither_shared.bloom import HASHING
+from dither_shared.primitives.bloom import HASHING
+from dither_shared.questions.answers import KINDS
 
 from .catalogue import exact
 from .rendering import Case, File

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from dither_shared import Mechanism, Report, Shape
-from dither_shared.bloom import bloom_positions
-from dither_shared.choice import choose
 from dither_shared.errors import ParameterError
 from dither_shared.mechanism import Item
+from dither_shared.mechanisms.auto import choose
+from dither_shared.primitives.bloom import bloom_positions
 
 from .catalogue import ENTRIES, VALUES, exact, mechanism
 from .rendering import Case, File

@@ -3,7 +3,7 @@
 from hashlib import shake_256
 
 from dither_shared import Entropy
-from dither_shared.probability import ONE, WORD_BITS
+from dither_shared.primitives.probability import ONE, WORD_BITS
 
 __all__ = ["Below", "Prefixed", "Reached", "Recorded"]
 

@@ -6,15 +6,15 @@ from datetime import date
 from typing import Literal, TypedDict, cast
 
 from dither_shared import Mechanism, Metric, ParameterError
-from dither_shared.privacy import MEMOISATION, losses, odds_sentence
+from dither_shared.privacy.composition import MEMOISATION, losses, odds_sentence
 
-from ..estimate import Estimate, Verdict, estimate
-from ..intervals import Simultaneous
-from ..labels import shortened
-from ..tally import Tally
+from ..estimation.estimate import Estimate, Verdict, estimate
+from ..estimation.intervals import Simultaneous
+from ..tally.tally import Tally
 from .health import Check, health
+from .labels import shortened
 from .poisoning import Poisoning, gains, poisoning
-from .repeats import periods_of, repeat_error
+from .repeated_reports import periods_of, repeat_error
 from .tables import Column, Table
 
 __all__ = [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
-from ..intervals import Law, normal_interval, score_interval
+from ..estimation.intervals import Law, normal_interval, score_interval
 from .spread import spread_of, weights_of
 from .tables import Column, Table
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
 
-from .multiple import holm, two_sided
+from .multiple_testing import holm, two_sided
 from .spread import spread_of, weights_of
 from .tables import Column, Table
 

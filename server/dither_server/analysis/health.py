@@ -17,9 +17,9 @@ from scipy import special
 
 from dither_shared import Mechanism
 
-from ..decoders.support import support
-from ..tally import Tally
-from .patterns import spare_supports, uniform_counts
+from ..estimation.decoders.support import support
+from ..tally.tally import Tally
+from .invariants import spare_supports, uniform_counts
 
 __all__ = ["FALSE_ALARMS", "Check", "health"]
 

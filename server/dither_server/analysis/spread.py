@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
-from ..intervals import noise_law
+from ..estimation.intervals import noise_law
 
 __all__ = ["Spread", "spread_of", "weights_of"]
 

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Metric
 
-from ..estimate import Estimate
-from .multiple import holm, two_sided
-from .repeats import periods_of, shared_variance
+from ..estimation.estimate import Estimate
+from .multiple_testing import holm, two_sided
+from .repeated_reports import periods_of, shared_variance
 from .spread import spread_of
 from .tables import Table, cells
 

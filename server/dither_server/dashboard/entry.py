@@ -4,8 +4,8 @@ from urllib.parse import urlencode
 
 from flask import Request, Response, url_for
 
-from ..auth import Gatekeeper, Role
-from ..problems import SAFE_HEADERS, Kind, Problem
+from ..access.gatekeeper import Gatekeeper, Role
+from ..protocol.problems import SAFE_HEADERS, Kind, Problem
 
 __all__ = ["entered"]
 

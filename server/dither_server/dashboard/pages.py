@@ -10,21 +10,21 @@ from flask import Blueprint, Response, render_template
 
 from dither_shared import Metric
 
+from ..access.roles import Role
 from ..analysis.answers import About, Row
+from ..analysis.labels import shortened
 from ..analysis.tables import Table
-from ..answering import COSTLY, begin
-from ..exports import FORMATS
-from ..labels import shortened
-from ..lookup import collector_here, described, metric_named, version_named
-from ..problems import Kind, Problem
-from ..roles import Role
-from ..routing import HTML, Success, declared
-from .charts import bundle
-from .drawing import Bar, bars_of_days
+from ..api.lookup import collector_here, described, metric_named, version_named
+from ..api.routing import HTML, Success, declared
+from ..api.streaming import COSTLY, begin
+from ..protocol.problems import Kind, Problem
+from ..reading.exports import FORMATS
+from .cards import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of
+from .plotly import bundle
 from .refused import refused_in
+from .svg import Bar, bars_of_days
 from .tiers import MANY, NO_TIER, by_tier, tier_of
 from .view import MetricView, View, Window, window
-from .words import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of
 
 __all__ = ["pages"]
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from ..problems import Kind
-from ..query import Query
+from ..protocol.problems import Kind
+from ..reading.query import Query
 from ..store import Store
 
 __all__ = ["Refused", "refused_in"]

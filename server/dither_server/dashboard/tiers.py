@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from dither_shared import Metric
-from dither_shared.metric import Tier
+from dither_shared.metrics.metric import Tier
 
 __all__ = ["MANY", "NO_TIER", "TIERS", "by_tier", "tier_of"]
 

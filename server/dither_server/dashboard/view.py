@@ -8,8 +8,8 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
-from ..parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of
-from ..query import Query
+from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of
+from ..reading.query import Query
 from .tiers import TIERS
 
 __all__ = ["MetricView", "View", "Window", "window"]

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Protocol
 
-from ..gauges import Gauges
-from ..locality import is_loopback
+from ..access.locality import is_loopback
+from ..observability.prometheus import Gauges
 
 __all__ = ["Crowd"]
 

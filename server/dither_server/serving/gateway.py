@@ -14,13 +14,13 @@ from email.utils import formatdate
 from http import HTTPStatus
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-from ..ingest import PATH, Ingest
-from ..problems import Answer, Kind, Problem, http_answer, reason
-from ..proxies import Proxies
+from ..access.proxies import Proxies
+from ..ingest.ingest import PATH, Ingest
+from ..protocol.problems import Answer, Kind, Problem, http_answer, reason
 from .connection import Connection
 from .crowd import Crowd
 from .request import Request, environ_of
-from .running import Run
+from .wsgi_call import Run
 
 __all__ = ["Gateway"]
 

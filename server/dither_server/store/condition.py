@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from .batch_ids.filters import ids_of_filter
 from .engine import sqlite_path
-from .filters import ids_of_filter
-from .schema import BATCH_DAYS, BATCH_FILTERS, BATCHES, JOURNAL
+from .tables.schema import BATCH_DAYS, BATCH_FILTERS, BATCHES, JOURNAL
 
 __all__ = ["Condition", "Disk", "condition_of"]
 

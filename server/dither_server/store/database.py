@@ -14,7 +14,7 @@ from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, told
 from .lock import FileLock
 from .migrate import migrate, require_current
-from .schema import HEAD, METRICS
+from .tables.schema import HEAD, METRICS
 
 __all__ = ["Database"]
 

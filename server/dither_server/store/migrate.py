@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from dither_shared import ParameterError
 
 from .errors import UnmadeError
-from .schema import HEAD, TALLIES
+from .tables.schema import HEAD, TALLIES
 
 __all__ = ["migrate", "require_current", "require_known"]
 

@@ -8,7 +8,7 @@ from datetime import date
 
 import sqlalchemy as sa
 
-from .schema import ESTIMATED_DAYS, ESTIMATES, METRICS, REFUSALS, TALLIES
+from .tables.schema import ESTIMATED_DAYS, ESTIMATES, METRICS, REFUSALS, TALLIES
 
 __all__ = ["purge_day", "purge_refusals", "refusal_rows", "reported_before", "rows_by_day"]
 

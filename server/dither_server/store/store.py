@@ -11,19 +11,19 @@ import sqlalchemy as sa
 
 from dither_shared import Metric
 
-from ..blocks import add_blocks, blocks_of_reports, from_blocks, from_bytes, no_blocks
-from ..definitions import from_json, to_json
-from ..tally import Tally
-from .counting import Outcome, Upload, count
+from ..tally.blocks import add_blocks, blocks_of_reports, from_blocks, from_bytes, no_blocks
+from ..tally.tally import Tally
+from .batch_ids.ids import NewDayError, alone, ids_in
 from .database import Database
-from .disabled import disable, enable, read_disabled
 from .errors import RacedError
-from .estimates import Basis, read_bases, write_estimates
-from .ids import NewDayError, alone, ids_in
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
-from .refusals import Refusal, add_refusals, read_refused
-from .schema import METRICS, TALLIES
-from .tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
+from .tables.definitions import from_json, to_json
+from .tables.disabled import disable, enable, read_disabled
+from .tables.estimates import Basis, read_bases, write_estimates
+from .tables.refusals import Refusal, add_refusals, read_refused
+from .tables.schema import METRICS, TALLIES
+from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
+from .uploads import Outcome, Upload, count
 
 __all__ = ["Store"]
 

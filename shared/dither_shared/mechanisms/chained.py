@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
-from ..channel import BitChain, SymbolChain
-from ..entropy import Entropy
 from ..mechanism import Item, Mechanism
+from ..primitives.channel import BitChain, SymbolChain
+from ..primitives.entropy import Entropy
 
 __all__ = ["ChainOfBits", "ChainOfSymbols"]
 

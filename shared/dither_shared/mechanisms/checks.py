@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item
-from ..probability import checked_epsilon
+from ..primitives.probability import checked_epsilon
 
 __all__ = ["bytes_of", "checked_count", "checked_epsilons", "checked_size", "index_of"]
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..bloom import bloom_positions
-from ..channel import BitChain, BitChannel
-from ..entropy import Entropy
 from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, Item, Mechanism, Shape
-from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from ..primitives.bloom import bloom_positions
+from ..primitives.channel import BitChain, BitChannel
+from ..primitives.entropy import Entropy
+from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
 from .chained import ChainOfBits
 from .checks import bytes_of, checked_count
-from .two_level import checked_inside, inside_at, level_ratio
+from .owned_cells import checked_inside, inside_at, level_ratio
 
 __all__ = ["CountMeanSketch", "HadamardCountMeanSketch"]
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..entropy import Entropy
 from ..mechanism import Item, Mechanism, Shape
-from ..probability import ONE, checked_epsilon
+from ..primitives.entropy import Entropy
+from ..primitives.probability import ONE, checked_epsilon
 from .checks import checked_size, index_of
-from .two_level import checked_inside, inside_at, level_ratio
+from .owned_cells import checked_inside, inside_at, level_ratio
 
 __all__ = ["HadamardResponse"]
 

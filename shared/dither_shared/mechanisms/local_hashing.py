@@ -6,10 +6,10 @@ from math import exp
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..galois import field as galois_field
-from ..galois import prime_power, prime_powers
 from ..mechanism import MAX_COUNTERS, Item, Shape
-from ..probability import as_probability, toward
+from ..primitives.galois import field as galois_field
+from ..primitives.galois import prime_power, prime_powers
+from ..primitives.probability import as_probability, toward
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 from .randomized_response import symbol_chain, truths

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..channel import BitChain, BitChannel
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
-from ..probability import ONE, as_probability, exp_below, threshold_down, threshold_up
+from ..primitives.channel import BitChain, BitChannel
+from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_up
 from .chained import ChainOfBits
 from .checks import checked_epsilons, checked_size, index_of
 

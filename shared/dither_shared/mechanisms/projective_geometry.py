@@ -5,14 +5,14 @@ from fractions import Fraction
 from math import exp
 from typing import ClassVar, Self
 
-from ..entropy import Entropy
 from ..errors import ParameterError
-from ..galois import field as galois_field
-from ..galois import prime_power, prime_powers
 from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
-from ..probability import ONE, checked_epsilon
+from ..primitives.entropy import Entropy
+from ..primitives.galois import field as galois_field
+from ..primitives.galois import prime_power, prime_powers
+from ..primitives.probability import ONE, checked_epsilon
 from .checks import checked_size, index_of
-from .two_level import checked_inside, inside_at, level_ratio
+from .owned_cells import checked_inside, inside_at, level_ratio
 
 __all__ = ["ProjectiveGeometry"]
 

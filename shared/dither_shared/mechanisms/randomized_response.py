@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..channel import SymbolChain, SymbolChannel
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
-from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from ..primitives.channel import SymbolChain, SymbolChannel
+from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 

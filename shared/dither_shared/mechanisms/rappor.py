@@ -6,11 +6,11 @@ from fractions import Fraction
 from itertools import combinations
 from typing import ClassVar, Self
 
-from ..bloom import bloom_positions
-from ..channel import BitChain, BitChannel
 from ..errors import ParameterError
 from ..mechanism import Item, Mechanism, Shape
-from ..probability import (
+from ..primitives.bloom import bloom_positions
+from ..primitives.channel import BitChain, BitChannel
+from ..primitives.probability import (
     MAX_EPSILON,
     ONE,
     as_probability,

@@ -5,11 +5,11 @@ from fractions import Fraction
 from math import exp
 from typing import ClassVar, Self
 
-from ..entropy import Entropy
 from ..mechanism import Item, Mechanism, Shape
-from ..probability import ONE, checked_epsilon
+from ..primitives.entropy import Entropy
+from ..primitives.probability import ONE, checked_epsilon
 from .checks import checked_count, checked_size, index_of
-from .two_level import checked_inside, inside_at, level_ratio
+from .owned_cells import checked_inside, inside_at, level_ratio
 
 __all__ = ["SubsetSelection"]
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from ..channel import BitChain, BitChannel
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
-from ..probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from ..primitives.channel import BitChain, BitChannel
+from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
 from .chained import ChainOfBits
 from .checks import checked_size, index_of
 

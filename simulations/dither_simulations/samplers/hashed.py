@@ -4,12 +4,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from dither_server.decoders.hashing import marks_of
-from dither_server.tally import Tally
+from dither_server.estimation.hashing import marks_of
+from dither_server.tally.tally import Tally
 from dither_shared import BitFlip, CountMeanSketch, Mechanism, ParameterError, Rappor
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 
-from ..populations import Counts, Floats, Population, items_of
+from ..users.populations import Counts, Floats, Population, items_of
 from .registry import collision_bias, joint_draws, sample_tally
 from .unary import bits
 

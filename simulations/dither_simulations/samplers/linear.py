@@ -12,14 +12,14 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_server.decoders.transform import plane
-from dither_server.tally import Tally
+from dither_server.estimation.decoders.transform import plane
+from dither_server.tally.tally import Tally
 from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing, ProjectiveGeometry
-from dither_shared.galois import field as galois_field
 from dither_shared.mechanisms.local_hashing import vector_length
 from dither_shared.mechanisms.projective_geometry import point_count, point_length
+from dither_shared.primitives.galois import field as galois_field
 
-from ..populations import Counts, Population
+from ..users.populations import Counts, Population
 from .hashed import over_cohorts, positions
 from .registry import joint_draws, sample_tally, signal_probability
 from .unary import responses

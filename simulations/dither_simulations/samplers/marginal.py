@@ -9,12 +9,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dither_server.decoders.support import DECODERS, Decoder, Support
-from dither_server.tally import Tally
+from dither_server.estimation.decoders.support import DECODERS, Decoder, Support
+from dither_server.tally.tally import Tally
 from dither_shared import Entropy, Mechanism, Shape
 from dither_shared.mechanism import Item
 
-from ..populations import Population
+from ..users.populations import Population
 
 __all__ = ["Marginal", "has_marginal", "sample_support"]
 

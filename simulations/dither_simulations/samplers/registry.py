@@ -4,10 +4,10 @@ from functools import singledispatch
 
 import numpy as np
 
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError
 
-from ..populations import Floats, Population
+from ..users.populations import Floats, Population
 
 __all__ = ["collision_bias", "has_sampler", "joint_draws", "sample_tally", "signal_probability"]
 

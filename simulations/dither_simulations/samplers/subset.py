@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from dither_server.tally import Tally
+from dither_server.tally.tally import Tally
 from dither_shared import SubsetSelection
 
-from ..populations import Counts, Population
+from ..users.populations import Counts, Population
 from .registry import joint_draws, sample_tally
 
 __all__ = ["subset_counts"]

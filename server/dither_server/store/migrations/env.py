@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from dither_server.store.schema import SCHEMA
+from dither_server.store.tables.schema import SCHEMA
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=SCHEMA)
 context.run_migrations()

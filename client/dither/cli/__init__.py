@@ -1,0 +1,1 @@
+"""The commands of ``python -m dither``, for users and for an app's developer."""

@@ -1,0 +1,111 @@
+"""The commands of ``python -m dither`` for an app's developer; each returns its exit status."""
+
+import argparse
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from dither_shared.errors import ParameterError
+from dither_shared.mechanism import Mechanism
+from dither_shared.mechanisms import MECHANISMS
+from dither_shared.metrics.metric import Metric, load_metrics
+from dither_shared.primitives.entropy import SystemEntropy
+from dither_shared.privacy.audit import Finding, audit
+
+from ..transparency.explain import catalogue
+from . import probe
+from .asking import Target
+from .lint import lint
+from .plain import paragraph
+from .progress import Progress
+from .tables import table
+
+__all__ = ["DEVELOPERS"]
+
+
+def _lint(options: argparse.Namespace) -> int:
+    findings = lint(load_metrics(options.metrics).values(), datetime.now(UTC).date(), options.app)
+    for finding in findings:
+        print(f"{options.metrics}: {finding}")
+    return 1 if findings else 0
+
+
+def _catalogue(options: argparse.Namespace) -> int:
+    print(catalogue(load_metrics(options.metrics).values()), end="")
+    return 0
+
+
+def _audit(options: argparse.Namespace) -> int:
+    """Print a table of findings; the exit status is 1 if any mechanism tells more than it declares."""
+    rows: list[tuple[str, ...]] = [
+        ("metric", "mechanism", "reports", "declared", "at least", "confidence", "event", "")
+    ]
+    passed = True
+    audited = _audited(options)
+    for number, (name, mechanism) in enumerate(audited, 1):
+        with Progress(f"audit of {mechanism.name} ({number} of {len(audited)})", 2 * options.draws) as progress:
+            found = audit(mechanism, SystemEntropy(), options.draws, options.reports, drawn=progress.advance)
+        rows.append(_finding(name, found))
+        passed = passed and found.passed
+    print(table(rows))
+    return 0 if passed else 1
+
+
+def _audited(options: argparse.Namespace) -> list[tuple[str, Mechanism]]:
+    if (options.metrics is None) == (options.mechanism is None):
+        raise ParameterError("audit", "needs --metrics FILE or --mechanism NAME, and not both")
+    if options.metrics is not None:
+        return [(metric.name, metric.mechanism) for metric in load_metrics(options.metrics).values()]
+    if options.mechanism not in MECHANISMS:
+        raise ParameterError("--mechanism", f"{options.mechanism!r} is not one of {', '.join(MECHANISMS)}")
+    given = {"epsilon": options.epsilon, "permanent_epsilon": options.permanent_epsilon}
+    parameters = {key: value for key, value in given.items() if value is not None}
+    family = MECHANISMS[options.mechanism]
+    for key in parameters.keys() - family.keys:
+        raise ParameterError(f"--{key.replace('_', '-')}", f"{family.name} has no such parameter")
+    return [("-", family.configure(options.size, parameters))]
+
+
+def _finding(name: str, found: Finding) -> tuple[str, ...]:
+    numbers = (str(found.reports), f"{found.declared:.4f}", f"{found.lower_bound:.4f}", f"{found.confidence:g}")
+    return (name, found.mechanism, *numbers, found.event, "ok" if found.passed else "VIOLATION")
+
+
+def _test(options: argparse.Namespace) -> int:
+    """Try a collector; the exit status is 1 if not all that an app sends would be counted."""
+    target = Target.of(options.endpoint, options.token)
+    metrics: list[Metric] = [] if options.metrics is None else list(load_metrics(options.metrics).values())
+    findings = []
+    for finding in probe.probe(target, options.token, metrics):
+        findings.append(finding)
+        if not options.json:
+            print(paragraph(finding.says, f"{_MARKS[finding.result]:8}{finding.step:12}"), flush=True)
+    delivers = not any(finding.result == "failed" for finding in findings)
+    if options.json:
+        steps = [finding._asdict() for finding in findings]
+        print(json.dumps({"endpoint": target.url, "delivers": delivers, "steps": steps}, indent=2))
+    else:
+        print("", paragraph(_verdict(findings, bool(metrics))), sep="\n")
+    return 0 if delivers else 1
+
+
+def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
+    failed = [finding.step for finding in findings if finding.result == "failed"]
+    if not failed:
+        return "An app's reports would arrive" + (
+            " and be counted." if with_metrics else "; --metrics FILE tries whether its questions are known, too."
+        )
+    asked = [finding for finding in findings if finding.step == "metric"]
+    if set(failed) == {"metric"} and len(failed) < len(asked):
+        return f"Reports of {len(failed)} of {len(asked)} metrics would not be counted."
+    return "An app's reports would not be counted there."
+
+
+_MARKS = {"ok": "ok", "warning": "warning", "failed": "FAILED"}
+
+DEVELOPERS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "lint": _lint,
+    "catalogue": _catalogue,
+    "audit": _audit,
+    "test": _test,
+}

@@ -1,0 +1,52 @@
+"""Lint: name what a definition lacks before one can ask people with it in good conscience."""
+
+from collections.abc import Iterable
+from datetime import date, timedelta
+
+from dither_shared.metrics.metric import Metric
+
+from ..reporting.namesakes import ADVICE
+from ..transparency.explain import after
+
+__all__ = ["lint"]
+
+_LONGEST = timedelta(days=2 * 366)
+_MOST_EPSILON = 4.0
+_MOST_SENSITIVE_EPSILON = 1.0
+_WORDS = {
+    "description": 'the question, in words, for example description = "Which theme do people use?"',
+    "why": 'what the answers are for, for example why = "To drop themes that nobody uses"',
+    "owner": 'who reads the answers, for example owner = "ui@example.org"',
+    "tier": "what it is about: technical, interaction, content or sensitive",
+    "expires": "the last day on which it is asked, for example expires = 2027-06-30",
+}
+
+
+def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list[str]:
+    """Return one sentence for each thing to mend, which names the metric and the key; empty if all is well.
+
+    ``app`` is the app's name, if it is to be looked at, too.
+    """
+    found = [f"metrics.{metric.name}.{finding}" for metric in metrics for finding in _findings(metric, today)]
+    if app is not None and "." not in app.strip("."):
+        found.append(f"app: {app!r} may be another app's name, too, and both would share consent and reports; {ADVICE}")
+    return found
+
+
+def _findings(metric: Metric, today: date) -> list[str]:
+    found = [f"{key}: missing; {advice}" for key, advice in _WORDS.items() if not getattr(metric, key)]
+    if metric.expires is not None and metric.expired(today):
+        found.append(f"expires: {metric.expires} is over; nobody is asked any more")
+    elif metric.expires is not None and metric.expires - today > _LONGEST:
+        found.append(f"expires: {metric.expires} is more than two years away; ask again by then")
+    most = _MOST_SENSITIVE_EPSILON if metric.tier == "sensitive" else _MOST_EPSILON
+    if metric.mechanism.epsilon > most:
+        kind = "a question of the tier sensitive" if metric.tier == "sensitive" else "one report"
+        found.append(f"epsilon: {metric.mechanism.epsilon:.3g} is more than {most:g}, too much for {kind}")
+    if metric.period != "once" and not metric.mechanism.memoised and metric.cap is None:
+        hundred = after(metric, 100)
+        found.append(
+            f"cap: missing; each report costs as much again, {hundred:.3g} after 100, and there is no end to it; "
+            "set a cap or, where the mechanism has it, a permanent_epsilon"
+        )
+    return found

@@ -1,0 +1,86 @@
+"""Listing: print the apps of this user that keep state, or what can be known of one without its questions."""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from ..state.places import apps_folder, check_app_name, default_folder
+from ..transparency.apps import AppStatus, Listing, apps_in, status_of
+from .plain import plain
+from .tables import as_json, attempt_text, table
+
+__all__ = ["show"]
+
+
+def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
+    """Print all apps or, if ``options`` name an app or a folder, one; return 1 if anything could not be read."""
+    if options.app is None and options.state is None:
+        return _show_all(apps_in(apps_folder(), environ), for_programs=options.json)
+    if options.app is not None:
+        check_app_name(options.app)
+    folder = default_folder(options.app) if options.state is None else Path(options.state)
+    one = status_of(options.app or folder.absolute().name, folder, environ)
+    print(as_json(asdict(one)) if options.json else _one_text(one))
+    return _failed(one.trouble)
+
+
+def _show_all(listing: Listing, *, for_programs: bool) -> int:
+    trouble = [*listing.trouble, *(f"{one.app}: {what}" for one in listing.apps for what in one.trouble)]
+    if for_programs:
+        print(as_json(asdict(listing)))
+        return _failed(trouble)
+    if listing.apps:
+        print(table([_HEAD, *map(_row, listing.apps)]))
+    elif not trouble:
+        print(f"no app keeps anything in {plain(listing.folder)}")
+    for one in listing.apps:
+        if one.last_attempt is not None and not one.last_attempt.accepted:
+            print(f"the last upload of {plain(one.app)} failed")
+        if one.held_up:
+            print(f"{plain(one.app)}: {one.held_up}")
+    for strange in listing.foreign:
+        print(f"left out: {plain(strange)}")
+    if listing.apps:
+        print("\nMore of one:  python -m dither status --app NAME")
+        print("Turn one off: python -m dither off --app NAME")
+    return _failed(trouble)
+
+
+_HEAD = ("app", "mode", "waiting", "sent", "last report", "decided by")
+
+
+def _row(one: AppStatus) -> tuple[str, ...]:
+    last = "-" if one.last_day is None else one.last_day.isoformat()
+    return (plain(one.app), one.mode, str(one.waiting), str(one.sent), last, one.decided_by)
+
+
+def _one_text(one: AppStatus) -> str:
+    lines = [f"telemetry of {plain(one.app)} is {one.mode} (decided by {one.decided_by})"]
+    lines.append(
+        f"its state is kept in {plain(one.folder)}" + ("" if Path(one.folder).exists() else ", which is not there yet")
+    )
+    if one.metrics:
+        lines += ["", *_metrics_text(one), ""]
+    lines.append(f"{one.waiting} waiting, {one.sent} sent, {one.dropped} dropped, {one.shown} only shown")
+    if one.last_attempt is not None:
+        lines.append(plain(attempt_text(one.last_attempt, one.failed_attempts)))
+    lines += [one.held_up] if one.held_up else []
+    lines.append("What it asks is in its metrics.toml: --metrics FILE shows that, too.")
+    return "\n".join(lines)
+
+
+def _metrics_text(one: AppStatus) -> list[str]:
+    rows: list[tuple[str, ...]] = [("metric", "version", "reports", "epsilon spent", "last report")]
+    rows += [
+        (each.name, each.version, str(each.reports), f"{each.spent:.3g}", str(each.last_day or "-"))
+        for each in one.metrics
+    ]
+    return table([tuple(map(plain, row)) for row in rows]).split("\n")
+
+
+def _failed(trouble: list[str] | tuple[str, ...]) -> int:
+    for what in trouble:
+        print(f"dither: {plain(what)}", file=sys.stderr)
+    return 1 if trouble else 0

@@ -1,0 +1,259 @@
+"""Probe: try a collector as an app would use it, and say in words what was found; no report of anyone is sent.
+
+Each step rests on the one before: the name, the connection, its encryption, the collector, the token, and then each
+metric's version. Of a collector's answers only a few known words count.
+"""
+
+import ipaddress
+import json
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from dither_shared.metrics.metric import Metric
+
+from ..upload.exchange import Deadline
+from .asking import Address, Reply, Target, ask, connect, resolve
+from .plain import plain
+
+__all__ = ["Finding", "probe"]
+
+_SECONDS = 20.0
+"""For everything but the metrics; each of them adds one."""
+
+_PAUSE = 1.0
+"""Seconds until the next try, where a collector or the proxy before it wants to be asked less often."""
+
+_URN = "urn:dither:problem:"
+_PROXY = frozenset({502, 503, 504})
+_AGAIN = 429
+
+_LONGEST = 120
+"""Characters of what a collector says that are printed, where any are."""
+
+_ADVICE = {
+    10: "; renew it, or set the clock of this machine right",
+    18: "; nobody whom this machine trusts vouches for it",
+    19: "; nobody whom this machine trusts vouches for it",
+    20: "; this machine does not trust who issued it, or the server does not send the certificates in between",
+    21: "; the server does not send the certificates in between",
+    62: "; it is another server's, or lacks this name",
+    64: "; it is another server's, or lacks this address",
+}
+"""By OpenSSL's number of what is wrong with a certificate."""
+
+
+class Finding(NamedTuple):
+    """The finding of one step; after a warning reports would still arrive."""
+
+    step: Literal["name", "connection", "encryption", "collector", "token", "metric"]
+    result: Literal["ok", "warning", "failed"]
+    says: str
+    metric: str = ""
+    version: str = ""
+
+
+def probe(target: Target, token: str | None, metrics: Iterable[Metric]) -> Iterator[Finding]:
+    """Try a collector step by step; stop at the first failure on which later steps depend."""
+    listed = list(metrics)
+    attempt = _Attempt(target, token, Deadline(_SECONDS + len(listed)))
+    try:
+        for step in (attempt.name, attempt.connection, attempt.encryption, attempt.collector):
+            found = step()
+            yield found
+            if found.result == "failed":
+                return
+        yield attempt.token()
+        yield from map(attempt.metric, listed)
+    finally:
+        attempt.close()
+
+
+class _Attempt:
+    """One try of one collector, and how far it has come."""
+
+    def __init__(self, target: Target, token: str | None, deadline: Deadline) -> None:
+        self._target = target
+        self._token = token
+        self._deadline = deadline
+        self._addresses: list[Address] = []
+        self._open: socket.socket | None = None  # a connection on which nothing was asked yet
+        self._reply = Reply(0, b"", "")
+
+    def name(self) -> Finding:
+        """Look up the host's addresses."""
+        host = self._target.host
+        try:
+            self._addresses = resolve(host, self._target.port, self._deadline)
+        except socket.gaierror as error:
+            why = "no such name is known; is it spelt right?" if error.errno == socket.EAI_NONAME else _words(error)
+            return Finding("name", "failed", f"{host}: {why}")
+        except OSError as error:
+            return Finding("name", "failed", f"{host}: {_words(error)}")
+        first = self._addresses[0][1][0]
+        alone = "; that is this machine, and no other device can reach it" if self._is_local() else ""
+        return Finding("name", "ok", (f"{host} is an address" if host == first else f"{host} is {first}") + alone)
+
+    def connection(self) -> Finding:
+        """Connect, and remember which address answered."""
+        port = self._target.port
+        try:
+            self._open, found = connect(self._addresses, self._deadline)
+        except ConnectionRefusedError:
+            return Finding("connection", "failed", f"nobody listens at port {port}; is the collector running there?")
+        except TimeoutError:
+            return Finding("connection", "failed", f"port {port} does not answer; is a firewall in between?")
+        except OSError as error:
+            return Finding("connection", "failed", f"port {port} cannot be reached: {_words(error)}")
+        self._addresses = [found]
+        return Finding("connection", "ok", f"{found[1][0]} answers at port {port}")
+
+    def encryption(self) -> Finding:
+        """Agree on encryption, and verify the certificate."""
+        if not self._target.secure:
+            if self._is_local():
+                return Finding("encryption", "ok", "none, and none is needed on one machine")
+            return Finding("encryption", "warning", "none; any network in between can read the reports and the token")
+        import ssl  # noqa: PLC0415 - a third of this program's start, and not needed for http
+
+        connection, self._open = self._open, None
+        try:
+            self._open = None if connection is None else self._secured(connection)
+        except ssl.SSLCertVerificationError as error:
+            said = f"the certificate is not accepted: {plain(error.verify_message)}"
+            return Finding("encryption", "failed", said + _ADVICE.get(error.verify_code, ""))
+        except ssl.SSLError as error:
+            why = "what answers does not speak TLS; is it http, or another port?"
+            return Finding("encryption", "failed", f"{why} ({plain(error.reason or 'no reason given')})")
+        except OSError as error:
+            why = f"no agreement on TLS ({_words(error)}); is it http, or another port?"
+            return Finding("encryption", "failed", why)
+        return Finding("encryption", "ok", f"the certificate is one of {self._target.host}, and in order")
+
+    def collector(self) -> Finding:
+        """Ask whether a report would be let in; any answer shows whether a collector gave it."""
+        try:
+            self._reply = self._asked("/v1/reports", self._token)
+        except OSError as error:
+            return Finding("collector", "failed", f"no HTTP answer came: {_words(error)}")
+        if not _is_collectors(self._reply):
+            return Finding("collector", "failed", _why_none(self._reply, self._target))
+        return Finding("collector", "ok", f"a dither collector answers at {self._target.url}")
+
+    def token(self) -> Finding:
+        """Say whether the collector accepts the token, or asks for one."""
+        given = self._token is not None
+        if self._reply.status == 401:
+            why = "it is not known here, or was revoked" if given else "one is needed, and none was given"
+            make = "'dither-server token create --role report' makes one"
+            return Finding("token", "failed", f"{why}; on the collector's machine {make}")
+        if self._reply.status == 403:
+            return Finding("token", "failed", "its role is another; one of the role report is right")
+        if _told(self._reply).get("token") == "needed":
+            return Finding("token", "ok", "it is accepted")
+        nobody = (
+            "none is needed from this machine; other devices may need one" if self._is_local() else "none is needed"
+        )
+        return Finding("token", "ok", f"{nobody}; the one given was not looked at" if given else nobody)
+
+    def metric(self, metric: Metric) -> Finding:
+        """Ask whether the reports of a metric version would be counted."""
+
+        def found(result: Literal["ok", "failed"], says: str) -> Finding:
+            return Finding("metric", result, f"{metric.name}: {says}", metric.name, metric.version)
+
+        try:
+            reply = self._asked(f"/v1/metrics/{metric.name}/versions/{metric.version}", None)
+        except OSError as error:
+            return found("failed", f"no answer came: {_words(error)}")
+        told = _told(reply)
+        if reply.status == 200 and told.get("version") == metric.version and told.get("reports") == "accepted":
+            return found("ok", f"version {metric.version} is counted")
+        if reply.status == 200 and told.get("reports") == "disabled":
+            return found("failed", "the operator has disabled it; devices that report it will fall silent for a month")
+        if reply.status == 404 and _problem(reply) == "unknown-version":
+            advice = "give the collector this metrics.toml, and restart it"
+            return found("failed", f"version {metric.version} is not known there; {advice}")
+        return found("failed", f"the answer is HTTP {reply.status}, and nothing that a collector says here")
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._open is not None:
+            self._open.close()
+
+    def _asked(self, path: str, token: str | None) -> Reply:
+        """Return the answer to one question, over the connection that is there or a fresh one."""
+        while True:
+            connection, self._open = self._open or self._connected(), None
+            with connection:
+                reply = ask(connection, self._target, path, token, self._deadline)
+            if reply.status != _AGAIN or self._deadline.left() <= _PAUSE:
+                return reply
+            time.sleep(_PAUSE)
+
+    def _connected(self) -> socket.socket:
+        connection, _ = connect(self._addresses, self._deadline)
+        return self._secured(connection) if self._target.secure else connection
+
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        """Return a connection as TLS, or close it."""
+        import ssl  # noqa: PLC0415 - see above
+
+        try:
+            connection.settimeout(self._deadline.left())
+            return ssl.create_default_context().wrap_socket(connection, server_hostname=self._target.host)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _is_local(self) -> bool:
+        return all(ipaddress.ip_address(address[0].partition("%")[0]).is_loopback for _, address in self._addresses)
+
+
+def _is_collectors(reply: Reply) -> bool:
+    """Return whether an answer to the question for reports is that of a collector that works."""
+    if reply.status == 200:
+        return _told(reply).get("collector") == "dither"
+    return (reply.status, _problem(reply)) in {(401, "unauthorized"), (403, "forbidden")}
+
+
+def _why_none(reply: Reply, target: Target) -> str:
+    """Return in words what gave an answer that is not a collector's."""
+    problem, status = _problem(reply), f"HTTP {reply.status}"
+    path = f"is the path {target.path} right?" if target.path else "does the endpoint lack a path?"
+    if problem == "method-not-allowed":
+        return "an older dither collector answers, which cannot be tried; upgrade it"
+    if reply.status in _PROXY:
+        culprit = "the collector cannot read its database" if problem else "a proxy answers, and no collector behind it"
+        return f"{culprit} ({status})"
+    if 300 <= reply.status < 400:
+        elsewhere = plain(ascii(reply.location)[1:-1], _LONGEST) or "nowhere"
+        return f"it redirects, which no app follows ({status}, to {elsewhere}); is the endpoint right?"
+    if reply.status == _AGAIN:
+        return f"it asks to come again later ({status})"
+    return f"something answers ({status}), but no dither collector; {path}"
+
+
+def _told(reply: Reply) -> Mapping[str, object]:
+    """Return the JSON object that an answer holds; an empty one if it holds none."""
+    try:
+        told = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _problem(reply: Reply) -> str:
+    """Return the end of a problem's type, or "" if the answer is none of ours."""
+    kind = _told(reply).get("type")
+    return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
+
+
+def _words(error: OSError) -> str:
+    """Return an error in a few words."""
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return "the connection was cut"
+    return plain(error.strerror or str(error) or type(error).__name__, _LONGEST)

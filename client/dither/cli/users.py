@@ -1,0 +1,160 @@
+"""Commands for users, to see telemetry and decide on it; for ``python -m dither``, and for an app that offers them.
+
+    from dither.cli.users import run
+
+    if sys.argv[1:2] == ["telemetry"]:  # notes telemetry status, preview, sent, ledger, on, local, off, forget
+        sys.exit(run(telemetry, sys.argv[2:], program="notes telemetry"))
+
+``telemetry`` is the app's own ``Client``, so its user need not know where the questions or the state are kept.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import NamedTuple
+
+from ..client import Client
+from ..reporting.namesakes import is_about_namesakes
+from ..transparency.explain import PERIODS
+from ..transparency.overview import MetricStatus
+from ..transparency.status import Status
+from .plain import plain
+from .tables import as_json, attempt_text, many, table
+
+__all__ = ["USERS", "Command", "add_command", "run"]
+
+
+class Command(NamedTuple):
+    """A command: a function that returns the exit status, its help text, and whether it has ``--json``."""
+
+    run: Callable[[Client, argparse.Namespace], int]
+    help: str
+    json: bool = False
+
+
+def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry") -> int:
+    """Run one of the commands on an app's client and return the exit status: 0, 1 if it failed, 2 for a mistake.
+
+    ``arguments`` are what the user wrote behind ``program``: a command of ``python -m dither --help`` that is for
+    users, such as ``["on"]`` or ``["status", "--json"]``; with none the status is shown. Prints, and exits nowhere.
+    """
+    parser = argparse.ArgumentParser(prog=program, description="What is collected, and whether it may be.")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, command in USERS.items():
+        add_command(subparsers, name, command)
+    try:
+        options = parser.parse_args(arguments or ["status"])
+    except SystemExit as end:  # a mistake, or --help: either has been printed
+        return end.code if isinstance(end.code, int) else 2
+    return USERS[options.command].run(client, options)
+
+
+def add_command(
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, command: Command
+) -> argparse.ArgumentParser:
+    """Add a command to a parser, with its help, and return its own parser."""
+    parser = subparsers.add_parser(name, help=command.help, description=command.help)
+    if command.json:
+        parser.add_argument("--json", action="store_true", help="print JSON for programs")
+    return parser
+
+
+def _status(client: Client, options: argparse.Namespace) -> int:
+    status = client.status()
+    print(as_json(asdict(status)) if options.json else _status_text(status))
+    return 0
+
+
+def _ledger(client: Client, options: argparse.Namespace) -> int:
+    metrics = client.status().metrics
+    if options.json:
+        names = ("name", "version", "reports", "spent", "cap")
+        print(as_json([{name: getattr(metric, name) for name in names} for metric in metrics]))
+        return 0
+    rows: list[tuple[str, ...]] = [("metric", "version", "reports", "epsilon spent", "cap")]
+    rows += [(one.name, one.version, str(one.reports), f"{one.spent:.3g}", _number(one.cap)) for one in metrics]
+    print(table(rows))
+    return 0
+
+
+def _preview(client: Client, options: argparse.Namespace) -> int:
+    return _bodies(client.preview(), "nothing waits to be sent")
+
+
+def _sent(client: Client, options: argparse.Namespace) -> int:
+    return _bodies(client.sent(), "nothing was sent yet")
+
+
+def _choose(client: Client, options: argparse.Namespace) -> int:
+    if options.command != "off":
+        print(client.consent_text(), end="\n\n")
+    client.consent(options.command)
+    if _in_trouble(client):
+        return 1
+    print(_status_text(client.status()))
+    return 0
+
+
+def _forget(client: Client, options: argparse.Namespace) -> int:
+    client.forget()
+    if _in_trouble(client):
+        return 1
+    print("telemetry is off; the secret, the ledger and the outbox of this device are deleted.")
+    print("Reports that were sent carry no identity: nobody can tell which were yours, and they cannot be recalled.")
+    return 0
+
+
+def _in_trouble(client: Client) -> bool:
+    """Say what went wrong, if anything did; return whether that may have kept the command from its work."""
+    trouble = client.status().trouble
+    for what in trouble:
+        print(f"dither: {what}", file=sys.stderr)
+    return not all(map(is_about_namesakes, trouble))
+
+
+def _bodies(bodies: Sequence[bytes], otherwise: str) -> int:
+    for body in bodies:
+        print(plain(body.decode("ascii", "replace")))
+    if not bodies:
+        print(f"dither: {otherwise}", file=sys.stderr)
+    return 0
+
+
+def _status_text(status: Status) -> str:
+    lines = [f"telemetry is {status.mode} (decided by {status.decided_by})"]
+    lines += [_metric_text(metric) for metric in status.metrics]
+    lines.append(f"{status.queued} waiting, {status.sent} sent, {status.dropped} dropped, {status.shown} only shown")
+    if status.last_attempt is not None:
+        lines.append(attempt_text(status.last_attempt, status.failed_attempts))
+    lines += [status.held_up] if status.held_up else []
+    lines += [f"trouble: {what}, {many(times, 'time')}" for what, times in status.trouble.items()]
+    return "\n".join(lines)
+
+
+def _metric_text(metric: MetricStatus) -> str:
+    since = f" since {metric.since}" if metric.since and metric.state == "collected" else ""
+    until = f", asked until {metric.expires}" if metric.expires else ""
+    return (
+        f"{metric.name}: {metric.description or 'no description'}\n"
+        f"    {metric.state}{since}; reported {PERIODS[metric.period]}{until}\n"
+        f"    {metric.odds}\n"
+        f"    {metric.cost}\n"
+        f"    {many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+USERS = {
+    "status": Command(_status, "the mode and what decided it, the metrics, what they cost and have cost", json=True),
+    "preview": Command(_preview, "the exact bytes of the next uploads"),
+    "sent": Command(_sent, "the exact bytes of the last uploads"),
+    "ledger": Command(_ledger, "what has been spent, metric by metric", json=True),
+    "on": Command(_choose, "show the questions, and let answers be collected and sent"),
+    "local": Command(_choose, "let reports be made and shown, and never sent"),
+    "off": Command(_choose, "let nothing be collected"),
+    "forget": Command(_forget, "delete the secret, the ledger and the outbox, and turn telemetry off"),
+}

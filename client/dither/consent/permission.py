@@ -1,0 +1,111 @@
+"""Permission: decide for each metric of this app whether the consent that holds now covers it."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from pathlib import Path
+
+from dither_shared.metrics.metric import Metric
+
+from ..diagnostics import Trouble
+from ..state.records import Accepted
+from ..state.state import State
+from .policy import Policy, policy_path
+from .rules import LOST, UNASKED, Choice, Consent, automaton, checked_mode, decide, terms
+
+__all__ = ["Permission"]
+
+
+class Permission:
+    """Who may be asked what, given a state, the surroundings and the day.
+
+    ``environ`` replaces the surroundings: what it does not hold does not count, neither the machine's policy nor that
+    pytest is running. ``policy`` names another policy file.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        app: str,
+        today: Callable[[], date],
+        trouble: Trouble,
+        *,
+        environ: Mapping[str, str] | None = None,
+        policy: Path | None = None,
+    ) -> None:
+        self._state = state
+        self._today = today
+        self._trouble = trouble
+        self._sealed_off = environ is not None
+        self._environ = os.environ if environ is None else environ
+        self._policy = Policy(policy if policy or self._sealed_off else policy_path(), app)
+        self._automatic = automaton(self._environ)
+        self._terms: dict[int, tuple[Metric, str]] = {}
+        self._decided: tuple[tuple[object, ...], Consent] | None = None
+
+    def consent(self) -> Consent:
+        """Return the consent that holds at this moment; what cannot be read is taken for off."""
+        try:
+            choice, policy = self._state.choice(), self._policy.mode()
+        except Exception as error:
+            self._trouble.failed("consent", error)
+            choice, policy = Choice("", {}), None
+        look = self._environ.get
+        said = choice, policy, look("DO_NOT_TRACK"), look("DITHER"), self._tested()
+        decided = self._decided
+        if decided is None or decided[0] != said:  # it seldom changes, and is asked for with each report
+            automatic = self._automatic or self._tested()
+            consent = decide(self._environ, choice, policy=policy, automatic=automatic)
+            decided = self._decided = said, consent
+        return decided[1]
+
+    def covers(self, consent: Consent, metric: Metric, today: date) -> bool:
+        """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""
+        accepted = consent.accepted is None or self._of(metric) in consent.accepted
+        return accepted and not metric.expired(today)
+
+    def standing(self, consent: Consent, metric: Metric) -> str:
+        """Return in a word whether answers to ``metric`` are collected, and if not, why."""
+        today = self._today()
+        if metric.expired(today):
+            return "expired"
+        if consent.mode == "off":
+            return "off"
+        return "collected" if self.covers(consent, metric, today) else "not accepted"
+
+    def pending(self, metrics: Iterable[Metric]) -> list[str]:
+        """Return the names of those that the user is to be asked about; none if the user, or somebody else, said no."""
+        consent = self.consent()
+        if consent.mode == "off" and consent.decided_by not in {UNASKED, LOST}:
+            return []
+        return [metric.name for metric in metrics if self.standing(consent, metric) in {"off", "not accepted"}]
+
+    def since(self, consent: Consent, metric: Metric) -> date | None:
+        """Return on which day the user accepted ``metric``, as it is; None if somebody else decides."""
+        accepted = (consent.accepted or {}).get(self._of(metric))
+        return None if accepted is None else date.fromordinal(accepted.day)
+
+    def choose(self, mode: str, metrics: Iterable[Metric]) -> None:
+        """Store the user's choice, for ``metrics`` and those that were accepted before; with off, for none.
+
+        Raises ParameterError for another mode, OSError or StateError if it cannot be stored.
+        """
+        checked_mode(mode)
+        accepted: dict[str, Accepted] = {}
+        if mode != "off":
+            before, today = self._state.choice(), self._today().toordinal()
+            valid = before is not None and before.mode != "off" and not before.lost
+            accepted.update(before.accepted or {} if before and valid else {})
+            for metric in metrics:
+                accepted.setdefault(self._of(metric), Accepted(metric.name, self._of(metric), today))
+        self._state.choose(Choice(mode, accepted))
+
+    def _of(self, metric: Metric) -> str:
+        known = self._terms.get(id(metric))
+        if known is None:
+            known = self._terms[id(metric)] = (metric, terms(metric))  # holding it, so that its id stays its own
+        return known[1]
+
+    def _tested(self) -> str:
+        return "" if self._sealed_off or "pytest" not in sys.modules else "pytest is running"

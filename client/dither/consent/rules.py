@@ -1,0 +1,118 @@
+"""Consent: decide whether anything may be drawn and sent, and name who decided it.
+
+The order of authority, the first that speaks decides:
+
+1. ``DO_NOT_TRACK`` in the environment (any value but "" and "0"): off;
+2. ``DITHER`` in the environment: off, local or on, in small letters or large; anything else is taken for off;
+3. a continuous integration machine, or a test run by pytest: off, for there is nobody whose answers they would be;
+4. the administrator's policy file (policy.py); one that cannot be read is taken for off;
+5. the user's own choice, stored on the device; one that cannot be read is taken for off, and a yes that has outlived
+   the device's secret for none, for the permanent draws that it was given for cannot be repeated;
+6. otherwise: off.
+
+``DITHER`` and a policy speak of all metrics. The user's choice is pinned to what the user was shown: it covers a metric
+only with the very terms that were accepted, and whatever is new or changed stays off until it is shown and accepted.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, cast, get_args
+
+from dither_shared.errors import ParameterError
+from dither_shared.metrics.metric import Metric
+from dither_shared.primitives.digests import sha256
+
+from ..state.records import Accepted
+
+__all__ = ["LOST", "UNASKED", "Choice", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
+
+Mode = Literal["off", "local", "on"]
+"""off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
+
+UNASKED = "default: nobody has been asked"
+LOST = "the user's choice, which does not count: the device's secret is lost; ask again"
+
+_AUTOMATA = (
+    *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
+    *("CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"),
+)
+
+
+class Choice(NamedTuple):
+    """What the user chose: a mode ("" if it cannot be read) and, by their terms, the metrics that were accepted.
+
+    ``accepted`` is None where nobody could be shown anything: in a state in memory, for tests and simulations. ``lost``
+    says that the secret is gone that was drawn upon a yes.
+    """
+
+    mode: str
+    accepted: Mapping[str, Accepted] | None = None
+    lost: bool = False
+
+
+class Consent(NamedTuple):
+    """A mode, what decided it in words, and the metrics that it covers, by their terms (None: all of them)."""
+
+    mode: Mode
+    decided_by: str
+    accepted: Mapping[str, Accepted] | None = None
+
+
+def decide(
+    environ: Mapping[str, str], choice: Choice | None, *, policy: str | None = None, automatic: str = ""
+) -> Consent:
+    """Return the consent that holds.
+
+    ``choice`` is the user's (None: never asked), ``policy`` the administrator's mode (None: there is no policy), and
+    ``automatic`` what tells that nobody sits in front of this program.
+    """
+    if environ.get("DO_NOT_TRACK", "") not in {"", "0"}:
+        return Consent("off", "DO_NOT_TRACK in the environment")
+    if wish := environ.get("DITHER", ""):
+        return _read(wish.lower(), "DITHER in the environment")
+    if automatic:
+        return Consent("off", f"{automatic}: a machine has nothing to answer")
+    if policy is not None:
+        return _read(policy, "the administrator's policy file")
+    if choice is None or choice.lost:
+        return Consent("off", UNASKED if choice is None else LOST)
+    return _read(choice.mode, "the user's choice")._replace(accepted=choice.accepted)
+
+
+def automaton(environ: Mapping[str, str]) -> str:
+    """Return in words which sign of continuous integration or of a test the environment holds; "" if none."""
+    found = (name for name in _AUTOMATA if environ.get(name, "").lower() not in {"", "0", "false"})
+    return next((f"{name} in the environment" for name in found), "")
+
+
+def checked_mode(mode: str) -> Mode:
+    """Return ``mode``; raise ParameterError unless it is off, local or on."""
+    if mode not in get_args(Mode):
+        raise ParameterError("consent", f"{mode!r} is not one of off, local, on")
+    return cast("Mode", mode)
+
+
+def terms(metric: Metric) -> str:
+    """Return 16 hex digits that change with anything about ``metric`` that ``consent_text`` shows.
+
+    That is more than its version: who reads the answers, how often it is asked, and until when.
+    """
+    until = None if metric.expires is None else metric.expires.isoformat()
+    shown = [
+        metric.version,
+        metric.period,
+        metric.description,
+        metric.why,
+        metric.owner,
+        metric.tier,
+        metric.cap,
+        until,
+    ]
+    return sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
+
+
+def _read(wish: str, source: str) -> Consent:
+    try:
+        return Consent(checked_mode(wish), source)
+    except ParameterError:
+        return Consent("off", f"{source}, which cannot be read")

@@ -1,0 +1,89 @@
+"""Trouble: count what went wrong, and log each kind once; nothing is raised into the host.
+
+Only the kind and the type of an exception are logged, what the system calls the error, if it is one of the system, and
+which part of the state folder it is about. Its message is not: it may quote a value. The words of a ``StateError`` are
+our own.
+"""
+
+import errno
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+from .state.state import BusyError, StateError
+
+__all__ = ["Trouble", "told"]
+
+_OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
+"""Errors that name no path, for they are those of a file that is open already."""
+
+
+_LONGEST_PATH = 500
+
+
+class Trouble:
+    """Counts by kind of trouble, and logs to the logger "dither".
+
+    ``folder`` is where the state is kept, if it is on a disk.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        self.counts: Counter[str] = Counter()
+
+    def note(self, kind: str, advice: str = "", *, new: bool = False) -> None:
+        """Count one more of ``kind``; log the first, and a ``new`` sort of it, with ``advice``, at WARNING."""
+        self.counts[kind] += 1
+        if new or self.counts[kind] == 1:
+            self._log(kind, advice)
+
+    def failed(self, place: str, error: BaseException) -> None:
+        """Count an exception that was caught at ``place``."""
+        self.note(f"{place} failed: {told(error, self.folder)}")
+
+    def warn(self, message: str) -> bool:
+        """Log a warning, if anybody has set up logging; return whether that is so.
+
+        A collector that is down is nothing to write on a user's terminal for, where Python puts what nobody handles.
+        """
+        logging = sys.modules.get("logging")
+        if logging is None or not logging.getLogger("dither").hasHandlers():
+            return False
+        self._log(message, "")
+        return True
+
+    def _log(self, kind: str, advice: str) -> None:
+        if sys.is_finalizing():  # a thread that was frozen may hold the lock of a handler
+            return
+        try:
+            import logging  # noqa: PLC0415 - a third of the import time, and mostly never needed
+
+            logging.getLogger("dither").warning("%s%s", kind, f"; {advice}" if advice else "")
+        except Exception:  # noqa: S110 - the host's handler failed, or it is shutdown: there is nobody left to tell
+            pass
+
+
+def told(error: BaseException, folder: Path | None = None) -> str:
+    """Return an exception in words that hold no value: its type, the system's or our words, a path of ``folder``."""
+    name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
+    if isinstance(error, StateError) and not isinstance(error, BusyError):
+        said = f"{name}, {error}"
+    else:
+        number = error.errno if isinstance(error, OSError) else None
+        said = f"{name}, {os.strerror(number)}" if isinstance(number, int) else name
+    return f"{said}: {path!r}" if path else said
+
+
+def _path(error: BaseException, folder: Path | None) -> str:
+    """Return the path that an error is about if it is ``folder``, or within it, or on the way to it; else ""."""
+    if folder is None or isinstance(error, BusyError):
+        return ""
+    if isinstance(error, StateError):
+        return str(folder)
+    if not isinstance(error, OSError):
+        return ""
+    if isinstance(error.filename, str):
+        path = Path(error.filename)
+        return str(path) if path == folder or path in folder.parents or folder in path.parents else ""
+    return str(folder) if error.errno in _OF_A_DISK else ""

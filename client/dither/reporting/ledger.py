@@ -1,0 +1,257 @@
+"""The ledger: keep what the device has spent, and decide whether a metric may report today.
+
+A mechanism without permanent draws is charged its epsilon for each report. One with permanent draws is charged its
+``forever_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.
+
+A debit stands in the journal before its report, and one write brings both there (journal.py). So a report that can be
+seen, sent or found has been paid for; a write that is cut short may leave a debit without a report, and the ledger then
+overstates, but never understates.
+
+**Caps.** A metric version costs a device no more than its ``cap``. Without permanent draws it then falls silent, which
+tells only how often it was asked. With them it goes on and replays its last permanent answer, for silence would tell
+that the value had changed; such a metric always has a cap, ten values if its definition says nothing. A lifetime cap
+holds over all metrics. To it a metric with permanent draws counts from its first report with all that it may ever
+cost, so that whether another metric still reports does not tell how often this one changed.
+
+**The clock.** A period is over when the clock shows a day of a later one. So a clock that is behind opens nothing, and
+one that was ahead has left marks (of last reports, of damage, of disabled versions) of days to come. Marks beyond
+tomorrow are made today's when they are seen, so that metrics are open from their next period on, by this rule:
+
+- *at most once in any 30 days of the calendar*: never on a day within 30 days of one on which it was done before,
+  whether that one is past or, for the clock may have been ahead even then, still to come. (To ignore those to come
+  would let three readings, each ahead of the next, open all metrics again and again; to wait until they have come would
+  make the device silent until then.) These days are kept, all of them. So a device whose clock was ahead once goes on
+  with its next period, one that was corrected shortly before within 30 days, and a clock that is moved to and fro
+  between two readings gains one report of each metric in 30 days;
+- never on a day on which this program had not been written (clock.py): such a clock is behind, and tells nothing;
+- a metric that is asked once stays answered, and what was spent stays spent.
+
+Between two such days a metric reports at most once in each period that the clock shows, as ever.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, get_args
+
+from dither_shared.metrics.metric import Metric
+from dither_shared.privacy.composition import group, sequential
+
+from ..clock import is_ahead
+from ..state.records import Charged, Corrected, Debit, Disabled, Hold, Permanent
+from .account import Account, Price, Spent
+
+__all__ = ["Entry", "Ledger"]
+
+Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
+"""A record of the journal that is the ledger's business."""
+
+_PROBATION = 30
+"""Days for which a metric version stays silent after the collector has said that it is disabled."""
+
+_BETWEEN_CORRECTIONS = 30
+"""Days of the calendar on at most one of which marks may be corrected."""
+
+
+class Ledger:
+    """Accounts by metric version, and the last day on which each metric (of whatever version) reported."""
+
+    KINDS: Final = frozenset(get_args(Entry))
+
+    def __init__(self, lifetime_cap: float = math.inf) -> None:
+        self._lifetime_cap = lifetime_cap
+        self._accounts: dict[str, Account] = {}
+        self._last: dict[str, int] = {}
+        self._latest: dict[str, str] = {}
+        self._disabled: dict[str, int] = {}
+        self._corrected: set[int] = set()
+        self.furthest = 0
+        """No mark is of a later day."""
+        self._hold = Hold(0, 0)
+        self._prices: dict[str, Price] = {}
+        self.returns: dict[str, int] = {}
+        """By metric, the last day on which it went back to a version that another had replaced (namesakes.py)."""
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing was ever debited, as far as is known."""
+        return not self._accounts and not self._hold.damaged
+
+    def open_to(self, metric: Metric, today: int) -> bool:
+        """Return whether ``metric`` may report: its period began after its last report, and a report can be paid for.
+
+        A clock that is set back opens nothing, for the last day stays the latest. Unreadable records hold every metric
+        until its next period (one that is asked once: for good), for any of them may have been its debit.
+        """
+        if metric.period == "once":
+            begun = metric.version not in self._accounts and not self._hold.damaged
+        else:
+            start = today if metric.period == "day" else today - (today - 1) % 7  # ordinal 1 was a Monday
+            begun = start > max(self._last.get(metric.name, 0), self._hold.day)
+        return begun and not self.disabled(metric, today) and self._affords(metric)
+
+    def disabled(self, metric: Metric, today: int) -> bool:
+        """Return whether the collector wants no reports of this version of ``metric`` for now."""
+        day = self._disabled.get(metric.version)
+        return day is not None and today <= day + _PROBATION
+
+    def account(self, metric: Metric) -> Account | None:
+        """Return what this version of ``metric`` has spent and draws from, or None if nothing."""
+        return self._accounts.get(metric.version)
+
+    def pays(self, metric: Metric, tag: str) -> bool:
+        """Return whether the value of ``tag`` has been charged, or can be."""
+        account = self._accounts.get(metric.version)
+        if account is None or not account.charges or tag in account.tags:
+            return True
+        return self._pays(self._price(metric), account)
+
+    def debit(self, metric: Metric, today: int, drawn: Permanent | None = None) -> Debit:
+        """Return the debit for one more report of ``metric``; it counts once applied.
+
+        A metric without permanent draws pays for each report, one with them for each draw that is new: ``drawn``, or
+        None if the report repeats the last one.
+        """
+        account = self._accounts.get(metric.version) or Account()
+        price = self._price(metric)
+        charge = not price.lasting or (drawn is not None and drawn.tag not in account.tags)
+        claim = price.cap if price.lasting else 0.0
+        reports, charges = account.reports + 1, account.charges + charge
+        return Debit(metric.name, metric.version, today, reports, charges, price.charge, claim)
+
+    def correction(self, today: int) -> Corrected | None:
+        """Return the record that corrects marks of days beyond tomorrow, or None: there are none, or it must wait."""
+        if not is_ahead(self.furthest, today):
+            return None
+        near = any(abs(today - day) < _BETWEEN_CORRECTIONS for day in self._corrected)
+        return None if near else Corrected(today)
+
+    def hold(self, today: int, damaged: int) -> Hold:
+        """Return the record that holds every metric because of ``damaged`` more unreadable records."""
+        return Hold(max(today, self._hold.day, *self._last.values()), self._hold.damaged + damaged)
+
+    def apply(self, record: Entry) -> None:
+        """Take note of a record of the journal; what was spent only grows.
+
+        Which draw was the last follows from the order, and which marks a correction drops.
+        """
+        if isinstance(record, Debit):
+            self._apply_debit(record)
+        elif isinstance(record, (Permanent, Charged)):
+            account = self._account(record.version)
+            account.charged(record.tag)
+            account.last = record if isinstance(record, Permanent) else account.last
+        elif isinstance(record, Hold):
+            self._hold = Hold(max(record.day, self._hold.day), max(record.damaged, self._hold.damaged))
+            self.furthest = max(self.furthest, record.day)
+        elif isinstance(record, Disabled):
+            self._disabled[record.version] = max(record.day, self._disabled.get(record.version, 0))
+            self.furthest = max(self.furthest, record.day)
+        else:
+            self._correct(record.day)
+
+    def _apply_debit(self, record: Debit) -> None:
+        self._note_return(record)
+        account = self._account(record.version)
+        account.note(record)
+        name, day = record.name, record.day
+        if day > self._last.get(name, 0):
+            self._last[name] = day
+        self.furthest = max(self.furthest, day)
+
+    def _account(self, version: str) -> Account:
+        account = self._accounts.get(version)
+        if account is None:
+            account = self._accounts[version] = Account()
+        return account
+
+    def _correct(self, today: int) -> None:
+        """Make marks of days beyond tomorrow today's."""
+
+        def right(day: int) -> int:
+            return day if day <= today + 1 else today
+
+        self._corrected.add(today)
+        self._last = {name: right(day) for name, day in self._last.items()}
+        self._disabled = {version: right(day) for version, day in self._disabled.items()}
+        self._hold = Hold(right(self._hold.day), self._hold.damaged)
+        for account in self._accounts.values():
+            account.day = right(account.day)
+        self.furthest = max([self._hold.day, *self._last.values(), *self._disabled.values()])
+
+    def start_over(self) -> None:
+        """Be ready to read the journal from its start: forget what it tells in full; what was spent stays."""
+        self.forget_draws()
+        self._hold = Hold(0, 0)
+
+    def forget_draws(self) -> None:
+        """Forget what is keyed by the secret."""
+        for account in self._accounts.values():
+            account.tags.clear()
+            account.last, account.former = None, False
+
+    def _note_return(self, record: Debit) -> None:
+        """Note if a metric is asked in a version again after another had taken its place; a repeated record is none."""
+        account = self._accounts.get(record.version)
+        latest = record.day >= self._last.get(record.name, 0)
+        fresh = account is not None and 0 < account.reports < record.reports
+        if fresh and latest and self._latest.get(record.name) != record.version:
+            self.returns[record.name] = record.day
+        if latest:
+            self._latest[record.name] = record.version
+
+    def reports(self, metric: Metric) -> int:
+        """Return how many reports of this version of ``metric`` were ever paid for."""
+        account = self._accounts.get(metric.version)
+        return account.reports if account else 0
+
+    def spent(self, metric: Metric) -> float:
+        """Return the epsilon that this version of ``metric`` has spent; an upper bound if records were damaged."""
+        account = self._accounts.get(metric.version)
+        charges = (account.charges if account else 0) + self._hold.damaged
+        return group(metric.charge, charges) if charges else 0.0
+
+    def accounts(self) -> list[Spent]:
+        """Return the account of every metric version that ever reported, in the order of their first reports."""
+        return [Spent(one.name, version, one.reports, one.spent, one.day) for version, one in self._accounts.items()]
+
+    def records(self) -> Iterator[Entry]:
+        """Return the fewest records from which this ledger follows as it is now.
+
+        If they are asked for later, they may tell of what was written meanwhile; to read that again behind them changes
+        nothing. What was spent stands there twice, lest one line that cannot be read take all of it away.
+        """
+        marks: list[Entry] = [self._hold] if self._hold.damaged else []
+        marks += [Disabled(version, day) for version, day in self._disabled.items()]
+        return _entries(sorted(self._corrected), marks, dict(self._accounts))
+
+    def _affords(self, metric: Metric) -> bool:
+        """Return whether one more report, of whatever value, can be paid for or replayed."""
+        account, price = self._accounts.get(metric.version), self._price(metric)
+        if not price.lasting:
+            return self._pays(price, account) and self._admits(price.charge)
+        return account is not None or self._admits(price.cap)  # its claim was admitted with its first report
+
+    def _price(self, metric: Metric) -> Price:
+        price = self._prices.get(metric.version)
+        if price is None:
+            price = self._prices[metric.version] = Price.of(metric)
+        return price
+
+    def _pays(self, price: Price, account: Account | None) -> bool:
+        return (account.charges if account else 0) + self._hold.damaged < price.most
+
+    def _admits(self, price: float) -> bool:
+        if self._lifetime_cap == math.inf:
+            return True
+        # A list at once: another thread may add an account meanwhile.
+        claims = [max(one.claim, one.spent) for one in list(self._accounts.values())]
+        return sequential([*claims, price]) <= self._lifetime_cap
+
+
+def _entries(corrected: Iterable[int], marks: Iterable[Entry], accounts: Mapping[str, Account]) -> Iterator[Entry]:
+    yield from map(Corrected, corrected)  # before the marks, which are those that were left, or made later
+    for version, one in accounts.items():  # before the debits, so that no tag stands behind a day
+        yield from one.draws(version)
+    for _ in range(2):
+        yield from marks
+        yield from (one.debit(version) for version, one in accounts.items() if one.reports)

@@ -1,0 +1,122 @@
+"""The outbox: reports that wait to be sent, bounded by count, bytes and age; the oldest give way, and are counted.
+
+A report of a day after tomorrow leaves, too, and is counted: the clock was ahead when it was made.
+
+Of those that were sent the last thirty are kept, so that a user can see what has left the device.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from ..clock import is_ahead
+from ..state.records import Done, Queued, Record, Totals
+
+__all__ = ["Outbox"]
+
+MAX_REPORTS = 10_000
+MAX_BYTES = 5_000_000
+MAX_DAYS = 30
+_MOST_SHOWN = 30
+
+
+class Outbox:
+    """Queued reports by batch id, oldest first, and what became of those that are gone."""
+
+    KINDS: Final = frozenset({Queued, Done, Totals})
+    """The records of the journal that are its business."""
+
+    def __init__(self, max_reports: int = MAX_REPORTS, max_bytes: int = MAX_BYTES, max_days: int = MAX_DAYS) -> None:
+        self.sent = 0
+        self.dropped = 0
+        self.bytes = 0
+        self._locals = 0  # of the queue, how many are for the user's eyes only
+        self._max_reports = max_reports
+        self._max_bytes = max_bytes
+        self._max_days = max_days
+        self._queue: OrderedDict[str, Queued] = OrderedDict()  # a dict finds its first entry slowly once many are gone
+        self._history: deque[Queued] = deque(maxlen=_MOST_SHOWN)
+        self.latest = 0
+        """No report in the queue is of a later day."""
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def clear(self) -> None:
+        """Forget everything, to read the journal anew."""
+        self.sent = self.dropped = self.bytes = self._locals = 0
+        self._queue.clear()
+        self._history.clear()
+
+    def apply(self, record: Queued | Done | Totals) -> None:
+        """Take note of a record of the journal."""
+        if isinstance(record, Queued):
+            self._add(record)
+        elif isinstance(record, Done):
+            self._finish(record)
+        else:
+            self.sent += record.sent
+            self.dropped += record.dropped
+
+    def _add(self, entry: Queued) -> None:
+        if entry.batch not in self._queue:
+            self._queue[entry.batch] = entry
+            self.bytes += len(entry.body)
+            self._locals += entry.local
+            self.latest = max(self.latest, entry.day)
+
+    def _finish(self, done: Done) -> None:
+        entry = self._queue.pop(done.batch, None)
+        if entry is None:
+            return
+        self.bytes -= len(entry.body)
+        self._locals -= entry.local
+        if done.fate == "sent":
+            self.sent += 1
+            self._history.append(entry)
+        else:
+            self.dropped += 1
+
+    def waiting(self, local: bool = False) -> list[Queued]:
+        """Return the reports that are to be sent, oldest first; or those made for the user's eyes only."""
+        if not self._locals:  # as in most states; 10,000 entries are not looked at one by one
+            return [] if local else self._entries()
+        return [entry for entry in self._entries() if bool(entry.local) is local]
+
+    def history(self) -> list[Queued]:
+        """Return the last reports that were sent, oldest first."""
+        return list(self._history)
+
+    def next(self) -> Queued | None:
+        """Return the oldest report that is to be sent."""
+        return next(iter(self.waiting()), None)
+
+    def _entries(self) -> list[Queued]:
+        return list(self._queue.values())  # at once: another thread may add one meanwhile
+
+    def misdated(self, today: int) -> list[Done]:
+        """Return the reports made while the clock was ahead: their day will come, and be answered, again."""
+        if not is_ahead(self.latest, today):
+            return []
+        self.latest = max((entry.day for entry in self._queue.values()), default=0)
+        return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
+
+    def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
+        """Return the reports to drop today so that the bounds hold, and still hold with the one to come."""
+        count = len(self._queue) + (coming is not None)
+        size = self.bytes + (len(coming.body) if coming else 0)
+        excess = []
+        for entry in self._queue.values():
+            too_many = count > self._max_reports or size > self._max_bytes
+            if not too_many and today - entry.day <= self._max_days:
+                break
+            excess.append(Done(entry.batch, "dropped"))
+            count, size = count - 1, size - len(entry.body)
+        return excess
+
+    def records(self) -> Iterator[Record]:
+        """Return the fewest records from which this outbox follows as it is now, however late they are asked for."""
+        totals = Totals(self.sent - len(self._history), self.dropped)
+        shown = ((entry, Done(entry.batch, "sent")) for entry in self.history())
+        return chain((totals,), chain.from_iterable(shown), list(self._queue.values()))

@@ -1,0 +1,130 @@
+"""The recorder: from an answer to a report, in the order that keeps every promise.
+
+Consent is asked first, then the ledger. What the report is drawn from stays in this function until one write has put
+its debit, and behind it the report, into the journal: whatever fails before leaves nothing at all, for anyone to see.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import date
+
+from dither_shared.errors import ParameterError, did_you_mean
+from dither_shared.mechanism import Item
+from dither_shared.metrics.metric import Metric
+from dither_shared.primitives.entropy import Entropy
+from dither_shared.questions.answers import Encoded, type_name
+
+from ..consent.permission import Permission
+from ..diagnostics import Trouble
+from ..state.records import Permanent, Queued
+from .journal import Journal
+from .permanent import recall
+from .report import build
+
+__all__ = ["Recorder"]
+
+_BYTES = 64
+"""Random bytes that are drawn for a report in one call to the system; most take no more."""
+
+_MOST_SORTS = 20
+"""Mistakes, by metric and type, beyond which only a metric's first is logged."""
+
+
+class Recorder:
+    """Makes the reports of one client, and counts the answers of which none is made."""
+
+    def __init__(
+        self,
+        metrics: Mapping[str, Metric],
+        journal: Journal,
+        permission: Permission,
+        entropy: Entropy,
+        today: Callable[[], date],
+        trouble: Trouble,
+        *,
+        strict: bool,
+    ) -> None:
+        self._metrics = metrics
+        self._journal = journal
+        self._permission = permission
+        self._entropy = entropy
+        self._today = today
+        self._trouble = trouble
+        self._strict = strict
+        self.ignored = self.withheld = self.outside = self.mistakes = 0
+        self._misnamed = False
+        self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were told
+
+    def record(self, name: str, value: object) -> bool:
+        """Make a report of an answer if one is due; return whether there is one more.
+
+        Raises ParameterError for a metric that is not defined and, if ``strict``, for an object that is no answer.
+        """
+        try:
+            metric = self._metrics[name]
+        except (KeyError, TypeError):  # a name that cannot be hashed is none either
+            raise self._undefined(name, value) from None
+        answer = metric.answers.encode(value)
+        if answer.mistake:
+            self._mistaken(metric, value)
+        today = self._today()
+        # Looked at before anything else, for most calls end here; once more when the journal is ours.
+        ledger, day = self._journal.ledger, today.toordinal()
+        if not ledger.open_to(metric, day) and ledger.correction(day) is None:
+            self.ignored += 1
+            return False
+        consent = self._permission.consent()
+        if consent.mode == "off":
+            return False
+        if not self._permission.covers(consent, metric, today):
+            self.withheld += 1
+            return False
+        local = consent.mode == "local"
+        return self._journal.hold(lambda: self._report(metric, answer, day, local), day)
+
+    def _report(self, metric: Metric, answer: Encoded, today: int, local: bool) -> bool:
+        """Make a report while the journal is held."""
+        journal = self._journal
+        if not journal.ledger.open_to(metric, today):
+            self.ignored += 1
+            return False
+        queued, drawn = self._draw(metric, answer.item, today, local)
+        debit = journal.ledger.debit(metric, today, drawn)
+        remembered = () if drawn is None else (drawn,)
+        journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
+        self.outside += answer.outside
+        return True
+
+    def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, Permanent | None]:
+        """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
+        keys, entropy = self._journal.keys(), self._entropy.ahead(_BYTES)
+        if not metric.mechanism.memoised:
+            return build(metric, item, keys, entropy, today, local), None
+        drawn, remembered = recall(metric, item, keys, self._journal.ledger)
+        return build(metric, item, keys, entropy, today, local, drawn), remembered
+
+    def _mistaken(self, metric: Metric, value: object) -> None:
+        """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""
+        self.mistakes += 1
+        mistake = f"a value of type {type_name(value)} that is no answer; {metric.answers.wanted}"
+        if self._strict:
+            raise ParameterError(f"metrics.{metric.name}", mistake)
+        sort = metric.name, type_name(value)
+        new = sort not in self._mistaken_sorts and len(self._mistaken_sorts) < _MOST_SORTS
+        if new:
+            self._mistaken_sorts.add(sort)
+        self._trouble.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
+
+    def _undefined(self, name: object, value: object) -> ParameterError:
+        """Return the error for a name that no metric has; it does not quote one that is the answer, in the wrong place.
+
+        The name that may have been meant is looked for once, for that takes long.
+        """
+        if type(value) is str and value in self._metrics:
+            return ParameterError(
+                f"metrics.{value}", "given as the answer; a metric's name comes first, its value second"
+            )
+        if type(name) is not str:
+            return ParameterError("metrics", f"a value of type {type_name(name)} is no name of a metric")
+        first, self._misnamed = not self._misnamed, True
+        meant = did_you_mean(name, self._metrics) if first or self._strict else ""
+        return ParameterError(f"metrics.{name[:64]}", f"not defined{meant}")

@@ -1,0 +1,35 @@
+"""Build a report: the one body that is previewed, stored, sent and sent again, byte for byte."""
+
+from dither_shared.mechanism import Item
+from dither_shared.metrics.metric import Metric
+from dither_shared.primitives.entropy import Entropy
+from dither_shared.wire import Batch, Report
+
+from ..state.records import Queued
+from .keys import Keys
+
+__all__ = ["build"]
+
+_BATCH_BYTES = 16
+
+
+def build(
+    metric: Metric, item: Item, keys: Keys, entropy: Entropy, today: int, local: bool, drawn: int | None = None
+) -> Queued:
+    """Draw one report of ``item`` and return it as the body of its upload.
+
+    The cohort is the device's own where there is a permanent draw, so that reports repeat it, and drawn afresh
+    where there is none, so that two reports share nothing. The batch id is random, one for each upload.
+    ``drawn`` is the permanent draw to repeat, if not that of ``item``.
+    """
+    mechanism = metric.mechanism
+    if mechanism.memoised:
+        own = keys.of(metric)
+        cohort = own.cohort
+        payload = mechanism.repeat(own.draw(item) if drawn is None else drawn, entropy)
+    else:
+        cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
+        payload = mechanism.randomize(item, entropy, cohort)
+    row = Report(cohort, payload).encode(mechanism)
+    batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)
+    return Queued(batch.batch, metric.name, today, int(local), batch.encode())

@@ -1,0 +1,1 @@
+"""What a device keeps, and how: folder, files, locks, the journal and its records."""

@@ -1,0 +1,180 @@
+"""Apps: read the state of each app of this user, as far as possible without the app's questions.
+
+Reading changes nothing. A folder that is not ours, or that cannot be read, is named and left alone.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from dither_shared.primitives.entropy import SystemEntropy
+
+from ..consent.permission import Permission
+from ..consent.rules import Mode
+from ..diagnostics import Trouble, told
+from ..reporting.journal import Journal
+from ..upload.attempts import Attempt, Attempts
+from .glance import Glance
+
+__all__ = ["AppStatus", "Asked", "Listing", "apps_in", "status_of"]
+
+_LONGEST_UPLOAD = 60.0
+"""Seconds after which an upload that began is not under way any more."""
+
+_OURS = ("consent", "journal", "secret")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A metric version that has reported."""
+
+    name: str
+    version: str
+    reports: int
+    spent: float
+    last_day: date | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppStatus:
+    """One app on this device."""
+
+    app: str
+    folder: str
+    mode: Mode
+    decided_by: str
+    waiting: int = 0
+    shown: int = 0
+    sent: int = 0
+    dropped: int = 0
+    last_day: date | None = None
+    """The day of the last report that is known of."""
+    last_attempt: Attempt | None = None
+    """The last try to upload a report."""
+    failed_attempts: int = 0
+    """How many tries failed since the last that succeeded."""
+    held_up: str = ""
+    """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
+    metrics: tuple[Asked, ...] = ()
+    trouble: tuple[str, ...] = ()
+    """What could not be read, in words."""
+
+
+@dataclass
+class Listing:
+    """What is in the folder of all apps."""
+
+    folder: str
+    apps: list[AppStatus] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    """What is there and no app's state, in words."""
+    trouble: list[str] = field(default_factory=list)
+    """Why the folder itself could not be read."""
+
+
+def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
+    """Return every app of which something is kept in ``folder``, by name."""
+    listing = Listing(str(folder))
+    try:
+        names = sorted(os.listdir(folder))  # noqa: PTH208 - names are wanted, and no paths
+    except FileNotFoundError:
+        return listing
+    except OSError as error:
+        listing.trouble.append(f"{str(folder)!r}: {error.strerror}")
+        return listing
+    for name in names:
+        strange = _strange(folder / name)
+        if strange:
+            listing.foreign.append(f"{str(folder / name)!r} {strange}")
+        else:
+            listing.apps.append(status_of(name, folder / name, environ))
+    return listing
+
+
+def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
+    """Return the status of an app by its folder; an empty one if the folder is not there."""
+    trouble = Trouble(folder)
+    state = Glance(folder)
+    consent = Permission(state, app, _today, trouble, environ=environ).consent()
+    journal = Journal(state, SystemEntropy(), lambda: _today().toordinal())
+    known, problems = _Known(), []
+    try:
+        journal.refresh()
+        known = _known_of(journal)
+    except Exception as error:  # whatever a journal holds that is none of ours
+        problems.append(told(error, folder))
+    if state.damaged:
+        problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
+    attempts = Attempts(state, Trouble(), "")  # which cannot be remembered, and need not be
+    attempts.conclude(older=_LONGEST_UPLOAD)
+    return AppStatus(
+        app=app,
+        folder=str(folder),
+        mode=consent.mode,
+        decided_by=consent.decided_by,
+        last_attempt=attempts.last(),
+        failed_attempts=attempts.failures(),
+        held_up=attempts.held_up(),
+        trouble=(*trouble.counts, *problems),
+        **known._asdict(),
+    )
+
+
+class _Known(NamedTuple):
+    """What a journal tells of an app."""
+
+    waiting: int = 0
+    shown: int = 0
+    sent: int = 0
+    dropped: int = 0
+    last_day: date | None = None
+    metrics: tuple[Asked, ...] = ()
+
+
+def _known_of(journal: Journal) -> _Known:
+    outbox, accounts = journal.outbox, journal.ledger.accounts()
+    waiting, shown = outbox.waiting(), outbox.waiting(local=True)
+    days = [one.day for one in accounts]
+    days += [one.day for one in (*waiting, *shown, *outbox.history())]
+    return _Known(
+        waiting=len(waiting),
+        shown=len(shown),
+        sent=outbox.sent,
+        dropped=outbox.dropped,
+        last_day=_day(max(days, default=0)),
+        metrics=tuple(Asked(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts),
+    )
+
+
+def _strange(path: Path) -> str:
+    """Return in words why a folder is not an app's state folder; "" if it may be one."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            return "is a symbolic link, which dither does not follow"
+        if not stat.S_ISDIR(mode):
+            return "is not a folder"
+        for name in _OURS:
+            try:
+                (path / name).lstat()
+            except FileNotFoundError:
+                continue
+            return ""
+    except OSError:  # whoever reads it will say why
+        return ""
+    return "holds nothing of dither's"
+
+
+def _day(ordinal: int) -> date | None:
+    try:
+        return date.fromordinal(ordinal)
+    except (ValueError, OverflowError):  # none, or of a clock that was far off
+        return None
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()

@@ -1,0 +1,114 @@
+"""Explain each metric to its user in words: what it asks, tells and costs; before consent, and whenever they look."""
+
+import math
+from collections.abc import Iterable
+
+from dither_shared.metrics.metric import Metric
+from dither_shared.primitives.entropy import Entropy
+from dither_shared.privacy.composition import odds_sentence
+
+from ..reporting.account import cap_of
+from ..reporting.keys import SECRET_BYTES, Keys
+from ..reporting.report import build
+
+__all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds"]
+
+MANY = (10, 100)
+"""The numbers of reports for which the privacy loss is stated."""
+
+HIDES = "repeating one permanent answer hides which answer is yours, not the moments at which it changes"
+
+PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
+_TIERS = {
+    "technical": "the software itself",
+    "interaction": "how the software is used",
+    "content": "what the software is used on",
+    "sensitive": "the person who uses it",
+    None: "nobody has said",
+}
+
+_losses: dict[tuple[str, int], float] = {}
+
+
+def after(metric: Metric, reports: int) -> float:
+    """Return the privacy loss of so many reports of one value; remembered, for its numbers are huge fractions."""
+    key = metric.version, reports
+    if key not in _losses:
+        _losses[key] = metric.mechanism.epsilon_after(reports)
+    return _losses[key]
+
+
+def odds(metric: Metric) -> str:
+    """Return in words what one report tells of its sender."""
+    return odds_sentence(metric.mechanism, _two_labels(metric))
+
+
+def cost(metric: Metric) -> str:
+    """Return in words the privacy loss of one report, of many, and of all that there will ever be."""
+    mechanism, forever = metric.mechanism, metric.mechanism.forever_epsilon
+    one = f"epsilon {mechanism.epsilon:.3g}"
+    cap = "" if cap_of(metric) == math.inf else f"; never more than {cap_of(metric):.3g} in all"
+    if metric.period == "once":
+        return f"{one}, once{cap}"
+    few, many = (f"{after(metric, reports):.3g} for {reports}" for reports in MANY)
+    if forever is None:
+        return f"{one} for one report, {few}, {many}: each report costs as much again{cap}"
+    lasting = f"{one} for one report, {few}, {many} and {forever:.3g} for ever while the answer is the same"
+    return f"{lasting}; each new answer costs up to {forever:.3g} more{cap}; {HIDES}"
+
+
+def consent_text(app: str, metrics: Iterable[Metric], entropy: Entropy, today: int) -> str:
+    """Return the text to show to a user who is asked for consent; the upload in it is an example, made for nobody."""
+    listed = list(metrics)
+    questions = "1 question" if len(listed) == 1 else f"{len(listed)} questions"
+    keys = Keys(entropy.take(SECRET_BYTES))  # never stored: no report of this device has anything to do with it
+    head = (
+        f"{app} would like to collect answers to {questions}. Each answer is changed at random on this device before\n"
+        "anything is kept or sent, so that nobody, the collector included, can tell what you really answered."
+    )
+    return "\n\n".join([head, *(_question(metric, entropy, keys, today) for metric in listed)])
+
+
+def catalogue(metrics: Iterable[Metric]) -> str:
+    """Return all questions as a Markdown document, for people to read."""
+    return "\n".join(["# What is asked", "", *(_chapter(metric) for metric in metrics)])
+
+
+def _facts(metric: Metric) -> list[tuple[str, str]]:
+    answers = "any text" if metric.domain is None else ", ".join(metric.domain.labels)
+    return [
+        ("Why", metric.why or "nobody has said"),
+        ("Read by", metric.owner or "nobody has said"),
+        ("About", _TIERS[metric.tier]),
+        ("Until", "no end is set" if metric.expires is None else metric.expires.isoformat()),
+        ("How often", PERIODS[metric.period]),
+        ("Answers", answers),
+        ("What a report tells", odds(metric)),
+        ("Privacy loss", cost(metric)),
+    ]
+
+
+def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int) -> str:
+    item = metric.item("" if metric.domain is None else metric.domain.labels[0])
+    body = build(metric, item, keys, entropy, today, local=True).body.decode("ascii")
+    lines = [f"{metric.name}: {metric.description or 'no description'}"]
+    lines += [f"    {name}: {text}" for name, text in (*_facts(metric), ("An upload, for example", body))]
+    return "\n".join(lines)
+
+
+def _chapter(metric: Metric) -> str:
+    lines = [f"## {metric.name}", "", metric.description or "No description.", "", "| | |", "|---|---|"]
+    facts = (*_facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
+    lines += [f"| {name} | {_cell(text)} |" for name, text in facts]
+    return "\n".join([*lines, ""])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())
+
+
+def _two_labels(metric: Metric) -> tuple[str, str] | None:
+    """Return the answers by name, where "yes" and "no" would not be what the metric asks for."""
+    if metric.kind != "choice" or metric.domain is None or len(metric.domain) != 2:
+        return None
+    return metric.domain.labels[0], metric.domain.labels[1]

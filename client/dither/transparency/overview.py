@@ -1,0 +1,126 @@
+"""Overview: the status of a client and of each of its metrics, put together from its parts."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from dither_shared.metrics.metric import Metric
+
+from ..consent.permission import Permission
+from ..consent.rules import Consent
+from ..consent.silence import Silence
+from ..diagnostics import Trouble
+from ..reporting.account import cap_of
+from ..reporting.journal import Journal
+from ..reporting.ledger import Ledger
+from ..reporting.recorder import Recorder
+from ..upload.attempts import Attempts
+from .explain import MANY, after, cost, odds
+from .status import Status
+
+__all__ = ["MetricStatus", "overview"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricStatus:
+    """One question: what it costs, what was spent on it, and what a report tells."""
+
+    name: str
+    version: str
+    description: str
+    why: str
+    owner: str
+    tier: str | None
+    expires: date | None
+    state: str
+    """"collected", "off", "expired", "disabled" (by the collector, for a month), or "not accepted": it is new or has
+    changed since the user was asked."""
+    since: date | None
+    """The day on which the user accepted it; None if the user has not, or somebody else decides."""
+    period: str
+    epsilon: float
+    """The privacy loss of one report."""
+    epsilon_after: dict[int, float]
+    """The privacy loss of 10 and of 100 reports of one value together."""
+    forever_epsilon: float | None
+    """The privacy loss of all reports of one value together, or None if it grows with each."""
+    cap: float | None
+    """The most that it may ever cost this device."""
+    cost: str
+    """What it costs, in words."""
+    spent: float
+    """What this version has cost so far; an upper bound if part of the ledger could not be read."""
+    reports: int
+    """How many reports of this version were ever drawn on this device."""
+    reported: bool
+    """Whether this period's report is drawn already (or must not be drawn)."""
+    odds: str
+    """What one report tells of its sender, in words."""
+
+
+def overview(
+    metrics: Iterable[Metric],
+    consent: Consent,
+    permission: Permission,
+    journal: Journal,
+    recorder: Recorder,
+    trouble: Trouble,
+    attempts: Attempts,
+    silence: Silence,
+    today: date,
+) -> Status:
+    """Return the status of a client, from its parts."""
+    ledger, outbox = journal.ledger, journal.outbox
+    return Status(
+        mode=consent.mode,
+        decided_by=consent.decided_by,
+        metrics=tuple(
+            _metric_status(
+                metric,
+                ledger,
+                today.toordinal(),
+                permission.standing(consent, metric),
+                permission.since(consent, metric),
+            )
+            for metric in metrics
+        ),
+        queued=len(outbox.waiting()),
+        shown=len(outbox.waiting(local=True)),
+        sent=outbox.sent,
+        dropped=outbox.dropped,
+        last_attempt=attempts.last(),
+        failed_attempts=attempts.failures(),
+        held_up=attempts.held_up(),
+        ignored=recorder.ignored,
+        withheld=recorder.withheld,
+        outside=recorder.outside,
+        mistakes=recorder.mistakes,
+        unrecorded=silence.unrecorded,
+        trouble=dict(trouble.counts),
+    )
+
+
+def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since: date | None) -> MetricStatus:
+    mechanism = metric.mechanism
+    return MetricStatus(
+        name=metric.name,
+        version=metric.version,
+        description=metric.description,
+        why=metric.why,
+        owner=metric.owner,
+        tier=metric.tier,
+        expires=metric.expires,
+        state="disabled" if state == "collected" and ledger.disabled(metric, today) else state,
+        since=since,
+        period=metric.period,
+        epsilon=mechanism.epsilon,
+        epsilon_after={reports: after(metric, reports) for reports in MANY},
+        forever_epsilon=mechanism.forever_epsilon,
+        cap=None if cap_of(metric) == math.inf else cap_of(metric),
+        cost=cost(metric),
+        spent=ledger.spent(metric),
+        reports=ledger.reports(metric),
+        reported=not ledger.open_to(metric, today),
+        odds=odds(metric),
+    )

@@ -1,0 +1,1 @@
+"""From a waiting report to the collector: schedule, HTTP exchange, retries, and the worker's thread."""

@@ -1,0 +1,228 @@
+"""Attempts: remember from run to run which uploads were tried, which failed, and which are put off.
+
+It stands in a small file of its own, ``delivery``, which is replaced when an attempt begins and when it ends: so an
+upload that a program did not live to see the end of is known to the next one. If it is lost or damaged, then
+some report is tried again too early, and a warning is told twice; nothing that was spent or queued depends on it.
+"""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..diagnostics import Trouble
+from ..state.state import State, StateError
+from .schedule import Hold
+from .transport import without_secrets
+
+__all__ = ["Attempt", "Attempts"]
+
+_DAY = 86400.0
+_PEACE = 3600.0
+"""Seconds after a failure in which no exit waits."""
+
+_LONGEST_SENDING = 120.0
+"""Seconds after which a process that sends is taken to be stopped, or stuck."""
+
+UNANSWERED = "no answer before the program ended"
+
+_MOST_HELD = 300
+_MOST_KINDS = 30
+_LONGEST_TEXT = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One try to upload a report."""
+
+    when: datetime
+    """By the clock and in the time zone of this computer."""
+    endpoint: str
+    accepted: bool
+    result: str
+    """What the collector answered, or why it did not, in words."""
+
+
+@dataclass(kw_only=True)
+class _Memory:
+    at: float = 0.0
+    endpoint: str = ""
+    accepted: bool = False
+    result: str = ""
+    begun: float = 0.0  # when the upload began whose end nobody has noted; 0.0 for none
+    begun_to: str = ""
+    failures: int = 0
+    failed_at: float = 0.0
+    exit_at: float = 0.0
+    told: dict[str, int] = field(default_factory=dict)
+    held: dict[str, Hold] = field(default_factory=dict)
+
+
+class Attempts:
+    """The last attempt and those that failed since the last success; and which reports are put off until when."""
+
+    def __init__(
+        self, state: State, trouble: Trouble, endpoint: object, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._state = state
+        self._trouble = trouble
+        self._endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
+        self._clock = clock
+        self._unwritten: _Memory | None = None
+        self._under_way = False
+
+    @property
+    def host(self) -> str:
+        """The name of the computer at the endpoint."""
+        with suppress(ValueError):  # a transport of the app's own may take what is no URL
+            return urlsplit(self._endpoint).hostname or "the collector"
+        return "the collector"
+
+    def last(self) -> Attempt | None:
+        """Return the last attempt, of any run."""
+        memory = self._recall()
+        if not memory.result:
+            return None
+        when = datetime.fromtimestamp(memory.at, UTC).astimezone()
+        return Attempt(when=when, endpoint=memory.endpoint, accepted=memory.accepted, result=memory.result)
+
+    def failures(self) -> int:
+        """Return how many attempts failed since the last that succeeded."""
+        return self._recall().failures
+
+    def held(self) -> Mapping[str, Hold]:
+        """Return which reports failed, by batch."""
+        return self._recall().held
+
+    def held_up(self) -> str:
+        """Return in words which process has kept all others from sending for minutes; "" if none does."""
+        try:
+            holder = self._state.sender(_LONGEST_SENDING)
+            if holder is None:
+                return ""
+            when = datetime.fromtimestamp(holder.since, UTC).astimezone()
+        except (OSError, StateError, ValueError, OverflowError):
+            return ""
+        who = "another process" if holder.pid is None else f"process {holder.pid}"
+        who = "this process" if holder.pid == os.getpid() else who
+        return f"{who} has been sending since {when:%Y-%m-%d %H:%M} and does not end, so that no other can send"
+
+    def refused(self) -> None:
+        """Warn, once a day, if another process does not let this one send."""
+        memory, words = self._recall(), self.held_up()
+        if words and self._tell(memory, "held up", words):
+            self._remember(memory)
+
+    def begin(self) -> None:
+        """Remember that an attempt begins, before the first byte; for the one who is ``sending``."""
+        memory = self._recall()
+        if memory.begun:
+            self._conclude(memory)
+        memory.begun, memory.begun_to = self._clock(), self._endpoint
+        self._under_way = True
+        self._remember(memory)
+
+    def end(self) -> None:
+        """Take note that no attempt of this process is under way, whatever became of it."""
+        self._under_way = False
+
+    def conclude(self, older: float = 0.0) -> None:
+        """Count an attempt as failed whose program ended before the answer, if there is one.
+
+        One that began within the last ``older`` seconds is let be.
+        """
+        begun = self._recall().begun
+        if self._under_way or not begun or 0 <= self._clock() - begun < older:
+            return
+        with suppress(OSError, StateError), self._state.sending() as ours:
+            memory = self._recall()
+            if ours and memory.begun:  # else it is under way, in another program
+                self._conclude(memory)
+                self._remember(memory)
+
+    def _conclude(self, memory: _Memory) -> None:
+        """Take a begun attempt for one that failed; the collector is to blame only if an exit waited for it in vain."""
+        memory.at, memory.endpoint, memory.begun = memory.begun, memory.begun_to, 0.0
+        memory.accepted, memory.result = False, UNANSWERED
+        memory.failures += 1
+        if memory.exit_at >= memory.at:
+            memory.failed_at = memory.exit_at
+        self._tell(memory, UNANSWERED, self._message(memory))
+
+    def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
+        """Remember an attempt; log the first failure of its ``kind`` in a day."""
+        memory, now = self._recall(), self._clock()
+        memory.at, memory.endpoint, memory.begun = now, self._endpoint, 0.0
+        memory.accepted, memory.result = accepted, result[:_LONGEST_TEXT]
+        memory.failures = 0 if accepted else memory.failures + 1
+        memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
+        if not accepted:
+            memory.failed_at = now
+            self._tell(memory, kind, self._message(memory))
+        self._remember(memory)
+
+    def may_wait(self, every: float) -> bool:
+        """Return whether an exit may wait now, and remember that it does: not so soon again, nor after a failure.
+
+        If it cannot be remembered no exit waits, for the next program would wait again, and the next.
+        """
+        memory, now = self._recall(), self._clock()
+        if 0 <= now - memory.exit_at < every or 0 <= now - memory.failed_at < _PEACE:
+            return False
+        memory.exit_at = now
+        self._remember(memory)
+        return self._unwritten is None
+
+    def _tell(self, memory: _Memory, kind: str, message: str) -> bool:
+        """Log what is told once a day; return whether it is told now."""
+        today = int(self._clock() // _DAY)
+        memory.told = {kind: day for kind, day in memory.told.items() if day == today}
+        if kind in memory.told or len(memory.told) >= _MOST_KINDS or not self._trouble.warn(message):
+            return False
+        memory.told[kind] = today
+        return True
+
+    def _message(self, memory: _Memory) -> str:
+        return f"an upload to {memory.endpoint or 'the collector'} failed: {memory.result}"
+
+    def _recall(self) -> _Memory:
+        if self._unwritten is not None:
+            return self._unwritten
+        try:
+            return _read(json.loads(self._state.recall("delivery") or b"{}"))
+        except Exception:  # whatever is wrong with the file, it is as if there were none
+            return _Memory()
+
+    def _remember(self, memory: _Memory) -> None:
+        self._unwritten = memory  # as long as it cannot be written, it holds in this process
+        try:
+            self._state.remember("delivery", json.dumps(vars(memory)).encode("ascii"))
+            self._unwritten = None
+        except (OSError, StateError) as error:
+            self._trouble.failed("remembering the uploads", error)
+
+
+def _read(data: dict[str, Any]) -> _Memory:
+    """Parse the content of the file ``delivery``; raise ValueError, TypeError or AttributeError if it is damaged."""
+    known = _Memory()
+    memory = _Memory(**{name: _like(getattr(known, name), value) for name, value in data.items()})
+    memory.endpoint, memory.begun_to = without_secrets(memory.endpoint), without_secrets(memory.begun_to)
+    memory.told = {str(kind): int(day) for kind, day in memory.told.items()}
+    memory.held = {
+        str(batch): Hold(float(moment), float(not_before), int(failures))
+        for batch, (moment, not_before, failures) in memory.held.items()
+    }
+    for moment in (memory.at, memory.begun):
+        datetime.fromtimestamp(moment, UTC).astimezone()
+    return memory
+
+
+def _like(example: object, value: object) -> Any:
+    if type(value) is not type(example) and not (isinstance(example, float) and type(value) is int):
+        raise TypeError(f"{value!r} is no {type(example).__name__}")
+    return value

@@ -1,0 +1,162 @@
+"""The sender: make one step of uploading, without a thread of its own; the worker calls it again and again."""
+
+from collections.abc import Callable
+
+from dither_shared.wire import Batch
+
+from ..reporting.journal import Journal
+from ..state.records import Queued
+from ..state.state import BusyError
+from .attempts import Attempts
+from .retry import BUSY, GONE, Backoff, Verdict, kind_of, verdict_on
+from .schedule import Departures
+from .transport import Answer, Transport, UnreachableError
+
+__all__ = ["Sender"]
+
+_PAUSE = 1.0
+"""Seconds to wait for another thread or process that is at the same outbox."""
+
+_LOOK = 60.0
+"""Seconds after which to look for new reports, however long those that are known are put off."""
+
+
+class Sender:
+    """Takes one report after the other from the outbox to the collector, while ``permitted``."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        transport: Transport,
+        permitted: Callable[[], bool],
+        attempts: Attempts,
+        *,
+        departures: Departures | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._journal = journal
+        self._transport = transport
+        self._permitted = permitted
+        self._attempts = attempts
+        self._departures = departures or Departures()
+        self._backoff = backoff or Backoff()
+        self._asked = self._answered = 0  # how often it was hurried, and how many of these are over
+        self._tried: set[str] = set()  # in this haste
+
+    @property
+    def hurried(self) -> bool:
+        """Whether it still does what ``hurry`` asked for."""
+        return self._asked != self._answered
+
+    def hurry(self) -> None:
+        """Let all that waits leave at once, one after the other, until none is left or all must expect to fail.
+
+        What the collector put off waits nevertheless. Of what failed before, one is tried again, and if that succeeds,
+        the others.
+        """
+        self._asked += 1
+
+    def resume(self) -> bool:
+        """Return whether an earlier run left a report that is due; the oldest such then leaves without waiting."""
+        waiting = self._journal.outbox.waiting()
+        self._attempts.conclude()
+        self._departures.learn(self._attempts.held())
+        due = next((entry for entry in waiting if not self._departures.holds(entry)), None)
+        if due is not None:
+            self._departures.at_once(due)
+        return due is not None
+
+    def step(self) -> float | None:
+        """Try to send one report; return how many seconds to wait for the next step, or None if none is left.
+
+        Nothing is sent before its debit is safe on disk, nor if that cannot be had: OSError.
+        """
+        asked = self._asked
+        self._journal.tidy(courteous=True)
+        try:
+            entry, wait = self._next()
+            if entry is not None and wait <= 0:
+                with self._journal.state.sending() as ours:
+                    return self._send(asked) if ours else self._refused()
+        except BusyError:
+            return _PAUSE
+        except BaseException:
+            self._calm(asked)
+            raise
+        self._calm(asked)
+        return None if entry is None else min(wait, _LOOK)
+
+    def _next(self) -> tuple[Queued | None, float]:
+        """Return which report leaves next, and in how many seconds; None if none waits."""
+        waiting = self._journal.waiting() if self._permitted() else []
+        if not waiting:
+            return None, 0.0
+        if self.hurried and (entry := self._departures.hastiest(waiting, self._tried)):
+            return entry, 0.0
+        return self._departures.first(waiting)
+
+    def _calm(self, asked: int) -> None:
+        """End the haste that was asked for so far."""
+        self._answered = asked
+        self._tried.clear()
+
+    def _send(self, asked: int) -> float:
+        """Send what is still due, now that nobody else does; return how many seconds to wait for the next step."""
+        self._departures.learn(self._attempts.held())
+        entry, wait = self._next()  # looked at again: another process may have sent it just before
+        if entry is None or wait > 0:
+            return 0.0
+        self._tried.add(entry.batch)
+        if not self._upload(entry):
+            self._calm(asked)
+        return self._missed(0.0)
+
+    def _refused(self) -> float:
+        self._attempts.refused()
+        return self._missed(_PAUSE)
+
+    def _missed(self, pause: float) -> float:
+        self._departures.redraw_missed()
+        return pause
+
+    def _upload(self, entry: Queued) -> bool:
+        """Upload a report, and remember that it began; return whether others may follow in haste."""
+        self._journal.state.sync()
+        self._attempts.begin()
+        try:
+            return self._carry(entry)
+        finally:
+            self._attempts.end()
+
+    def _carry(self, entry: Queued) -> bool:
+        try:
+            answer = self._transport.send(entry.body)
+        except UnreachableError as error:
+            self._departures.rest(self._backoff.delay())
+            words = self._why(error)
+            self._attempts.note(words, words, self._departures.held, accepted=False)
+            return False
+        except OSError as error:  # the collector may have seen the report, so this is an answer
+            words = self._why(error)
+            return self._settle(entry, Verdict(words, patience=BUSY), words, None)
+        self._backoff.reset()
+        return self._settle(entry, verdict_on(answer.status), kind_of(answer.status), answer)
+
+    def _why(self, error: OSError) -> str:
+        from .reasons import reason  # noqa: PLC0415 - sockets are a third of what an import costs
+
+        return reason(error, self._attempts.host)
+
+    def _settle(self, entry: Queued, verdict: Verdict, kind: str, answer: Answer | None) -> bool:
+        """Do with a report what the verdict says; return whether others may follow in haste."""
+        words = f"{answer.status}: {verdict.words}" if answer else verdict.words
+        if verdict.fate is None:
+            again = self._departures.hold(entry, answer.retry_after if answer else None, verdict.patience)
+            self._attempts.note(words, kind, self._departures.held, accepted=False)
+            return verdict.only_its_own and not again
+        self._departures.forget(entry)
+        self._attempts.note(words, kind, self._departures.held, accepted=verdict.fate == "sent")
+        self._journal.finish(entry, verdict.fate)
+        if answer is not None and answer.status == GONE:
+            self._journal.disable(Batch.decode(entry.body).version)
+        return True

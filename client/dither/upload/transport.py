@@ -1,0 +1,186 @@
+"""Transport: how a body reaches the collector. One method, so that tests and simulations can bring their own.
+
+Each upload has a connection of its own and the same fixed headers, so that nothing but the network address joins two
+uploads of a device. Redirects are answers like any other and are never followed; the system's proxies are not used.
+Of the answer only the status and Retry-After are looked at: nothing in it can change what the device draws.
+"""
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import SplitResult, urlsplit
+
+from dither_shared.errors import ParameterError
+from dither_shared.questions.answers import type_name
+
+from ..settings import seconds
+
+if TYPE_CHECKING:
+    from .exchange import Stream
+
+__all__ = ["Answer", "HttpTransport", "Transport", "UnreachableError", "without_secrets"]
+
+_DEADLINE = 20.0
+_PORTS = {"http": 80, "https": 443}
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the collector said: an HTTP status, and in how many seconds to come back, if it said so."""
+
+    status: int
+    retry_after: float | None = None
+
+
+class UnreachableError(OSError):
+    """Nobody was reached: not a byte of the report has left the device. The cause says why."""
+
+
+class Transport(Protocol):
+    """Carries one body to the collector; may be shared by many clients and threads at once."""
+
+    def send(self, body: bytes) -> Answer:
+        """Send ``body`` and return the answer.
+
+        Raises OSError if there is none; UnreachableError if not a byte of the body was sent, so that nobody can know
+        whose it is.
+        """
+
+
+class HttpTransport:
+    """POSTs to ``<endpoint>/v1/reports`` over HTTP or HTTPS; ``endpoint`` may have a path. Holds no connection.
+
+    ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
+    with each upload, for a collector that asks for one. It must be the app's, the same for all its users: one of a
+    device's own would be its name. Raises ParameterError for an endpoint, a timeout or a token
+    that cannot be.
+    """
+
+    def __init__(self, endpoint: str, timeout: float = _DEADLINE, token: str | None = None) -> None:
+        parts = _parts(endpoint)
+        self._secure = parts.scheme == "https"
+        self._host = _ascii(parts.hostname or "")
+        self._port = _PORTS[parts.scheme] if parts.port is None else parts.port
+        self._timeout = seconds("timeout", timeout)
+        if not self._timeout:
+            raise ParameterError("timeout", "0 seconds are too few for any upload")
+        head = {
+            "Host": _authority(self._host, parts),
+            "User-Agent": "dither",
+            "Content-Type": "application/json",
+            "Connection": "close",
+        }
+        if token is not None:
+            head["Authorization"] = f"Bearer {_checked(token)}"
+        lines = [f"POST {_path(parts)}/v1/reports HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
+        self._head = "\r\n".join(lines).encode("ascii")
+
+    def send(self, body: bytes) -> Answer:
+        """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
+        from .exchange import exchange  # noqa: PLC0415 - with sockets a third of an import, and mostly not needed
+
+        with closing(self._connect()) as stream:
+            request = b"%b\r\nContent-Length: %d\r\n\r\n%b" % (self._head, len(body), body)
+            status, wish = exchange(stream, request, b"retry-after")
+        return Answer(status, _seconds(wish))
+
+    def _connect(self) -> "Stream":
+        from .exchange import Deadline, connect  # noqa: PLC0415 - likewise
+
+        try:
+            return connect(self._host, self._port, Deadline(self._timeout), secure=self._secure)
+        except OSError as error:
+            raise UnreachableError(error.errno, "nobody was reached") from error
+
+
+def _parts(endpoint: str) -> SplitResult:
+    _check_text("endpoint", endpoint)
+    try:
+        parts = urlsplit(endpoint)
+        host, _ = parts.hostname, parts.port
+    except ValueError:  # its words may quote a part of the endpoint
+        raise ParameterError("endpoint", f"{_quoted(endpoint)} is not a URL") from None
+    if parts.query or parts.fragment or "@" in endpoint:
+        raise ParameterError(
+            "endpoint", "has a query, a fragment or a user name (an '@'); only host, port and path are used"
+        )
+    if parts.scheme not in _PORTS or not host:
+        raise ParameterError("endpoint", f"{_quoted(endpoint)} is not an http or https URL")
+    return parts
+
+
+def _quoted(endpoint: str) -> str:
+    """Return what to call an endpoint in a message: itself, unless it may hold a password or the like."""
+    return "what was given" if {*endpoint} & {*"@?#%"} else repr(endpoint)
+
+
+def without_secrets(endpoint: object) -> str:
+    """Return an endpoint to be shown: without a user name, a password, a query and a fragment, whatever it is."""
+    if not isinstance(endpoint, str):
+        return ""
+    scheme, _, rest = endpoint.partition("://")
+    head = f"{scheme}://" if rest and scheme.isalnum() else ""
+    shown = (rest if head else endpoint).rpartition("@")[2]  # first, for a password may hold any sign
+    return head + shown.partition("?")[0].partition("#")[0]
+
+
+def _check_text(name: str, value: object) -> None:
+    """Raise ParameterError, which does not quote ``value``, unless it is a string."""
+    if not isinstance(value, str):
+        raise ParameterError(name, f"a value of type {type_name(value)}, where a string is wanted")
+
+
+def _ascii(host: str) -> str:
+    """Return a host name as it stands in a request: an international one in its ASCII form."""
+    try:
+        name = host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        name = ""
+    if not name.isprintable() or {*name} & {*' "<>\\^`{|}'} or not name:
+        raise ParameterError("endpoint", f"{host!r} is not the name of a host")
+    return name
+
+
+def _authority(host: str, parts: SplitResult) -> str:
+    name = f"[{host.partition('%')[0]}]" if ":" in host else host
+    return f"{name}:{parts.port}" if parts.port not in {None, _PORTS[parts.scheme]} else name
+
+
+def _path(parts: SplitResult) -> str:
+    path = parts.path.rstrip("/")
+    if not path.isascii() or not path.isprintable() or " " in path:
+        raise ParameterError("endpoint", f"its path {path!r} has characters that a URL writes with '%'")
+    return path
+
+
+def _checked(token: str) -> str:
+    """Return ``token``; raise ParameterError, which does not quote it, unless it can stand in a header."""
+    _check_text("token", token)
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise ParameterError("token", "has other characters than letters, digits and signs, or none at all")
+    return token
+
+
+def _seconds(retry_after: bytes | None) -> float | None:
+    """Return a Retry-After, a number or an HTTP date, as seconds from now; None if it is neither."""
+    if retry_after is None:
+        return None
+    if retry_after.isdigit():
+        return float(retry_after[:9])
+    try:
+        return max(0.0, _moment(retry_after.decode("ascii")) - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _moment(text: str) -> float:
+    """Return the Unix time of "Sun, 06 Nov 1994 08:49:37 GMT"; raise ValueError for anything else."""
+    _, day, month, year, clock, zone = text.split()
+    hour, minute, second = clock.split(":")
+    if zone != "GMT":
+        raise ValueError(zone)
+    numbers = (int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), min(int(second), 59))
+    return datetime(*numbers, tzinfo=UTC).timestamp()

@@ -1,0 +1,1 @@
+"""Who may do what: roles, tokens, and which requests come from this machine."""

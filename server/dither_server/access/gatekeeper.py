@@ -1,0 +1,93 @@
+"""Decide who may do what, by three roles and by tokens of which only digests are kept; closed unless opened.
+
+A token is sent as ``Authorization: Bearer TOKEN``, or as the password of Basic authentication, which browsers ask for
+by themselves. Two things need no token: what the setting ``open`` allows, and reports that are made on the collector's
+own machine (``locality`` says which). Reading from that machine needs one.
+"""
+
+import base64
+import binascii
+from wsgiref.types import WSGIEnvironment
+
+from ..protocol.problems import Kind, Problem
+from .known_tokens import KnownTokens, digest_of, draw_token
+from .local_token import LocalToken
+from .locality import NOWHERE, Here
+from .roles import Role
+
+__all__ = ["Gatekeeper", "Role", "digest_of", "draw_token"]
+
+_LONGEST = 256
+
+
+class Gatekeeper:
+    """Lets a request pass, or raises the Problem that it is answered with."""
+
+    def __init__(self, tokens: KnownTokens, anyone: frozenset[Role] = frozenset(), here: Here = NOWHERE) -> None:
+        """Ask for one of these ``tokens``, but not for the roles of ``anyone``, nor for reports from ``here``."""
+        self._tokens = tokens
+        self._anyone = frozenset(role for role in Role if any(one.covers(role) for one in anyone))
+        self._here = here
+        self._local: LocalToken | None = None
+
+    def draw_local_token(self, port: int) -> LocalToken:
+        """Return a token that reads until this process ends; ``port`` is where it listens."""
+        self._local = LocalToken(port)
+        return self._local
+
+    def admit(self, environ: WSGIEnvironment, role: Role) -> None:
+        """Return if the request may do what ``role`` may; raise Problem otherwise."""
+        if not self.asks_for_token(environ, role) or self._bears_cookie(environ, role):
+            return
+        token = _presented(environ)
+        if token is None:
+            raise Problem(Kind.UNAUTHORIZED, f"a token of the role {role.value} is needed")
+        found = self._role_of(token)
+        if not found.covers(role):
+            raise Problem(Kind.FORBIDDEN, f"a token of the role {found.value} may not do what takes {role.value}")
+
+    def asks_for_token(self, environ: WSGIEnvironment, role: Role) -> bool:
+        """Return whether a request may do what ``role`` may only with a token."""
+        return role not in self._anyone and (role is not Role.REPORT or not self._here.made(environ))
+
+    def enters_with(self, token: str) -> LocalToken | None:
+        """Return the local token if ``token`` is it: the browser that came with it may then have its cookie."""
+        return self._local if self._local is not None and self._local.matches(token) else None
+
+    def settled(self, authorization: str) -> bool:
+        """Return whether a header of this value can be judged now without a look into the database."""
+        token = _presented({"HTTP_AUTHORIZATION": authorization})
+        return token is not None and self._tokens.is_at_hand(token)
+
+    def close(self) -> None:
+        """Write down which tokens were used."""
+        self._tokens.write_uses()
+
+    def _bears_cookie(self, environ: WSGIEnvironment, role: Role) -> bool:
+        return role is Role.READ and self._local is not None and self._local.is_kept_by(environ)
+
+    def _role_of(self, token: str) -> Role:
+        if self.enters_with(token) is not None:
+            return Role.READ
+        found = self._tokens.find(token)
+        if found is None:
+            raise Problem(Kind.UNAUTHORIZED, "the token is not known here, or was revoked")
+        if self._tokens.is_expired(found):
+            raise Problem(Kind.UNAUTHORIZED, f"the token has expired on {found.expires}")
+        self._tokens.note_use(found)
+        return Role(found.role)
+
+
+def _presented(environ: WSGIEnvironment) -> str | None:
+    scheme, _, given = str(environ.get("HTTP_AUTHORIZATION", "")).partition(" ")
+    given = given.strip()
+    if not given or len(given) > _LONGEST:
+        return None
+    if scheme.lower() == "bearer":
+        return given
+    if scheme.lower() != "basic":
+        return None
+    try:
+        return base64.b64decode(given, validate=True).decode("utf-8").partition(":")[2] or None
+    except (binascii.Error, ValueError):
+        return None

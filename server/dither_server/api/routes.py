@@ -1,0 +1,181 @@
+"""The HTTP routes of the API. Each declares itself (``routing``), asks the collector and writes the answer."""
+
+from flask import Blueprint, Response, current_app, request
+
+from ..access.roles import OPEN, Role
+from ..ingest.ingest import PATH
+from ..observability.prometheus import CONTENT_TYPE
+from ..protocol.problems import Kind, Problem
+from ..reading.exports import FORMATS, chosen, json_object
+from ..reading.query import Asked, Comparison, ListQuery, Query, TrendQuery
+from . import schemas
+from .diagnosis import diagnosis
+from .lookup import collector_here, described, listing, metric_named, version_named
+from .openapi import openapi
+from .routing import Success, as_json, declared
+from .streaming import COSTLY, streamed
+
+__all__ = ["routes"]
+
+routes = Blueprint("dither", __name__)
+
+_FEW = 100
+"""The number of values of each metric that a list of metrics shows."""
+
+_TABLES: schemas.Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
+_ESTIMATES = Success(
+    {"application/json": {"schema": {"oneOf": [schemas.ESTIMATE, {"type": "array", "items": schemas.ESTIMATE}]}}}
+    | _TABLES
+)
+
+_ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *COSTLY)
+"""Problems of an analysis of one version's values."""
+
+
+@routes.post(PATH)
+@declared(
+    role=Role.REPORT,
+    takes=schemas.BATCH,
+    answers=as_json(schemas.ACCEPTED, 202, "Counted, durably."),
+    problems=(
+        Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
+        Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED,
+    ),
+)  # fmt: skip
+def post_reports() -> Response:
+    """Count a batch of reports: once, however often it is sent."""
+    status, headers, body = collector_here().ingest.respond(request.environ)
+    return Response(body, status, headers)
+
+
+@routes.get(PATH)
+@declared(role=Role.REPORT, answers=as_json(schemas.RECEPTION))
+def may_report() -> dict[str, str]:
+    """Say that a report with this token would be accepted.
+
+    Callers without the role do not get here. So a developer can try a collector without sending anyone's report.
+    """
+    needed = collector_here().gatekeeper.asks_for_token(request.environ, Role.REPORT)
+    return {"collector": "dither", "reports": "accepted", "token": "needed" if needed else "not-needed"}
+
+
+@routes.get("/v1/metrics")
+@declared(role=Role.READ, reads=ListQuery, answers=as_json(schemas.METRICS))
+def list_metrics(query: ListQuery) -> dict[str, object]:
+    """List the metrics, each with its first 100 values.
+
+    ``former`` names metrics that are no longer asked, but can be read.
+    """
+    here = collector_here()
+    metrics = list(here.metrics.values())
+    shown = [described(metric, ListQuery(limit=_FEW)) for metric in query.part(metrics)]
+    return {"metrics": shown, "size": len(metrics), "former": here.former()}
+
+
+@routes.get("/v1/metrics/<name>")
+@declared(role=Role.READ, reads=ListQuery, answers=as_json(schemas.METRIC), problems=(Kind.UNKNOWN_METRIC,))
+def show_metric(query: ListQuery, name: str) -> dict[str, object]:
+    """Show a metric with its values and versions."""
+    metric = metric_named(name)
+    versions, disabled = collector_here().store.versions(name), collector_here().store.disabled()
+    known = {"versions": versions, "disabled": [one for one in versions if one in disabled]}
+    return described(metric, query) | known
+
+
+@routes.get("/v1/metrics/<name>/versions/<version>")
+@declared(role=OPEN, answers=as_json(schemas.VERSION), problems=(Kind.UNKNOWN_VERSION,))
+def show_version(name: str, version: str) -> dict[str, str]:
+    """Say whether reports of a metric version are counted, to anyone who knows its name and version.
+
+    Every copy of the app knows them. An unknown name and an unknown version get the same answer, so that nobody can
+    guess names.
+    """
+    collector = collector_here()
+    if version not in collector.ingest.metrics.get(name, {}):
+        raise Problem(Kind.UNKNOWN_VERSION, "no metric of this name is counted here in this version")
+    disabled = version in collector.store.disabled()
+    return {"metric": name, "version": version, "reports": "disabled" if disabled else "accepted"}
+
+
+@routes.get("/v1/metrics/<name>/estimate")
+@declared(role=Role.READ, reads=Query, answers=_ESTIMATES, problems=(*_ESTIMABLE, Kind.NOT_ACCEPTABLE))
+def estimate_metric(query: Query, name: str) -> Response:
+    """Estimate a metric's frequencies.
+
+    The answer is in the format that ``format`` names, or else in the one that Accept prefers.
+    """
+    form = chosen(query.format, request.accept_mimetypes)
+    metric = listing(version_named(metric_named(name), query.version))
+    reader = collector_here().reader
+    if query.by_day or form.name != "json":
+        return streamed(lambda _: form.write(reader.tables(metric, query)), form.media_type)
+    return streamed(lambda work: json_object(work.once(lambda: reader.table(metric, query))))
+
+
+@routes.get("/v1/metrics/<name>/combined")
+@declared(role=Role.READ, reads=Asked, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY))
+def combine_versions(asked: Asked, name: str) -> Response:
+    """Combine the estimates of all versions of a metric, each weighted by the inverse of its variance.
+
+    This is right if the true frequencies were the same under all versions.
+    """
+    metric, collector = metric_named(name), collector_here()
+    versions = [version_named(metric, version) for version in collector.store.versions(name)]
+    listed = [one for one in versions if one.labels]
+    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(name, listed, asked))))
+
+
+@routes.get("/v1/metrics/<name>/compare")
+@declared(role=Role.READ, reads=Comparison, answers=as_json(schemas.COMPARISON), problems=_ESTIMABLE)
+def compare_estimates(asked: Comparison, name: str) -> Response:
+    """Compare a metric with itself on other days (by default its last two weeks), with another version or metric."""
+    reader = collector_here().reader
+    first = listing(version_named(metric_named(name), asked.version))
+    second = listing(version_named(metric_named(asked.other or name), asked.other_version))
+    return streamed(lambda work: json_object(work.once(lambda: reader.compare(first, second, asked))))
+
+
+@routes.get("/v1/metrics/<name>/trend")
+@declared(role=Role.READ, reads=TrendQuery, answers=as_json(schemas.TREND), problems=_ESTIMABLE)
+def trend_of_estimates(asked: TrendQuery, name: str) -> Response:
+    """Show a metric over days or weeks, and which values drift."""
+    reader = collector_here().reader
+    metric = listing(version_named(metric_named(name), asked.version))
+    return streamed(lambda work: json_object(work.run(reader.trend(metric, asked))))
+
+
+@routes.get("/healthz")
+@declared(role=OPEN, answers=as_json(schemas.STATUS))
+def healthz() -> dict[str, str]:
+    """Say that the process answers."""
+    return {"status": "ok"}
+
+
+@routes.get("/readyz")
+@declared(role=OPEN, answers=as_json(schemas.STATUS))
+def readyz() -> dict[str, str]:
+    """Say that the database answers."""
+    collector_here().store.ping()
+    return {"status": "ready"}
+
+
+@routes.get("/metrics")
+@declared(role=Role.READ, answers=Success({"text/plain": {}}))
+def show_gauges() -> Response:
+    """Show counters and timings of the collector in Prometheus' text format."""
+    collector = collector_here()
+    return Response(collector.gauges.text(collector.vitals.families()), content_type=CONTENT_TYPE)
+
+
+@routes.get("/v1/diagnosis")
+@declared(role=Role.ADMIN, answers=as_json(schemas.DIAGNOSIS))
+def show_diagnosis() -> dict[str, object]:
+    """Show what the collector sees of this request, and which program it is."""
+    return diagnosis(collector_here(), request.environ)
+
+
+@routes.get("/openapi.json")
+@declared(role=OPEN, answers=Success({"application/json": {}}))
+def show_openapi() -> dict[str, object]:
+    """Show this document."""
+    return openapi(current_app)

@@ -1,0 +1,103 @@
+"""The commands ``compare`` and ``trend``."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import click
+
+from ..config.choices import STEPS
+from .options import Found, refusing, settings_options, stored
+from .tables import compared_as_table, trend_as_table
+
+if TYPE_CHECKING:
+    from ..analysis.compare import Compared
+    from ..analysis.trend import Trend
+
+__all__ = ["compare", "show_trend"]
+
+T = TypeVar("T")
+
+
+@click.command()
+@click.argument("metric")
+@settings_options("metrics", "db")
+@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
+@click.option("--until", metavar="DAY", help="Last UTC day, included.")
+@click.option("--version", metavar="DIGITS", help="Read this version, not the current one.")
+@click.option("--other", metavar="METRIC", help="Compare with this metric, over the values that both list.")
+@click.option("--other-since", metavar="DAY", help="First day of the other side.")
+@click.option("--other-until", metavar="DAY", help="Last day of the other side, included.")
+@click.option("--other-version", metavar="DIGITS", help="Version of the other side, if not the current one.")
+@click.option("--change", default="0.01", show_default=True, help="Say how many reports it takes to see this change.")
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
+@click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
+@refusing
+def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) -> None:
+    """Compare METRIC with itself on other days or in another version, or with another metric.
+
+    Without any days, and of one version, the last week is compared with the one before.
+    """
+    from ..reading.estimates import EstimateReader
+    from ..reading.parameters import confidence_of, day_of, share_of
+    from ..reading.query import Comparison
+    from .metric_by_name import listing, metric_asked
+
+    query = Comparison(
+        since=_given(asked["since"], day_of, "--since"),
+        until=_given(asked["until"], day_of, "--until"),
+        other_since=_given(asked["other_since"], day_of, "--other-since"),
+        other_until=_given(asked["other_until"], day_of, "--other-until"),
+        change=share_of(asked["change"] or "", "--change"),
+        confidence=confidence_of(asked["confidence"] or "", "--confidence"),
+    )
+    with stored(found) as store:
+        first = listing(metric_asked(found, store, metric, asked["version"]))
+        second = listing(metric_asked(found, store, asked["other"] or metric, asked["other_version"]))
+        told = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
+    click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else compared_as_table(told))
+
+
+@click.command("trend")
+@click.argument("metric")
+@settings_options("metrics", "db")
+@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
+@click.option("--until", metavar="DAY", help="Last UTC day, included.")
+@click.option("--version", metavar="DIGITS", help="Read this version, not the current one.")
+@click.option(
+    "--step", type=click.Choice(STEPS), default="day", show_default=True, help="Show days, or weeks from Monday."
+)
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the tests.")
+@click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
+@refusing
+def show_trend(
+    found: Found,
+    metric: str,
+    since: str | None,
+    until: str | None,
+    version: str | None,
+    step: str,
+    confidence: str,
+    as_json: bool,
+) -> None:
+    """Show the course of METRIC over days or weeks, and which values drift."""
+    from ..analysis.trend import finished
+    from ..reading.estimates import EstimateReader
+    from ..reading.parameters import confidence_of, day_of
+    from ..reading.query import TrendQuery
+    from .metric_by_name import listing, metric_asked
+
+    query = TrendQuery(
+        since=_given(since, day_of, "--since"),
+        until=_given(until, day_of, "--until"),
+        confidence=confidence_of(confidence, "--confidence"),
+        step=step,
+    )
+    with stored(found) as store:
+        chosen = listing(metric_asked(found, store, metric, version))
+        told = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
+    click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else trend_as_table(told))
+
+
+def _given(text: str | None, read: Callable[[str, str], T], place: str) -> T | None:
+    return None if text is None else read(text, place)

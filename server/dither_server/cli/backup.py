@@ -1,0 +1,72 @@
+"""The commands ``backup`` and ``restore``."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from dither_shared import DitherError, ParameterError
+
+from .options import Denial, Found, Refusal, refusing, required, settings_options
+from .tables import printable
+
+__all__ = ["backup", "restore"]
+
+_FILE = click.Path(path_type=Path)
+_overwrite = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@settings_options("db")
+@_overwrite
+@refusing
+def backup(found: Found, file: Path, overwrite: bool) -> None:
+    """Copy the SQLite database to FILE, while collectors run.
+
+    The copy holds all that was acknowledged before it began, and is there only when it is whole. Exits with 1 if it
+    could not be made. A PostgreSQL database is copied by pg_dump; this command says how.
+    """
+    from ..store import back_up
+
+    with _denying():
+        size = back_up(required(found, "db"), file, overwrite=overwrite)
+    click.echo(printable(f"{file}: {size:,} bytes"), err=True)
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@settings_options("db")
+@_overwrite
+@refusing
+def restore(found: Found, file: Path, overwrite: bool) -> None:
+    """Make the database what FILE holds, which ``backup`` wrote. No collector may run on it meanwhile.
+
+    FILE is checked first, page by page; if anything fails, the database is what it was.
+    """
+    from ..store import restore as bring_back
+
+    with _denying():
+        schema = bring_back(required(found, "db"), file, overwrite=overwrite)
+    click.echo(printable(f"{file} is restored; its schema is {schema}"), err=True)
+
+
+@contextmanager
+def _denying() -> Iterator[None]:
+    """End with 2 for what was asked wrongly and with 1 for what failed; asked to end, end tidily."""
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+    except ParameterError as error:
+        raise Refusal(str(error)) from None
+    except DitherError as error:
+        raise Denial(str(error)) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

@@ -1,0 +1,78 @@
+"""Check a configuration before a collector runs on it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from typing import Literal, NamedTuple
+
+from dither_shared import DitherError, Metric, ParameterError
+
+from ..access.gatekeeper import Role
+from ..access.locality import is_loopback
+from ..config.config import Config
+from ..store import Store, StoredToken, UnmadeError
+from ..tally.retention import ALL
+from .startup import roles_of, shut_out
+
+__all__ = ["Remark", "remarks"]
+
+_SOON = timedelta(days=14)
+"""How long before its end a token is named: time enough to rotate it."""
+
+
+class Remark(NamedTuple):
+    """One thing to know: an error keeps a collector from running, a warning does not."""
+
+    level: Literal["ok", "warning", "error"]
+    text: str
+
+
+def remarks(config: Config) -> Iterator[Remark]:
+    """Yield remarks about metrics, database and access. Nothing is written."""
+    metrics: dict[str, Metric] = {}
+    try:
+        metrics = config.load()
+    except ParameterError as error:
+        yield Remark("error", str(error))
+    else:
+        yield Remark("ok", f"{len(metrics)} metric{'' if len(metrics) == 1 else 's'}: {', '.join(metrics)}")
+        for metric in metrics.values():
+            if not metric.labels:
+                yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
+    tokens: list[StoredToken] = []
+    try:
+        with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
+            tokens = store.tokens()
+            yield Remark("ok", "the database answers")
+            yield from (Remark("warning", text) for text in store.doubts())
+            names = {version: name for name, version in store.registered()}
+            known = {*metrics, *names.values(), ALL}
+            for name in dict(config.retention.days).keys() - known:
+                yield Remark("warning", f"retention: {name} is no metric here; known are {', '.join(sorted(known))}")
+            for version, day in store.disabled().items():
+                yield Remark("warning", f"{names[version]}: version {version} is disabled since {day}")
+    except DitherError as error:
+        yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
+    yield from _access(config, tokens)
+    yield from _expiring(tokens, config.today())
+
+
+def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Remark]:
+    for role, near in shut_out(config, roles_of(tokens, config.today())):
+        yield Remark("warning", f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
+    if Role.ADMIN in config.open:
+        yield Remark("warning", "open: whoever reaches the port is admin")
+    if config.trust_loopback and Role.REPORT not in config.open and is_loopback(config.host):
+        yield Remark("ok", "this machine reports without a token; behind a proxy on it, set trust_loopback = false")
+    if config.local_token:
+        yield Remark(
+            "ok", "a token that reads is printed at the start; if that is kept in a log, set local_token = false"
+        )
+
+
+def _expiring(tokens: list[StoredToken], today: date) -> Iterator[Remark]:
+    """Yield the tokens that end soon, or have ended."""
+    for one in tokens:
+        if one.expires is not None and one.expires <= today + _SOON:
+            ended = "expired" if one.expires <= today else "expires"
+            yield Remark("warning", f"token {one.identifier} ({one.role}) {ended} on {one.expires}")

@@ -1,0 +1,49 @@
+"""The whole examination, in the order in which one thing depends on the other."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from dither_shared import DitherError, Metric, ParameterError
+
+from ...config.config import Config
+from ...store import Store, database_file
+from ..config_check import remarks
+from .database import in_database
+from .field import in_field
+from .findings import Finding, Level, ok
+from .machine import on_machine
+from .peer import Peer
+from .running import of_running
+
+__all__ = ["examine"]
+
+_LEVELS = {"ok": Level.OK, "warning": Level.WARNING, "error": Level.PROBLEM}
+
+
+def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Iterator[Finding]:
+    """Yield what is found of a configuration, and of the collector that runs at ``peer``.
+
+    With ``thorough`` a large database is read whole, to see whether it is damaged.
+    """
+    for remark in remarks(config):
+        yield Finding(_LEVELS[remark.level], "configuration", remark.text)
+    try:
+        with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
+            yield from in_database(store, thorough)
+            yield from in_field(store, config.today())
+    except DitherError:  # what ``remarks`` tells
+        pass
+    path = database_file(config.db)
+    if path is not None:
+        yield from on_machine(path.parent)
+    if peer is None:
+        yield ok("collector", "not asked; --url https://... looks at it as devices do, proxies and clock included")
+    else:
+        yield from of_running(peer, config, _metrics(config))
+
+
+def _metrics(config: Config) -> dict[str, Metric]:
+    try:
+        return config.load()
+    except ParameterError:  # what ``remarks`` tells
+        return {}

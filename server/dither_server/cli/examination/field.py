@@ -1,0 +1,68 @@
+"""What comes from the field: whether reports arrive, and what is refused."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from datetime import date, timedelta
+
+from ...protocol.problems import Kind
+from ...store import Refusal, Store
+from .findings import Finding, ok, problem, warning
+
+__all__ = ["in_field"]
+
+_WEEK = timedelta(days=6)
+
+_MOST = 5
+"""Unknown versions that are named."""
+
+_REASONS = 3
+
+
+def in_field(store: Store, today: date) -> Iterator[Finding]:
+    """Yield what is found about the last reports, and about what was refused in the last week."""
+    yield _last(store.reported_before(date.max), today)
+    refused = store.refused(since=today - _WEEK)
+    yield _in_all(refused)
+    yield from _unknown(refused, {version for _, version in store.registered()})
+
+
+def _last(last: date | None, today: date) -> Finding:
+    if last is None:
+        return ok("reports", "none have come yet")
+    if last > today:
+        advice = "This machine's clock is wrong, or that of a collector was; set it before batch ids are forgotten"
+        return problem("clock", f"reports are counted under {last}, which is to come: it is {today} here", advice)
+    if last < today - timedelta(days=1):
+        advice = "Try python -m dither test with the apps' endpoint; see whether a proxy or a certificate is at fault"
+        return warning("reports", f"the last came on {last}", advice)
+    return ok("reports", f"the last came on {last}")
+
+
+def _in_all(refused: Mapping[Refusal, int]) -> Finding:
+    kinds: Counter[str] = Counter()
+    for one, batches in refused.items():
+        kinds[one.kind] += batches
+    if not kinds:
+        return ok("refused", "nothing in the last 7 days")
+    most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
+    return ok("refused", f"{kinds.total():,} batches in the last 7 days ({most}); dither-server refusals tells more")
+
+
+def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Iterator[Finding]:
+    """Yield the versions that apps send and the collector refuses, because it does not know them."""
+    versions: Counter[tuple[str, str]] = Counter()
+    for one, batches in refused.items():
+        if one.kind == Kind.VERSION_CONFLICT.slug:
+            versions[one.metric, one.version] += batches
+    named = [(*key, batches) for key, batches in versions.most_common() if key[1]]
+    for metric, version, batches in named[:_MOST]:
+        about = f"apps send {metric} in version {version}, {batches:,} batches in the last 7 days"
+        if version in registered:
+            yield ok("versions", f"{about}, which is registered by now")
+        else:
+            advice = "Give the collector the metrics.toml of that release, and restart it"
+            yield warning("versions", f"{about}; it is not known here", advice)
+    others = versions.total() - sum(batches for *_, batches in named[:_MOST])
+    if others:
+        advice = "Many versions at once are made up, unless many releases are in the field"
+        yield warning("versions", f"{others:,} batches more were of other versions that are not known here", advice)

@@ -1,0 +1,120 @@
+"""A collector that runs: whether it answers, knows what apps ask, and sees who asks it."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from dither_shared import Metric
+
+from ...access.locality import is_loopback
+from ...config.config import Config
+from ...config.program import VERSION
+from .findings import Finding, Level, ok, problem, warning
+from .peer import Peer, Reply, UnreachableError
+from .times import compared
+
+__all__ = ["of_running"]
+
+_MOST = 200
+"""Metrics that are asked about."""
+
+
+def of_running(peer: Peer, config: Config, metrics: Mapping[str, Metric]) -> Iterator[Finding]:
+    """Yield what is found of the collector at an address."""
+    try:
+        before = datetime.now(UTC)
+        health = peer.get("healthz")
+        after = datetime.now(UTC)
+        yield (answer := _health(health))
+        if answer.level is not Level.OK:
+            return
+        yield from _clock(health, before, after)
+        yield from _readiness(peer.get("readyz"))
+        if not peer.is_encrypted and not is_loopback(peer.host):
+            advice = "Tokens and reports travel in the clear: give apps an address of https"
+            yield warning("collector", "the address is not encrypted", advice)
+        yield from _versions(peer, list(metrics.values())[:_MOST])
+        yield from _proxies(peer, config)
+    except UnreachableError as error:
+        advice = "Is it running, the address right, the proxy in front up? Devices keep their reports meanwhile"
+        yield problem("collector", str(error), advice)
+
+
+def _health(health: Reply) -> Finding:
+    if health.status == 200 and health.json().get("status") == "ok":
+        return ok("collector", "answers")
+    if 300 <= health.status < 400:
+        advice = "Devices follow no redirect: give apps the address that it leads to"
+        return problem("collector", f"the address leads elsewhere ({health.status})", advice)
+    return problem("collector", f"what answers there is no collector ({health.status})", "See what the proxy passes on")
+
+
+def _clock(health: Reply, before: datetime, after: datetime) -> Iterator[Finding]:
+    """Yield a comparison with the clock that answers, which may be that of a proxy."""
+    try:
+        there = parsedate_to_datetime(health.headers.get("Date", ""))
+    except ValueError:
+        return
+    if there.tzinfo is not None:
+        yield compared("the clock of what answers", there, before, after)
+
+
+def _readiness(ready: Reply) -> Iterator[Finding]:
+    if ready.status != 200:
+        yield problem("collector", "cannot read its database", "Its log says why; reports are answered 503 meanwhile")
+
+
+def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:
+    """Yield whether the collector counts what ``metrics.toml`` asks, which it read when it started."""
+    unknown = [one for one in metrics if peer.get("v1", "metrics", one.name, "versions", one.version).status == 404]
+    if metrics and not unknown:
+        yield ok("collector", "counts what metrics.toml asks")
+    for metric in unknown:
+        advice = "Restart it, for it reads metrics.toml when it starts"
+        yield problem("collector", f"does not count {metric.name} in version {metric.version}", advice)
+
+
+def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
+    """Yield what the collector sees of a request by this way, if it tells us."""
+    if not peer.has_token:
+        yield ok("proxies", "not looked at; --token of the role admin lets the collector tell what it sees")
+        return
+    reply = peer.get("v1", "diagnosis", identified=True)
+    if reply.status != 200:
+        said = reply.json().get("detail", "no collector of this version answers")
+        advice = "Draw one: dither-server token create --role admin --expires 1d"
+        yield warning("proxies", f"not looked at ({reply.status}): {said}", advice)
+        return
+    told = reply.json()
+    if told.get("version") != VERSION:
+        advice = "Restart it with this one, or run the doctor of that one"
+        yield warning("collector", f"runs dither {told.get('version')}, this is {VERSION}", advice)
+    yield from seen(told.get("seen", {}), is_loopback(peer.host), config.connections_per_address)
+
+
+def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[Finding]:
+    """Yield what it means that the collector sees a request so; ``is_near`` if it was sent to this machine itself."""
+    signs, address = ", ".join(sight.get("signs", [])), sight.get("address")
+    if sight.get("local") and not is_near:
+        advice = "Set trust_loopback = false: whoever comes this way may report without a token"
+        yield problem("proxies", "what comes from elsewhere passes for this machine's own", advice)
+    if sight.get("proxy") and not sight.get("forwarded_for"):
+        advice = "Let it send X-Forwarded-For, or raise connections_per_address"
+        yield warning(
+            "proxies", f"{address} is declared and tells no address: {limit} requests at a time for all of them", advice
+        )
+    elif sight.get("proxy"):
+        yield ok("proxies", f"{address} is declared, and tells for whom it asks")
+    elif signs and sight.get("loopback"):
+        yield ok("proxies", f"one on the collector's machine passes requests on ({signs})")
+    elif signs:
+        advice = f'Set proxies = "{address}", if it is yours: its devices count as one address'
+        yield warning("proxies", f"{address} passes requests on ({signs}), and is not declared", advice)
+    elif is_near:
+        yield ok("proxies", "none, by this address; the apps' own tells what stands before it")
+    elif sight.get("loopback"):
+        advice = "Let it send Forwarded or X-Forwarded-For, and set trust_loopback = false"
+        yield warning("proxies", "something on the collector's machine passes requests on, and hides it", advice)
+    else:
+        yield ok("proxies", "none: the collector sees this machine's own address")

@@ -1,0 +1,119 @@
+"""The commands ``export`` and ``refresh``, which hand answers to other programs."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dither_shared import ParameterError
+
+from ..config.choices import FORMAT_NAMES
+from .options import Found, refusing, settings_options, stored
+from .tables import printable
+
+if TYPE_CHECKING:
+    from dither_shared import Metric
+
+    from ..store import Store
+
+__all__ = ["export", "refresh_estimates"]
+
+
+@click.command()
+@click.argument("asked", nargs=-1, metavar="[METRIC]...")
+@settings_options("metrics", "db")
+@click.option(
+    "--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="Write this format."
+)
+@click.option("--by-day", is_flag=True, help="Estimate each day with reports, not all days together.")
+@click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
+@click.option("--until", metavar="DAY", help="Last UTC day, included.")
+@click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file, not to stdout.")
+@refusing
+def export(
+    found: Found,
+    asked: tuple[str, ...],
+    form: str,
+    by_day: bool,
+    since: str | None,
+    until: str | None,
+    confidence: str,
+    output: str | None,
+) -> None:
+    """Write the estimates of each METRIC, or of all, as a table of one row a value."""
+    from ..reading.estimates import EstimateReader
+    from ..reading.exports import FORMATS
+    from ..reading.parameters import confidence_of, day_of
+    from ..reading.query import Query
+
+    if missing := FORMATS[form].missing:
+        raise ParameterError("--format", missing)
+    if form == "arrow" and output is None and sys.stdout.isatty():
+        raise ParameterError("--format", "arrow is not text for a terminal; name a file with --output")
+    query = Query(
+        by_day=by_day,
+        since=None if since is None else day_of(since, "--since"),
+        until=None if until is None else day_of(until, "--until"),
+        confidence=confidence_of(confidence),
+    )
+    with stored(found) as store:
+        reader = EstimateReader(store)
+        answers = (table for metric in _chosen(found, store, asked) for table in reader.tables(metric, query))
+        _write(FORMATS[form].write(answers), output)
+
+
+def _chosen(found: Found, store: "Store", asked: Sequence[str]) -> "list[Metric]":
+    """Return the metrics that are asked for; of all, those that list what to look for."""
+    from .metric_by_name import known_metrics, listing, metric_asked
+
+    if asked:
+        return [listing(metric_asked(found, store, name)) for name in dict.fromkeys(asked)]
+    names = known_metrics(found) or dict.fromkeys(name for name, _ in store.registered())
+    metrics = [metric_asked(found, store, name) for name in names]
+    for metric in metrics:
+        if not metric.labels:
+            click.echo(printable(f"{metric.name} is left out: it takes any string and lists no candidates"), err=True)
+    return [metric for metric in metrics if metric.labels]
+
+
+def _write(pieces: Iterable[bytes], output: str | None) -> None:
+    """Write to stdout, or to a file that is there only when it is whole."""
+    if output is None:
+        for piece in pieces:
+            click.echo(piece, nl=False)
+        return
+    target = Path(output)
+    device = target.exists() and not target.is_file()  # such as /dev/stdout, which nothing may replace
+    part = target if device else Path(f"{output}.part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(pieces)
+        if not device:
+            part.replace(target)
+    except OSError as error:
+        raise ParameterError(output, f"cannot be written: {error.strerror}") from None
+    finally:
+        if not device:
+            part.unlink(missing_ok=True)
+
+
+@click.command("refresh")
+@settings_options("db")
+@click.option("--all", "everything", is_flag=True, help="Write every day, not only those that changed.")
+@refusing
+def refresh_estimates(found: Found, everything: bool) -> None:
+    """Bring the database's view daily_estimates up to date, for whoever reads it by SQL."""
+    from ..reading.materialize import refresh
+
+    with stored(found) as store:
+        for name, version in store.registered():
+            try:
+                metric = store.metric(name, version)
+            except ParameterError as error:
+                click.echo(printable(f"{name} is left out: {error}"), err=True)
+                continue
+            days = sum(1 for _ in refresh(store, metric, everything)) if metric else 0
+            click.echo(f"{name} {version}: {days} {'day' if days == 1 else 'days'} written")

@@ -1,0 +1,111 @@
+"""The commands ``metric list``, ``show``, ``disable`` and ``enable``."""
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from dither_shared import ParameterError
+from dither_shared.errors import did_you_mean
+
+from ..config.config import utc_today
+from .options import Found, refusing, settings_options, stored
+from .tables import printable
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+__all__ = ["metric"]
+
+_VERSION = click.option("--version", metavar="V", help="Choose this version only.  [default: all that are registered]")
+
+
+@click.group()
+def metric() -> None:
+    """List and show metrics, and disable or enable their collection."""
+
+
+@metric.command("list")
+@settings_options("metrics", "db")
+@refusing
+def list_metrics(found: Found) -> None:
+    """List every version that was ever registered: its state, its days with reports, its metric."""
+    from .metric_by_name import known_metrics
+
+    known = known_metrics(found)
+    with stored(found) as store:
+        disabled, days = store.disabled(), store.days_by_version()
+        for name, version in store.registered():
+            state = "enabled" if name in known or not known else "no longer asked"
+            if version in disabled:
+                state = f"disabled since {disabled[version]}"
+            reported = "{} to {}".format(*days[version]) if version in days else "no reports"
+            click.echo(printable(f"{version}  {state:25}  {reported:24}  {name}"))
+
+
+@metric.command("show")
+@click.argument("name")
+@click.option("--version", metavar="DIGITS", help="Show this version, not the current one.")
+@settings_options("metrics", "db")
+@click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
+@refusing
+def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> None:
+    """Show what metric NAME asks and promises, also when metrics.toml no longer holds it."""
+    from ..api.lookup import described
+    from .metric_by_name import metric_asked
+
+    with stored(found) as store:
+        told = described(metric_asked(found, store, name, version)) | {"versions": store.versions(name)}
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    width = max(map(len, told))
+    for key, value in told.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        click.echo(printable(f"{key:{width}}  {text}").rstrip())
+
+
+@metric.command("disable")
+@click.argument("name")
+@_VERSION
+@settings_options("db")
+@refusing
+def disable_metric(found: Found, name: str, version: str | None) -> None:
+    """Count no more reports of metric NAME, from the next commit of any collector on.
+
+    They are answered 410, and a device that reads this is silent about that version for a month. What is counted
+    stays. A version that is registered later is a new question, and enabled.
+    """
+    with stored(found) as store:
+        asked = _known(store, name, version)
+        store.disable(name, version, utc_today())
+        for one in asked:
+            click.echo(printable(f"{one}  disabled  {name}"))
+
+
+@metric.command("enable")
+@click.argument("name")
+@_VERSION
+@settings_options("db")
+@refusing
+def enable_metric(found: Found, name: str, version: str | None) -> None:
+    """Count reports of metric NAME again. Devices that were told otherwise come back within a month."""
+    with stored(found) as store:
+        asked = _known(store, name, version)
+        store.enable(name, version)
+        for one in asked:
+            click.echo(printable(f"{one}  enabled  {name}"))
+
+
+def _known(store: "Store", name: str, version: str | None) -> list[str]:
+    """Return the versions that are meant; raise ParameterError if there are none."""
+    versions = store.versions(name)
+    asked = [one for one in versions if version in {None, one}]
+    if not asked:
+        if versions:
+            raise ParameterError(
+                "--version", f"{version!r} of {name} is not registered; there are {', '.join(versions)}"
+            )
+        meant = did_you_mean(name, sorted({one for one, _ in store.registered()}))
+        raise ParameterError("NAME", f"{name!r} is not registered{meant}; dither-server metric list")
+    return asked

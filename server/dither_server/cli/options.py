@@ -1,0 +1,114 @@
+"""Shared by the commands: settings as options, and mistakes as one line."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
+import click
+
+from dither_shared import DitherError, ParameterError
+
+from ..config.settings import FILE, FILE_VARIABLE, SETTINGS, Setting, flag_of, missing, resolve, variable_of
+from .tables import printable
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+__all__ = ["Denial", "Found", "Refusal", "refusing", "required", "settings_options", "stored", "strings_of"]
+
+P = ParamSpec("P")
+
+Found = Mapping[str, Setting | None]
+
+
+class Refusal(click.ClickException):
+    """A mistake in the arguments, shown as one line on stderr; status 2."""
+
+    exit_code = 2
+
+    def show(self, file: object = None) -> None:
+        """Print the line."""
+        click.echo(f"dither-server: {printable(self.message)}", err=True)
+
+
+class Denial(Refusal):
+    """A failure of the machine, such as a port in use, shown as one line on stderr."""
+
+    exit_code = 1
+
+
+def refusing(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn our errors into one line each."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except DitherError as error:
+            raise Refusal(str(error)) from None
+
+    return wrapped
+
+
+def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], None]], Callable[..., None]]:
+    """Give a command an option for each of these settings, and all settings, resolved, as its first argument."""
+
+    def decorate(command: Callable[Concatenate[Found, P], None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapped(*args: P.args, **options: P.kwargs) -> None:
+            flags = {name: options.pop(name) for name in names}
+            path = options.pop("config_file")
+            try:
+                found = resolve(flags, os.environ, None if path is None else str(path))
+            except DitherError as error:
+                raise Refusal(str(error)) from None
+            command(found, *args, **options)
+
+        decorated: Callable[..., None] = wrapped
+        for name in reversed(names):
+            decorated = _option(name)(decorated)
+        file_help = f"Read settings from this TOML file. [{FILE_VARIABLE}, else {FILE} here]"
+        return click.option("--config", "config_file", metavar="FILE", help=file_help)(decorated)
+
+    return decorate
+
+
+def _option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option of a setting; one that is true or false is a pair of flags."""
+    told = f"{SETTINGS[name].metadata['about']} [{variable_of(name)}]"
+    if isinstance(SETTINGS[name].default, bool):
+        return click.option(f"{flag_of(name)}/{flag_of(name).replace('--', '--no-', 1)}", name, default=None, help=told)
+    return click.option(flag_of(name), name, metavar="...", help=told)
+
+
+def required(found: Found, name: str) -> str:
+    """Return a setting that must be given; raise ParameterError that says how."""
+    setting = found[name]
+    if setting is None:
+        raise missing(name)
+    return str(setting.value)
+
+
+@contextmanager
+def stored(found: Found, *, create: bool = False) -> "Iterator[Store]":
+    """Open the database, which is there already unless it may be created, and close it at the end."""
+    from ..store import Store
+
+    with closing(Store(required(found, "db"), create=create)) as store:
+        yield store
+
+
+def strings_of(path: str) -> tuple[str, ...]:
+    """Read candidate strings, one a line; empty lines and repetitions are left out."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise ParameterError(path, f"cannot be read: {reason}") from None
+    strings = tuple(dict.fromkeys(line.removesuffix("\r") for line in lines if line.strip()))
+    if not strings:
+        raise ParameterError(path, "holds no strings; one a line is right")
+    return strings

@@ -1,0 +1,83 @@
+"""The command ``purge``, which removes what was collected."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from dither_shared import ParameterError
+
+from ..config.config import utc_today
+from .options import Found, refusing, settings_options, stored
+from .tables import aligned, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..store import Store
+    from ..store.removal import Removal
+
+__all__ = ["purge"]
+
+
+@click.command()
+@click.option("--metric", "metrics", metavar="NAME", multiple=True, help="Remove this metric only; repeatable.")
+@click.option("--version", metavar="DIGITS", help="Remove this version of it only.")
+@click.option("--before", metavar="DAY", help="Remove only the UTC days before this one, such as 2026-01-01.")
+@settings_options("db")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--yes", is_flag=True, help="Remove without asking.")
+@refusing
+def purge(
+    found: Found, metrics: tuple[str, ...], version: str | None, before: str | None, dry_run: bool, yes: bool
+) -> None:
+    """Remove what was collected, for good: whole days, with the estimates that were made of them.
+
+    Name days, metrics or both. Collectors may run meanwhile. Definitions stay, and so do batch ids, so that nothing
+    that was removed can count again. The setting retention does the same every day by itself. Exits with 1 if the
+    answer is no.
+    """
+    from ..reading.parameters import day_of
+    from ..store.removal import removals
+
+    first_kept = None if before is None else day_of(before, "--before")
+    if version is not None and len(metrics) != 1:
+        raise ParameterError("--version", "belongs to one metric; name it by --metric")
+    if not metrics and first_kept is None:
+        raise ParameterError("purge", "name what to remove: --metric, --before or both")
+    if first_kept is not None and first_kept > utc_today():
+        raise ParameterError("--before", "later than today, of which reports still come")
+    with stored(found) as store:
+        names = _named(store, metrics, version)
+        planned = [one for name in names for one in removals(store, name, version, first_kept)]
+        click.echo(_as_table(planned) if planned else "nothing to remove")
+        if dry_run or not planned:
+            return
+        if not yes:
+            click.confirm("Remove all this for good?", abort=True, err=True)
+        for removal in planned:
+            removal.carry_out(store)
+        click.echo("removed", err=True)
+
+
+def _named(store: "Store", metrics: tuple[str, ...], version: str | None) -> list[str]:
+    """Return the names of the metrics that are meant; raise ParameterError for one that was never registered."""
+    known = dict.fromkeys(name for name, _ in store.registered())
+    for name in metrics:
+        if name not in known:
+            raise ParameterError(name, f"no such metric; there are {', '.join(known) or 'none'}")
+        if version not in {None, *store.versions(name)}:
+            raise ParameterError("--version", f"not collected here; there are {', '.join(store.versions(name))}")
+    return list(dict.fromkeys(metrics)) or ["", *known]
+
+
+def _as_table(planned: "Sequence[Removal]") -> str:
+    """Return a line for each version with its days, reports and rows, and one for all together."""
+    table: list[tuple[str, ...]] = [("metric", "version", "days", "reports", "rows", "")]
+    for one in planned:
+        days = f"{one.days[0]} to {one.days[-1]}" if one.days else "counts of refused batches"
+        reports = "unknown" if one.reports is None else f"{one.reports:,}"
+        name = printable(one.metric) or "(no metric)"
+        table.append((name, one.version or "", str(len(one.days)), reports, f"{one.rows:,}", days))
+    counts = [(len(one.days), one.reports or 0, one.rows) for one in planned]
+    table.append(("in all", "", *(f"{sum(column):,}" for column in zip(*counts, strict=True)), ""))
+    return "\n".join(aligned(table))

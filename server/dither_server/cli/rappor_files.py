@@ -1,0 +1,154 @@
+"""Read and write the three CSV files from which google/rappor decodes.
+
+- params: the header ``k,h,m,p,q,f`` and one row: bits, hashes, cohorts, and the probabilities of the paper;
+- counts: a row a cohort: its reports, and for each of the k bits how many of them had a 1;
+- map: a row a candidate: the string, and the 1-based positions ``cohort·k + bit + 1`` of the bits that it marks.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import ParameterError, Rappor
+
+from ..estimation.hashing import Marks, marks_of
+from ..estimation.regression.linear_system import Table
+from ..tally.tally import Tally
+
+__all__ = ["COUNTS", "MAP", "PARAMS", "Decodable", "read", "write"]
+
+PARAMS, COUNTS, MAP = "params.csv", "counts.csv", "map.csv"
+
+_HEADER = ["k", "h", "m", "p", "q", "f"]
+_BLOCK = 20_000
+"""Candidates whose positions are sorted together."""
+
+
+@dataclass(frozen=True)
+class Decodable:
+    """A table of counts and the bits of candidate strings."""
+
+    table: Table
+    strings: tuple[str, ...]
+    marks: Marks
+
+
+def read(params: str, counts: str, candidates: str) -> Decodable:
+    """Read the three files; raise ParameterError that names the file, the line and what would be right."""
+    bits, hashes, cohorts, low, high = _params(params)
+    table = _counts(counts, bits, cohorts)
+    strings, marks = _map(candidates, bits, hashes, cohorts)
+    return Decodable(Table(table[:, 0], table[:, 1:], high, low), strings, marks)
+
+
+def write(folder: Path, mechanism: Rappor, tally: Tally, candidates: tuple[str, ...]) -> None:
+    """Write the three files of a tally into a folder, which is made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    law = [float(number) for number in (mechanism.instant_p, mechanism.instant_q, mechanism.permanent_f)]
+    _write(folder / PARAMS, [_HEADER, [mechanism.bits, mechanism.hashes, mechanism.cohorts, *law]])
+    _write(folder / COUNTS, np.column_stack([tally.reports, tally.counts]).tolist())
+    marks = marks_of(candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
+    first = 1 + mechanism.bits * np.arange(mechanism.cohorts)[:, np.newaxis]
+    rows = ([string, *(first + marks[:, :, place]).ravel().tolist()] for place, string in enumerate(candidates))
+    _write(folder / MAP, rows)
+
+
+def _params(path: str) -> tuple[int, int, int, float, float]:
+    """Return k, h, m and the probabilities with which an unmarked and a marked bit are reported as 1."""
+    rows = list(_rows(path))
+    if len(rows) != 2 or [cell.strip() for cell in rows[0][1]] != _HEADER or len(rows[1][1]) != len(_HEADER):
+        raise ParameterError(path, f"one header, {','.join(_HEADER)}, and one row of numbers are right")
+    try:
+        bits, hashes, cohorts = (int(cell) for cell in rows[1][1][:3])
+        p, q, f = (float(cell) for cell in rows[1][1][3:])
+    except ValueError:
+        raise ParameterError(path, "line 2: k, h and m are whole numbers, p, q and f numbers") from None
+    if not (2 <= bits < 1 << 16 and 1 <= hashes < bits and 1 <= cohorts <= 1 << 20):
+        raise ParameterError(
+            path, f"line 2: k={bits}, h={hashes}, m={cohorts} cannot be used; right are k >= 2, 1 <= h < k, m >= 1"
+        )
+    if not (0 <= p <= 1 and 0 <= q <= 1 and 0 <= f < 1) or p == q:
+        raise ParameterError(
+            path, f"line 2: p={p}, q={q}, f={f} cannot be used; right are probabilities with p not q and f below 1"
+        )
+    return bits, hashes, cohorts, p + (q - p) * f / 2, q - (q - p) * f / 2
+
+
+def _counts(path: str, bits: int, cohorts: int) -> NDArray[np.int64]:
+    table = np.zeros((cohorts, 1 + bits), dtype=np.int64)
+    lines = list(_rows(path))
+    if len(lines) != cohorts:
+        raise ParameterError(path, f"{len(lines)} rows; one for each of m = {cohorts} cohorts is right")
+    for cohort, (line, row) in enumerate(lines):
+        if len(row) != 1 + bits:
+            raise ParameterError(path, f"line {line}: {len(row)} cells; a total and k = {bits} counts are right")
+        table[cohort] = _whole(path, line, row)
+        if (table[cohort] < 0).any() or (table[cohort, 1:] > table[cohort, 0]).any():
+            raise ParameterError(path, f"line {line}: no count is below 0 or above the total, the first cell")
+    if not table[:, 0].any():
+        raise ParameterError(path, "has no reports; the first cell of a row is their number")
+    return table
+
+
+def _map(path: str, bits: int, hashes: int, cohorts: int) -> tuple[tuple[str, ...], Marks]:
+    """Read candidates in blocks: two bytes for each mark stay in memory."""
+    strings: list[str] = []
+    parts: list[Marks] = []
+    rows = _rows(path)
+    while block := list(islice(rows, _BLOCK)):
+        strings.extend(row[0] for _, row in block)
+        parts.append(_marked(path, block, bits, hashes, cohorts))
+    if not strings:
+        raise ParameterError(path, "has no candidates; a row is a string and the positions of its bits")
+    return tuple(strings), np.concatenate(parts, axis=2)
+
+
+def _marked(path: str, block: list[tuple[int, list[str]]], bits: int, hashes: int, cohorts: int) -> Marks:
+    """Return the marks of some rows; where two hashes of a candidate fall on one bit, it marks one bit less."""
+    cells = cohorts * bits
+    each = [np.unique(_whole(path, line, row[1:])) for line, row in block]
+    for (line, _), positions in zip(block, each, strict=True):
+        if not len(positions):
+            raise ParameterError(path, f"line {line}: a string without positions marks nothing")
+        if not 1 <= positions[0] <= positions[-1] <= cells:
+            raise ParameterError(path, f"line {line}: positions go from 1 to m·k = {cells}")
+    places = np.repeat(np.arange(len(each)), [len(positions) for positions in each])
+    cohort, bit = np.divmod(np.concatenate(each) - 1, bits)
+    group = places * cohorts + cohort
+    rank = np.arange(len(group)) - np.searchsorted(group, group)
+    if (rank >= hashes).any():
+        line = block[int(places[rank.argmax()])][0]
+        raise ParameterError(path, f"line {line}: more than h = {hashes} bits in one cohort")
+    marks = np.full((cohorts, hashes, len(block)), bits, dtype=np.uint16)
+    marks[cohort, rank, places] = bit
+    return marks
+
+
+def _whole(path: str, line: int, cells: list[str]) -> NDArray[np.int64]:
+    try:
+        return np.array(cells, dtype=np.int64)
+    except (ValueError, OverflowError):
+        raise ParameterError(path, f"line {line}: a cell is not a whole number") from None
+
+
+def _rows(path: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV file that are not empty, with their line numbers."""
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file)
+            for row in reader:
+                if row:
+                    yield reader.line_num, row
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not CSV in UTF-8"
+        raise ParameterError(path, f"cannot be read: {reason}") from None
+
+
+def _write(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)

@@ -1,0 +1,96 @@
+"""The command that shows what was refused."""
+
+import json
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from dither_shared import ParameterError
+
+from ..config.config import utc_today
+from .options import Found, refusing, settings_options, stored
+from .tables import aligned, printable
+
+if TYPE_CHECKING:
+    from ..store import Refusal
+
+__all__ = ["show_refusals"]
+
+_DAYS = timedelta(days=6)
+"""Without a first day: so many before the last, a week in all."""
+
+
+class _Line(NamedTuple):
+    day: date | None
+    metric: str
+    version: str
+    kind: str
+
+
+@click.command("refusals")
+@click.option("--metric", "name", metavar="NAME", help="Only batches of this metric.")
+@click.option("--since", metavar="DAY", help="First UTC day, as 2026-11-01.  [default: the last week]")
+@click.option("--until", metavar="DAY", help="Last UTC day, included.")
+@click.option("--by-day", is_flag=True, help="Count each day by itself.")
+@settings_options("db")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@refusing
+def show_refusals(
+    found: Found, name: str | None, since: str | None, until: str | None, by_day: bool, as_json: bool
+) -> None:
+    """Show how many batches were refused, of which metric and version, and why; the most frequent first.
+
+    Each try counts: a batch that is sent again is refused again. Under a version that is "unknown here" apps ask
+    something that this collector was never told: give it their metrics.toml. (no metric) are batches that name no
+    metric of this collector, or could not be read.
+    """
+    from ..reading.parameters import day_of
+
+    last = utc_today() if until is None else day_of(until, "--until")
+    first = last - _DAYS if since is None else day_of(since, "--since")
+    if first > last:
+        raise ParameterError("--since", "later than --until")
+    with stored(found) as store:
+        counted, ours = store.refused(name, first, last), {version for _, version in store.registered()}
+    lines = _lines(counted, by_day)
+    if as_json:
+        told = [_described(line, batches, ours) for line, batches in lines]
+        click.echo(json.dumps({"since": str(first), "until": str(last), "refused": told}, indent=2))
+    elif lines:
+        click.echo(_as_table(lines, ours, by_day))
+    else:
+        click.echo(f"nothing was refused from {first} to {last}")
+
+
+def _lines(counted: "Mapping[Refusal, int]", by_day: bool) -> list[tuple[_Line, int]]:
+    """Return the counts that are shown: by day, oldest first, and the largest first."""
+    sums: Counter[_Line] = Counter()
+    for one, batches in counted.items():
+        sums[_Line(one.day if by_day else None, one.metric, one.version, one.kind)] += batches
+    return sorted(sums.items(), key=lambda item: (item[0].day or date.min, -item[1], item[0][1:]))
+
+
+def _described(line: _Line, batches: int, ours: Collection[str]) -> dict[str, object]:
+    """Return a line as JSON; null is what is not known, or summed over."""
+    return {
+        "day": line.day and line.day.isoformat(),
+        "metric": line.metric or None,
+        "version": line.version or None,
+        "registered": line.version in ours if line.version else None,
+        "reason": line.kind,
+        "batches": batches,
+    }
+
+
+def _as_table(lines: Sequence[tuple[_Line, int]], ours: Collection[str], by_day: bool) -> str:
+    table = [("day         reason" if by_day else "reason", "batches", "version", "metric")]
+    for line, batches in lines:
+        version = line.version or "-"
+        note = "" if line.version in ours or not line.version else " (unknown here)"
+        metric = printable(line.metric) or "(no metric)"
+        reason = f"{line.day}  {line.kind}" if by_day else line.kind
+        table.append((reason, f"{batches:,}", version, metric + note))
+    return "\n".join(aligned(table))

@@ -1,0 +1,49 @@
+"""Say at a collector's start where it listens, who may read, and who may not do anything yet."""
+
+from collections.abc import Collection, Iterator
+from datetime import date
+from urllib.parse import urlsplit
+
+from ..access.gatekeeper import Role
+from ..access.local_token import LocalToken
+from ..access.locality import is_loopback
+from ..config.config import Config
+from ..store import StoredToken
+
+__all__ = ["greeting", "roles_of", "shut_out", "unable"]
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 — nothing is bound here
+"""Addresses to listen on that browsers cannot be sent to, with one that they can."""
+
+
+def greeting(url: str, token: LocalToken | None) -> str:
+    """Return the first lines: the URL, and below it the address of the pages with the token, if one was drawn."""
+    if token is None:
+        return url
+    parts = urlsplit(url)
+    page = f"{_EVERYWHERE[parts.hostname]}:{parts.port}" if parts.hostname in _EVERYWHERE else parts.netloc
+    return f"{url}\nto read the answers: http://{page}/?token={token.token}"
+
+
+def roles_of(tokens: Collection[StoredToken], today: date) -> frozenset[Role]:
+    """Return the roles of the tokens that open anything today."""
+    return frozenset(Role(one.role) for one in tokens if one.expires is None or one.expires > today)
+
+
+def unable(config: Config, tokens: Collection[StoredToken]) -> Iterator[str]:
+    """Yield what nobody at all may do yet, and how to let them."""
+    for role, near in shut_out(config, roles_of(tokens, config.today())):
+        if near is None:
+            yield f"nobody may {role.value} yet: dither-server token create --role {role.value}"
+
+
+def shut_out(config: Config, roles: frozenset[Role]) -> Iterator[tuple[Role, str | None]]:
+    """Yield each role that takes a token and that none of ``roles`` covers, with who may act in it all the same."""
+    reports_here = bool(config.here.hosts) or (config.trust_loopback and is_loopback(config.host))
+    near = {
+        Role.REPORT: "only this machine" if reports_here else None,
+        Role.READ: "only who has the address that is printed at the start" if config.local_token else None,
+    }
+    for role, who in near.items():
+        if not any(one.covers(role) for one in config.open | roles):
+            yield role, who

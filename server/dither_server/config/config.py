@@ -1,0 +1,107 @@
+"""The configuration of a collector: every setting, with its default and its help text."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from dither_shared import Metric, ParameterError, load_metrics
+
+from ..access.locality import Here
+from ..access.proxies import Proxies
+from ..access.roles import Role
+from ..tally.retention import Retention
+
+__all__ = ["RETRY_DAYS", "Config", "utc_today"]
+
+RETRY_DAYS = 30
+"""For how long a device may send a batch again: the client's outbox keeps none for longer."""
+
+
+def utc_today() -> date:
+    """Return today's date in UTC: the finest time that a collector ever keeps."""
+    return datetime.now(UTC).date()
+
+
+def _setting(default: Any, about: str) -> Any:
+    """Return the dataclass field of a setting, which flags, environment and file may give."""
+    return field(default=default, metadata={"about": about})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Every setting, and the clock. Raises ParameterError for an invalid value."""
+
+    metrics: str | Path | Mapping[str, Metric] = field(metadata={"about": "The app's metrics.toml."})
+    db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
+    host: str = _setting("127.0.0.1", "Address to listen on.")
+    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
+    threads: int = _setting(64, "Threads for everything but small reports, which need none.")
+    connections: int = _setting(
+        1000, "Most connections at a time; beyond it, the one that has waited longest is closed."
+    )
+    connections_per_address: int = _setting(
+        100, "Most connections of one address at a time; loopback may have any number."
+    )
+    request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
+    proxies: str = _setting(
+        "", "Addresses or networks of proxies in front; their requests count for the address that they forward."
+    )
+    open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
+    trust_loopback: bool = _setting(
+        True, "Take this machine's reports without a token; set it to false behind a local proxy."
+    )
+    local_address: str = _setting(
+        "", "Address where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback."
+    )
+    local_token: bool = _setting(True, "Draw a token that reads, and print the pages' address with it.")
+    body_limit: int = _setting(1 << 20, "Most bytes of a request's body.")
+    rows_limit: int = _setting(100_000, "Most report rows in a batch.")
+    queue_limit: int = _setting(1024, "Most batches that wait for their commit.")
+    queue_bytes: int = _setting(1 << 26, "Most bytes of rows that wait for their commit.")
+    group_limit: int = _setting(512, "Most batches in one transaction.")
+    estimates_limit: int = _setting(
+        500_000, "Most values in an answer, times its days or weeks; a larger one is refused."
+    )
+    analyses: int = _setting(
+        4, "Most estimates, trends and pages in work at a time, in each process; one of them computes."
+    )
+    analysis_wait: float = _setting(1.0, "Seconds that another waits for a place before it is answered 503.")
+    cache_bytes: int = _setting(1 << 25, "Most bytes of estimates remembered, in each process.")
+    horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
+    retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
+        Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
+    )
+    lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
+    log_level: str = _setting("info", "Lowest level that is logged: debug, info, warning, error.")
+    today: Callable[[], date] = utc_today
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and value <= 0 and one.name != "port":
+                raise ParameterError(one.name, f"{value!r} is not positive")
+        from ..store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
+
+        database_url(self.db)
+        Proxies(self.proxies)
+        if not 0 <= self.port <= 65_535:
+            raise ParameterError("port", f"{self.port} is not between 0 and 65535")
+        if self.horizon <= RETRY_DAYS:
+            raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
+        Here.at(self.local_address)
+        if self.log_level not in {"debug", "info", "warning", "error"}:
+            raise ParameterError("log_level", f"{self.log_level!r} is not one of debug, info, warning, error")
+
+    @property
+    def here(self) -> Here:
+        """What is local, and may report without a token."""
+        return Here.at(self.local_address if self.trust_loopback else "")
+
+    def load(self) -> dict[str, Metric]:
+        """Return the metrics by name; raise ParameterError if the file cannot be read or is wrong."""
+        if isinstance(self.metrics, Mapping):
+            return dict(self.metrics)
+        return load_metrics(self.metrics)

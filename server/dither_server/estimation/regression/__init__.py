@@ -1,0 +1,1 @@
+"""Estimates of open domains (RAPPOR): one sparse regression over candidate strings."""

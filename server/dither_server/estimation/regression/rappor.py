@@ -1,0 +1,152 @@
+"""Decode RAPPOR: find which candidate strings are there, and how frequent, from counts of (cohort, bit).
+
+Where the candidates are few beside the cells of the table, all are fitted together by weighted least squares, which is
+unbiased and has a covariance (system.py has the model). Where they are many, up to millions, message passing fits all
+of them with what they have in common (passing.py); those whose presence shows are selected, a stated share of which may
+be false (selection.py), and fitted together by least squares beside the shrunken rest.
+
+Beside the unbiased fit stands a consistent one, which is what a reader would rather see: the medians of what each
+frequency may be, found or not (slab.py), for their total error is the least.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from dither_shared import Rappor
+
+from ...tally.tally import Tally
+from ..consistency import onto_subsimplex
+from ..hashing import Marks, marks_of
+from ..intervals import normal_interval
+from .false_discovery import absent_share, passing, truncated_means
+from .least_squares import Refit, refit
+from .linear_system import Floats, Indices, System, Table
+from .message_passing import Passed, passed
+from .posterior_median import Slab
+
+__all__ = ["FALSE_DISCOVERIES", "Fit", "decode", "regress"]
+
+FALSE_DISCOVERIES = 0.05
+"""The false discovery rate: the expected share of found strings that are not there."""
+
+_MOST_AT_ONCE = 300
+"""The widest fit of all candidates together: its time grows with the cube of their number, and selection finds more."""
+
+_READ_WHOLE = 50
+"""A list no longer than this is read whole, so that no interval has to allow for selection."""
+
+_LEAST = 0.1
+"""The least share of a candidate's signal that the others are assumed to leave."""
+
+_SPARE = 4
+"""Cells for each candidate that a joint fit needs, so that no candidate loses much to the others."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Frequencies of the candidates, each shape (V,), and of what is beyond them.
+
+    - ``frequency``, ``standard_error``: unpenalised; the error of one that cannot be told from others is infinite;
+    - ``low``, ``high``: the interval, in [0, 1]; in a long list the lower end of a found one allows for its selection;
+    - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
+    - ``consistent``: non-negative, of sum at most 1, and of the least total error that is expected;
+    - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; or, if not
+      ``together``, none of those found.
+    """
+
+    frequency: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    found: NDArray[np.bool_]
+    consistent: Floats
+    unlisted: float
+    unlisted_error: float
+    together: bool
+
+
+def regress(mechanism: Rappor, candidates: tuple[str, ...], tally: Tally, confidence: float = 0.95) -> Fit:
+    """Fit the candidates to a tally with at least one report."""
+    marks = marks_of(candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
+    return decode(Table(tally.reports, tally.counts, float(mechanism.a), float(mechanism.b)), marks, confidence)
+
+
+def decode(table: Table, marks: Marks, confidence: float = 0.95) -> Fit:
+    """Fit the candidates of ``marks`` to a table with at least one report."""
+    system = System.of(table, marks)
+    shared = passed(system)
+    together = system.candidates <= min(_MOST_AT_ONCE, system.freedom // _SPARE)
+    if together:
+        fit = refit(system, np.arange(system.candidates), system.target, shared.mean)
+        absent = absent_share(fit.scores)
+        found = passing(fit.scores, FALSE_DISCOVERIES, absent)
+    else:
+        absent = absent_share(shared.scores)
+        found, fit = _selected(system, shared, absent)
+    # The score that was enough, given how many passed.
+    threshold = -special.ndtri(min(1.0, FALSE_DISCOVERIES * len(found) / (absent * system.candidates)))
+    return _told(fit, shared, found, float(threshold), confidence, together=together)
+
+
+def _selected(system: System, shared: Passed, absent: float) -> tuple[Indices, Refit]:
+    """Return those that pass, and still pass when they are fitted together, and that fit.
+
+    What the others explain of the table is taken off as message passing does, for it knows by how much they fit noise.
+    """
+    found = passing(shared.scores, FALSE_DISCOVERIES, absent)
+    found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be told apart
+    while True:
+        fit = refit(system, found, _left_to(system, found, shared), shared.mean)
+        scores = np.full(system.candidates, -np.inf)
+        scores[found] = fit.scores
+        still = passing(scores, FALSE_DISCOVERIES, absent)
+        if len(still) == len(found):
+            return found, fit
+        found = still
+
+
+def _left_to(system: System, chosen: Indices, shared: Passed) -> Floats:
+    """Return the table less the fit of the candidates that are not chosen."""
+    own, others = np.zeros(system.candidates), shared.variance.copy()
+    own[chosen], others[chosen] = shared.mean[chosen], 0.0
+    residual = system.target - system.spread(shared.mean)
+    return np.asarray(residual / max(_LEAST, 1 - others.sum() / system.freedom) + system.spread(own))
+
+
+def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confidence: float, *, together: bool) -> Fit:
+    frequency, error = shared.frequency.copy(), shared.standard_error.copy()
+    frequency[fit.chosen], error[fit.chosen] = fit.frequency, fit.standard_error
+    present = np.zeros(len(frequency), dtype=np.bool_)
+    present[found] = True
+    low, high = normal_interval(frequency, error, confidence)
+    scores = frequency[found] / error[found]
+    if len(frequency) > _READ_WHOLE:
+        allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * error[found]
+        low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
+    # Those that were found among many were lucky: their sum is taken from estimates that allow for it.
+    lucky = np.maximum(truncated_means(scores, threshold, 0.5), 0) * error[found]
+    return Fit(
+        frequency=frequency,
+        standard_error=error,
+        low=low,
+        high=high,
+        found=present,
+        consistent=onto_subsimplex(_likely(shared, found, frequency[found], error[found])),
+        unlisted=1 - float((fit.frequency if together else lucky).sum()),
+        unlisted_error=fit.total_error,
+        together=together,
+    )
+
+
+def _likely(shared: Passed, found: Indices, frequency: Floats, error: Floats) -> Floats:
+    """Return the medians of what each frequency may be: of those found, by the fit of them together.
+
+    An error beyond 1 tells nothing of a share.
+    """
+    slab = Slab.learnt(shared.scores)
+    likely = np.where(shared.standard_error < 1, slab.medians(shared.scores) * shared.standard_error, 0.0)
+    likely[found] = slab.medians_of(frequency / error, error / shared.standard_error[found]) * error
+    return np.asarray(likely)

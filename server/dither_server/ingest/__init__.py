@@ -1,0 +1,1 @@
+"""From an uploaded body to counts that are committed once."""

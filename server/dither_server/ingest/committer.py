@@ -1,0 +1,208 @@
+"""Commit uploads in groups, by one thread that takes whatever is waiting; requests are answered after their commit.
+
+While one transaction is being made durable the next batches gather, so the group grows with the load and the cost of
+an fsync is shared; nothing ever waits for a clock.
+"""
+
+import logging
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import NamedTuple, Protocol
+
+from dither_shared import DitherError
+
+from ..observability.prometheus import Gauges
+from ..store import Outcome, Refusal, StoreError, Upload
+from .refusals import Refusals, Refused
+
+__all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
+
+_log = logging.getLogger(__name__)
+
+Then = Callable[[Outcome | StoreError], object]
+"""A callback that is called once with the outcome of an upload."""
+
+_Waiting = tuple[Upload, Then, float]
+"""An upload, who is to be told, and since when it waits."""
+
+
+class Limits(NamedTuple):
+    """Batches that may wait, batches of one transaction, and the bytes of rows that may wait."""
+
+    queue: int = 1024
+    group: int = 512
+    bytes: int = 1 << 26
+
+
+class QueueFullError(DitherError):
+    """As many batches are waiting as may wait; this one was not taken."""
+
+
+class ClosedError(DitherError):
+    """The committer takes no more batches; this one was not taken."""
+
+
+class _Commits(Protocol):
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]: ...
+
+    def tend(self) -> bool: ...
+    def forget(self, before: date) -> bool: ...
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
+
+
+class Committer:
+    """Takes uploads from many threads and commits them, in groups, from one.
+
+    The thread is started by the first upload or refusal, so that a server may fork after it has built its app.
+
+    ``limits`` bound what waits; batch ids are forgotten ``horizon`` days after the day they were received, some after
+    each commit, so that no commit waits long for it.
+    """
+
+    def __init__(
+        self,
+        store: _Commits,
+        today: Callable[[], date],
+        limits: Limits,
+        horizon: timedelta = timedelta(days=45),
+        gauges: Gauges | None = None,
+    ) -> None:
+        self._store = store
+        self._today = today
+        self._limits = limits
+        self._horizon = horizon
+        self._gauges = gauges or Gauges()
+        self._forgotten: date | None = None
+        self._refusals = Refusals(today)
+        self._waiting: deque[_Waiting] = deque()
+        self._bytes = 0
+        self._oldest: float | None = None
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def submit(self, upload: Upload, then: Then) -> None:
+        """Queue an upload. ``then`` is called in the committer's thread with what ``Store.commit`` tells of it.
+
+        Raises QueueFullError or ClosedError, and then nothing was queued.
+        """
+        now = time.monotonic()
+        with self._changed:
+            if self._closed:
+                raise ClosedError("the collector is shutting down")
+            if len(self._waiting) >= self._limits.queue or self._bytes >= self._limits.bytes:
+                raise QueueFullError(f"{len(self._waiting)} batches are waiting already")
+            if self._oldest is None:
+                self._grow_old(now)
+            self._waiting.append((upload, then, now))
+            self._bytes += len(upload.rows)
+            self._wake()
+
+    def refused(self, refused: Refused) -> None:
+        """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
+        self._gauges.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
+        if self._refusals.add(refused):
+            with self._changed:
+                if not self._closed:
+                    self._wake()
+
+    def close(self) -> None:
+        """Commit what was taken, take no more, and end the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _wake(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="dither-committer", daemon=True)
+            self._thread.start()
+        self._changed.notify()
+
+    def _run(self) -> None:
+        shard = uuid.uuid4().bytes  # chosen here, so that two processes forked from one do not share it
+        while not (self._closed and not self._waiting):
+            if group := self._next_group():
+                self._commit(group, shard)
+                with self._changed:
+                    self._grow_old(self._waiting[0][2] if self._waiting else None)
+                self._tend()
+                self._forget()
+            if self._refusals.pause() == 0:
+                self._refusals.write(self._store, shard)
+        self._refusals.write(self._store, shard)
+
+    def _next_group(self) -> list[_Waiting]:
+        """Return what is waiting, as soon as anything is; nothing when closed, or when refusals are to be written."""
+        with self._changed:
+            while not self._waiting and not self._closed and (pause := self._refusals.pause()) != 0:
+                self._changed.wait(pause)
+            group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._limits.group))]
+            self._bytes -= sum(len(upload.rows) for upload, _, _ in group)
+            self._gauges.waiting(len(self._waiting))
+            return group
+
+    def _grow_old(self, since: float | None) -> None:
+        """Keep in mind since when the oldest batch waits that is not committed."""
+        self._oldest = since
+        self._gauges.oldest(since)
+
+    def _commit(self, group: list[_Waiting], shard: bytes) -> None:
+        """Commit a group and answer every request in it, whatever happens."""
+        try:
+            with self._gauges.commit(len(group)):
+                counted = self._store.commit([upload for upload, _, _ in group], self._today(), shard)
+        except StoreError as error:
+            _log.warning("%d batches were not committed: %s", len(group), error)
+            _refuse(group, error)
+        except Exception as error:
+            if len(group) > 1:  # the others are counted without the one that fails
+                for one in group:
+                    self._commit([one], shard)
+            else:
+                _log.exception("a batch could not be counted")
+                _refuse(group, StoreError(f"the batch could not be counted ({type(error).__name__})"))
+        else:
+            for (_, then, _), done in zip(group, counted, strict=True):
+                _answer(then, done)
+
+    def _tend(self) -> None:
+        """Do a step of the store's housekeeping; if it fails, try again another time."""
+        try:
+            self._store.tend()
+        except StoreError as error:
+            _log.warning("batch ids were not put in order: %s", error)
+        except Exception:
+            _log.exception("batch ids could not be put in order")
+
+    def _forget(self) -> None:
+        """Once a day drop the ids that are beyond the horizon, some after each commit until none is left."""
+        today = self._today()
+        if self._forgotten == today:
+            return
+        try:
+            if not self._store.forget(today - self._horizon):
+                self._forgotten = today
+        except StoreError as error:
+            _log.warning("old batch ids were not dropped: %s", error)
+        except Exception:
+            _log.exception("old batch ids could not be dropped")
+            self._forgotten = today  # a fault of ours does not pass by trying again
+
+
+def _refuse(group: list[_Waiting], error: StoreError) -> None:
+    for _, then, _ in group:
+        _answer(then, error)
+
+
+def _answer(then: Then, told: Outcome | StoreError) -> None:
+    try:
+        then(told)
+    except Exception:  # one answer's trouble is not that of the others
+        _log.exception("an answer could not be given")

@@ -1,0 +1,120 @@
+"""Refused batches, counted in memory and written now and then: a flood of them costs the database nothing."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import NamedTuple, Protocol
+
+from ..store import Refusal, StoreError
+
+__all__ = ["Refusals", "Refused"]
+
+_log = logging.getLogger(__name__)
+
+_PAUSE = 10.0
+"""Seconds from a refusal to its writing, with all that follow it. A kill -9 loses the counts of as many."""
+
+_QUIET = 60.0
+"""Seconds after a line about a refused batch in which no other is written."""
+
+_STRANGE = 16
+"""Versions that are not ours and are kept all the same, in each process and day: made up, they make no more rows."""
+
+
+class Refused(NamedTuple):
+    """A batch that is not counted: why, and what could be read of it.
+
+    ``metric`` is "" unless it is one of ours. ``version`` is as it was sent, 16 hexadecimal digits, and ``is_ours`` if
+    it is registered. ``size`` is that of the body in bytes, None if it was not read.
+    """
+
+    kind: str
+    metric: str = ""
+    version: str = ""
+    is_ours: bool = False
+    size: int | None = None
+
+
+class _Writes(Protocol):
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
+
+
+class Refusals:
+    """Counts from many threads, written by one. Memory is bounded: by our metrics and versions, days and kinds.
+
+    Once a minute one refused batch is logged, whichever comes then: so an operator sees what kind of garbage it is.
+    """
+
+    def __init__(self, today: Callable[[], date], clock: Callable[[], float] = time.monotonic) -> None:
+        self._today = today
+        self._clock = clock
+        self._counts: Counter[Refusal] = Counter()
+        self._strange: set[tuple[date, str, str]] = set()
+        self._due = 0.0
+        self._quiet_until = float("-inf")
+        self._untold = 0
+        self._lock = threading.Lock()
+
+    def add(self, refused: Refused) -> bool:
+        """Count a refused batch; return whether it is the first that waits to be written."""
+        with self._lock:
+            now, first = self._clock(), not self._counts
+            if first:
+                self._due = now + _PAUSE
+            refusal = self._named(refused)
+            self._counts[refusal] += 1
+            self._untold += 1
+            untold = 0
+            if now >= self._quiet_until:
+                self._quiet_until = now + _QUIET
+                untold, self._untold = self._untold, 0
+        if untold:
+            _tell(refused, refusal, untold)
+        return first
+
+    def pause(self) -> float | None:
+        """Return in how many seconds there is something to write; None if there is nothing."""
+        with self._lock:
+            return max(0.0, self._due - self._clock()) if self._counts else None
+
+    def write(self, store: _Writes, shard: bytes) -> None:
+        """Write what has been counted; what cannot be written is kept for the next time."""
+        with self._lock:
+            counts, self._counts = self._counts, Counter()
+        if not counts:
+            return
+        try:
+            store.add_refusals(counts, shard)
+        except Exception as error:
+            _log.warning("refusals were not written: %s", error if isinstance(error, StoreError) else "a fault of ours")
+            with self._lock:
+                self._counts.update(counts)
+                self._due = self._clock() + _PAUSE
+
+    def _named(self, refused: Refused) -> Refusal:
+        """Return what is kept of a batch. Its version is kept if it is ours, or one of the first few that are not."""
+        today, version = self._today(), refused.version
+        if not refused.is_ours and version:
+            one = (today, refused.metric, version)
+            self._strange = {known for known in self._strange if known[0] == today}
+            if one not in self._strange and len(self._strange) >= _STRANGE:
+                version = ""
+            else:
+                self._strange.add(one)
+        return Refusal(refused.metric, today, refused.kind, version)
+
+
+def _tell(refused: Refused, refusal: Refusal, untold: int) -> None:
+    """Log one refused batch. Nothing here is what a peer made up: neither a name nor an address nor a body."""
+    size = "unread" if refused.size is None else f"{refused.size} bytes"
+    _log.warning(
+        "a batch was refused: %s, metric %s, version %s, %s; %d refused since the last such line, at most one a minute",
+        refusal.kind,
+        refusal.metric or "unknown",
+        refusal.version or "unknown",
+        size,
+        untold,
+    )

@@ -1,0 +1,83 @@
+"""How the database fares, for Prometheus: read when it asks, and not more often than it is worth."""
+
+import logging
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from prometheus_client.core import GaugeMetricFamily
+
+from ..config.program import VERSION
+from ..store import Condition, StoreError
+
+__all__ = ["Vitals"]
+
+_log = logging.getLogger(__name__)
+
+_FRESH = 10.0
+"""Seconds for which what was read is told again."""
+
+_REST = 200
+"""And so many times as long as the reading took: to count ids takes half a percent of a processor at most."""
+
+
+class _Tells(Protocol):
+    def condition(self) -> Condition: ...
+
+
+class Vitals:
+    """What is known of a database, from many threads. One of them reads; the others are told what was read last."""
+
+    def __init__(self, store: _Tells, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._known: Condition | None = None
+        self._engine = "unknown"
+        self._stale_at = float("-inf")
+        self._reading = threading.Lock()
+
+    def families(self) -> Iterator[GaugeMetricFamily]:
+        """Yield what Prometheus is told. Of a database that cannot be read it is told that, and no more."""
+        known = self._read()
+        yield _gauge("dither_database_up", "Whether the database can be read: 1 or 0.", int(known is not None))
+        self._engine = self._engine if known is None else known.engine
+        info = GaugeMetricFamily(
+            "dither_build_info",
+            "What runs here: 1, with the versions as labels.",
+            labels=["version", "python", "database"],
+        )
+        info.add_metric([VERSION, platform.python_version(), self._engine], 1)
+        yield info
+        if known is not None:
+            yield from _families(known)
+
+    def _read(self) -> Condition | None:
+        if self._clock() < self._stale_at or not self._reading.acquire(blocking=False):
+            return self._known
+        try:
+            start = self._clock()
+            self._known = self._store.condition()
+        except (StoreError, OSError) as error:
+            self._known = None
+            _log.warning("how the database fares could not be read: %s", error)
+        finally:
+            end = self._clock()
+            self._stale_at = end + max(_FRESH, _REST * (end - start))
+            self._reading.release()
+        return self._known
+
+
+def _families(known: Condition) -> Iterator[GaugeMetricFamily]:
+    yield _gauge("dither_database_bytes", "Size of the database, its write-ahead log included.", known.size)
+    yield _gauge("dither_batch_ids", "Batch ids that are kept, about.", known.ids)
+    if known.wal is not None:
+        yield _gauge("dither_database_wal_bytes", "Size of SQLite's write-ahead log.", known.wal)
+    if known.disk is not None:
+        yield _gauge("dither_disk_free_bytes", "Room that is left on the database's file system.", known.disk.free)
+        yield _gauge("dither_disk_bytes", "Size of the database's file system.", known.disk.size)
+
+
+def _gauge(name: str, about: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, about, value=value)

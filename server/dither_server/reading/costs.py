@@ -1,0 +1,31 @@
+"""Predict the cost of an answer before it is computed, in values shown, each of about 15 microseconds to write.
+
+A value that is computed and not shown costs about a sixteenth of that. The numbers were measured; they need only be
+right to a factor of two or three, for they tell thousands of values from millions.
+"""
+
+from dither_shared import Metric
+
+from ..estimation.decoders.support import decoder_of
+from ..protocol.problems import Kind, Problem
+
+__all__ = ["effort", "require_affordable"]
+
+
+def effort(metric: Metric) -> int:
+    """Return the cost of one step of an answer, a day or a week, of which no value is shown."""
+    return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
+
+
+def require_affordable(limit: int | None, metric: Metric, steps: int, shown: int) -> None:
+    """Raise Problem if an answer of so many days or weeks, each of so many values shown, costs more than ``limit``."""
+    cost = steps * (effort(metric) + shown)
+    if limit is None or cost <= limit:
+        return
+    hint = "ask for fewer days, step=week for a trend, values= or top=50" if steps > 1 else "ask for top=50 or values="
+    if steps * effort(metric) > limit:
+        hint = (
+            "ask for fewer days, or step=week for a trend" if steps > 1 else "list fewer candidates in its definition"
+        )
+    size = f"{shown:,} values in {steps:,} {'step' if steps == 1 else 'steps'} cost {cost:,}"
+    raise Problem(Kind.TOO_COSTLY, f"{size}, and estimates_limit is {limit:,}; {hint}")

@@ -1,0 +1,188 @@
+"""Write answers for other programs: as JSON, or as a table of one row a value with the same columns in every format."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+from werkzeug.datastructures import MIMEAccept
+
+from ..analysis.answers import Answer, Row
+from ..analysis.tables import Table
+from ..protocol.problems import Kind, Problem
+
+__all__ = ["FORMATS", "Format", "chosen", "inert", "json_object", "real"]
+
+_ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
+"""The fields about an answer that each row repeats, so that tables can be laid below one another."""
+
+_WORDS = {True: "true", False: "false", None: None}
+"""True and false, in CSV as in JSON."""
+
+_DAYS = frozenset({"since", "until"})
+_TYPES = {name: hint for of in (Answer, Row) for name, hint in get_type_hints(of).items() if name != "values"}
+COLUMNS = (*_ABOUT, *get_type_hints(Row))
+"""Every table's columns: those of the answer, then those of ``Row``, whatever these are."""
+
+_SIGNS = "=+\\-@＝＋－＠"
+_RISKY = re.compile(rf"^['\s\x00-\x1f]|(^|[;\t\r\n])[\s\x00-\x1f\"]*[{_SIGNS}]")
+"""Labels that a spreadsheet may run: their first sign begins a formula, or what follows a separator does. It takes
+full-width signs for plain ones, drops blanks and quotes in front, and in many countries parts cells at semicolons."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format that writes answers piece by piece, so that only one of many is in memory.
+
+    ``package`` is a package that it needs besides, and ``extra`` the extra of dither that installs it.
+    """
+
+    name: str
+    media_type: str
+    write: Callable[[Iterable[Table]], Iterator[bytes]]
+    package: str | None = None
+    extra: str | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """What to install before this format can be written, in words; None if nothing."""
+        if self.package is None or find_spec(self.package) is not None:
+            return None
+        return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
+
+
+def json_object(table: Table) -> Iterator[bytes]:
+    """Yield an answer as the API's JSON object, a few rows at a time."""
+    head = _dumped({**table.about, "values": []})
+    yield head[:-2].encode()
+    before = ""
+    for rows in table.chunks():
+        yield f"{before}{_dumped(rows)[1:-1]}".encode()
+        before = ","
+    yield b"]}"
+
+
+def inert(label: str) -> str:
+    """Return a label as it is written in CSV: one that a spreadsheet could take for a formula is escaped.
+
+    An escaped label begins with an apostrophe, and no other does; what follows is the inside of a JSON string, in which
+    no separator of cells is left. So ``real`` tells which label it was.
+    """
+    if not _RISKY.search(label):
+        return label
+    return "'" + json.dumps(label, ensure_ascii=False)[1:-1].replace(";", "\\u003b")
+
+
+def real(written: str) -> str:
+    """Return the label that ``inert`` wrote."""
+    return str(json.loads(f'"{written[1:]}"')) if written.startswith("'") else written
+
+
+def _dumped(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _json(tables: Iterable[Table]) -> Iterator[bytes]:
+    """Yield a list of the API's answers."""
+    before = b"["
+    for table in tables:
+        yield before
+        yield from json_object(table)
+        before = b",\n"
+    yield b"[]\n" if before == b"[" else b"]\n"
+
+
+def _ndjson(tables: Iterable[Table]) -> Iterator[bytes]:
+    """Yield one JSON object a line."""
+    for table in tables:
+        about = _about(table)
+        for rows in table.chunks():
+            yield "".join(f"{_dumped(about | row)}\n" for row in rows).encode()
+
+
+def _csv(tables: Iterable[Table]) -> Iterator[bytes]:
+    """Yield CSV with a header line (RFC 4180); what is not defined is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=COLUMNS)
+    writer.writeheader()
+    yield text.getvalue().encode()
+    for table in tables:
+        about = _about(table)
+        for rows in table.chunks():
+            text.seek(0)
+            text.truncate()
+            writer.writerows(
+                {**about, **row, "value": inert(row["value"]), "found": _WORDS[row["found"]]} for row in rows
+            )
+            yield text.getvalue().encode()
+
+
+def _arrow(tables: Iterable[Table]) -> Iterator[bytes]:
+    """Yield an Arrow IPC stream: days are dates, numbers that are not defined are null."""
+    import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
+
+    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+
+    def kind(column: str) -> Any:
+        hint = _TYPES[column]
+        return kinds[next((one for one in (hint, *get_args(hint)) if one in kinds), str)]
+
+    def array(column: str, values: Any) -> Any:
+        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+            return pa.array(values, kind(column), mask=~np.isfinite(values))
+        return pa.array(values, kind(column))
+
+    schema = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in COLUMNS])
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for table in tables:
+            same = [pa.repeat(pa.scalar(value, kind(name)), len(table)) for name, value in _about(table).items()]
+            arrays = [*same, *(array(name, column) for name, column in table.columns.items())]
+            stream.write_batch(
+                pa.record_batch(
+                    [one.cast(field.type) for one, field in zip(arrays, schema, strict=True)], schema=schema
+                )
+            )
+            yield sink.getvalue()
+            sink.seek(0)
+            sink.truncate()
+    yield sink.getvalue()
+
+
+def _about(table: Table) -> dict[str, Any]:
+    """Return the fields that each row of a table repeats."""
+    return {name: table.about[name] for name in _ABOUT}
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("json", "application/json", _json),
+        Format("csv", "text/csv", _csv),
+        Format("ndjson", "application/x-ndjson", _ndjson),
+        Format("arrow", "application/vnd.apache.arrow.stream", _arrow, package="pyarrow", extra="arrow"),
+    )
+}
+"""Every format by its name, the preferred first."""
+
+
+def chosen(name: str | None, accept: MIMEAccept) -> Format:
+    """Return the format of that name; if None, what ``accept`` prefers among those that can be written here.
+
+    Raises Problem that says what would be needed if there is none.
+    """
+    if name is not None:
+        if missing := FORMATS[name].missing:
+            raise Problem(Kind.NOT_ACCEPTABLE, missing)
+        return FORMATS[name]
+    able = {one.media_type: one for one in FORMATS.values() if one.missing is None}
+    preferred = accept.best_match(able) if accept else next(iter(able))
+    if preferred is None:
+        needed = [one.missing for one in FORMATS.values() if one.missing and accept.quality(one.media_type)]
+        raise Problem(Kind.NOT_ACCEPTABLE, "; ".join(needed) or f"Accept names none of {', '.join(able)}")
+    return able[preferred]

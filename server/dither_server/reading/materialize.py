@@ -1,0 +1,39 @@
+"""Write each day's estimates into the database as rows, anew only where something changed."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from datetime import date
+
+from dither_shared import Metric
+
+from ..analysis.answers import answer
+from ..store import Basis, Store
+
+__all__ = ["refresh"]
+
+
+def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[date]:
+    """Write down the estimates of a metric version, day by day, and yield each day that was written.
+
+    Those days are written whose reports have grown or whose labels are others than when they were written last;
+    with ``everything`` all of them. Each day is one transaction, so it may be stopped and started at any time, and
+    several at once do no harm: reports that arrive meanwhile are found the next time. Without labels, as of a metric
+    of any string that lists no candidates, nothing is written. Raises StoreError.
+    """
+    if not metric.labels:
+        return
+    labels = _digest(metric.labels)
+    written = {} if everything else store.estimated(metric.version)
+    reported = store.reports_by_day(metric)
+    for day in store.estimated(metric.version).keys() - reported.keys():
+        store.purge_day(metric.version, day)  # its reports were removed while its estimates were made
+    for day, reports in reported.items():
+        if written.get(day) != Basis(reports, labels):
+            told = answer(metric, store.tally(metric, day, day), (day, day))
+            store.write_estimates(metric.version, day, Basis(told["reports"], labels), told["values"])
+            yield day
+
+
+def _digest(labels: tuple[str, ...]) -> bytes:
+    return hashlib.blake2b(json.dumps(labels).encode(), digest_size=16).digest()

@@ -1,0 +1,155 @@
+"""Parameters of a URL: each is a field that says how its text is read, and what the API's description says of it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from functools import partial
+from typing import Any, Self, get_args
+
+from werkzeug.datastructures import MultiDict
+
+from dither_shared import ParameterError
+
+from ..estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE, require_confidence
+
+__all__ = [
+    "CONFIDENCE",
+    "COUNT",
+    "DAY",
+    "PLACE",
+    "SHARE",
+    "TEXT",
+    "TEXTS",
+    "TRUTH",
+    "Parameter",
+    "Parameters",
+    "confidence_of",
+    "count_of",
+    "day_of",
+    "one_of",
+    "place_of",
+    "share_of",
+]
+
+_DIGITS = 9
+"""The most that a whole number may have."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """How a parameter's text is read (``read`` takes it and the parameter's name), its JSON schema and description."""
+
+    read: Callable[[str, str], object]
+    schema: Mapping[str, Any]
+    description: str
+    repeats: bool = False
+
+    def value(self, texts: list[str], name: str) -> object:
+        """Return what was given for it. Raises ParameterError at ``name``."""
+        if self.repeats:
+            return tuple(self.read(text, name) for text in texts)
+        if len(texts) > 1:
+            raise ParameterError(name, "given twice")
+        return self.read(texts[0], name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters:
+    """Parameters that are read together: in a subclass, each field is ``Annotated`` with its ``Parameter``."""
+
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """Return the parameters by name."""
+        return {one.name: get_args(one.type)[1] for one in fields(cls)}
+
+    @classmethod
+    def read(cls, arguments: MultiDict[str, str]) -> Self:
+        """Read a URL's arguments. Raises ParameterError, whose place is the argument's name."""
+        known = cls.parameters()
+        given: dict[str, Any] = {}
+        for name, texts in arguments.lists():
+            if name not in known:
+                raise ParameterError(_shown(name), f"unknown; known here: {', '.join(known)}")
+            given[name] = known[name].value(texts, name)
+        return cls(**given)
+
+
+def day_of(text: str, place: str, example: str = "2026-11-20") -> date:
+    """Return the date that ``text`` writes as 2026-11-20; raise ParameterError at ``place`` otherwise."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        day = None
+    if day is None or day.isoformat() != text:
+        raise ParameterError(place, f"not a date; write it as {example}")
+    return day
+
+
+def confidence_of(text: str, place: str = "confidence") -> float:
+    """Return a confidence of which intervals can be made; raise ParameterError otherwise."""
+    try:
+        return require_confidence(float(text), place)
+    except ValueError:  # of either
+        raise ParameterError(place, f"not a number {CONFIDENCES}, such as 0.95") from None
+
+
+def share_of(text: str, place: str, example: str = "0.01") -> float:
+    """Return a number strictly between 0 and 1; raise ParameterError at ``place`` otherwise."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:  # NaN compares false
+        raise ParameterError(place, f"not a number strictly between 0 and 1, such as {example}")
+    return share
+
+
+def count_of(text: str, place: str) -> int:
+    """Return a whole number from 1; raise ParameterError at ``place`` otherwise."""
+    number = place_of(text, place)
+    if not number:
+        raise ParameterError(place, "not a whole number from 1")
+    return number
+
+
+def place_of(text: str, place: str) -> int:
+    """Return a whole number from 0; raise ParameterError at ``place`` otherwise."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+        raise ParameterError(place, "not a whole number")
+    return int(text)
+
+
+def _truth_of(text: str, place: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ParameterError(place, "neither true nor false")
+    return text == "true"
+
+
+def _text_of(text: str, place: str) -> str:
+    return text
+
+
+def _shown(name: str) -> str:
+    """Return the name of an unknown argument so that it can be shown: short, and plain ASCII."""
+    return ascii(name[:32])
+
+
+_STRING = {"type": "string"}
+_MOST = 10**_DIGITS - 1
+
+CONFIDENCE = partial(
+    Parameter, confidence_of, {"type": "number", "minimum": LEAST_CONFIDENCE, "maximum": MOST_CONFIDENCE}
+)
+COUNT = partial(Parameter, count_of, {"type": "integer", "minimum": 1, "maximum": _MOST})
+DAY = partial(Parameter, day_of, _STRING | {"format": "date"})
+PLACE = partial(Parameter, place_of, {"type": "integer", "minimum": 0, "maximum": _MOST})
+SHARE = partial(Parameter, share_of, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
+TEXT = partial(Parameter, _text_of, _STRING)
+TEXTS = partial(Parameter, _text_of, {"type": "array", "items": _STRING}, repeats=True)
+TRUTH = partial(Parameter, _truth_of, {"enum": ["true", "false"]})
+"""The kinds of parameter: each takes a description and makes a ``Parameter``."""
+
+
+def one_of(words: Iterable[str]) -> "partial[Parameter]":
+    """Return the kind of a parameter that is one of these words, which its ``Parameters`` check."""
+    return partial(Parameter, _text_of, {"enum": list(words)})

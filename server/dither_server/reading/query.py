@@ -1,0 +1,136 @@
+"""Queries about estimates: their parameters, read strictly by the routes and by the command line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Annotated, Self, TypeVar
+
+from dither_shared import ParameterError
+
+from ..config.choices import STEPS
+from .exports import FORMATS
+from .parameters import CONFIDENCE, COUNT, DAY, PLACE, SHARE, TEXT, TEXTS, TRUTH, Parameters, one_of
+from .selection import Selection
+
+__all__ = ["Asked", "Comparison", "ListQuery", "OneVersion", "Query", "TrendQuery"]
+
+_LIMIT = COUNT("Show at most this many.")
+_OFFSET = PLACE("Skip this many first.")
+_VALUES = "Show only these values; repeat the parameter for each. What is left out changes no number."
+_TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked(Parameters):
+    """What any question about a metric may name: UTC days, both included, and a confidence.
+
+    ``values``, ``top``, ``limit`` and ``offset`` say which values are shown (``Selection``).
+    """
+
+    since: Annotated[date | None, DAY("First UTC day.")] = None
+    until: Annotated[date | None, DAY("Last UTC day, included.")] = None
+    confidence: Annotated[float, CONFIDENCE("Confidence level of the intervals.")] = 0.95
+    values: Annotated[tuple[str, ...], TEXTS(_VALUES)] = ()
+    top: Annotated[int | None, COUNT(_TOP)] = None
+    limit: Annotated[int | None, _LIMIT] = None
+    offset: Annotated[int, _OFFSET] = 0
+
+    def __post_init__(self) -> None:
+        _in_order(self.since, self.until, "since")
+        _ = self.selection
+
+    @property
+    def selection(self) -> Selection:
+        """Which values are shown."""
+        return Selection(self.values, self.top, self.limit, self.offset)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneVersion(Asked):
+    """A question about one version of a metric: the current one unless another is named."""
+
+    version: Annotated[str | None, TEXT("Read this version in place of the current one.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query(OneVersion):
+    """The parameters of an estimate.
+
+    ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged;
+    ``by_day`` asks for an answer to each day with reports, in place of one to all together.
+    """
+
+    simultaneous: Annotated[bool, TRUTH("Widen the intervals so that all hold together.")] = False
+    forged: Annotated[float, SHARE("Assume that this share of the reports is forged, to bound their effect.")] = 0.01
+    by_day: Annotated[bool, TRUTH("Answer separately for each day with reports.")] = False
+    format: Annotated[str | None, one_of(FORMATS)("Answer in this format, whatever Accept prefers.")] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.format is not None and self.format not in FORMATS:
+            raise ParameterError("format", f"unknown; one of {', '.join(FORMATS)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(OneVersion):
+    """The parameters of a comparison: the other side, and the ``change`` to count the needed reports for.
+
+    The other side is of the same metric and version unless they are named, and then of other days.
+    """
+
+    other: Annotated[str | None, TEXT("Compare with this metric: the values that both list.")] = None
+    other_version: Annotated[str | None, TEXT("Version of the other side, if not the current one.")] = None
+    other_since: Annotated[date | None, DAY("First UTC day of the other side.")] = None
+    other_until: Annotated[date | None, DAY("Last UTC day of the other side, included.")] = None
+    change: Annotated[float, SHARE("Change of a share for which reports_needed is computed.")] = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _in_order(self.other_since, self.other_until, "other_since")
+
+    def apart(self, last: date | None) -> Self:
+        """Return the comparison of two sides of one version; ``last`` is its last day with reports, if there is one.
+
+        If no days are asked for, these are the last week and the one before it. Raises ParameterError if days overlap.
+        """
+        if not any((self.since, self.until, self.other_since, self.other_until)):
+            if last is None:
+                return self
+            first, end, next_first = (last - timedelta(days=back) for back in (13, 7, 6))
+            return replace(self, since=first, until=end, other_since=next_first, other_until=last)
+        latest_start = max(self.since or date.min, self.other_since or date.min)
+        earliest_end = min(self.until or date.max, self.other_until or date.max)
+        if latest_start <= earliest_end:
+            raise ParameterError("other_since", "both sides hold the same reports; give days that do not overlap")
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListQuery(Parameters):
+    """Which part of a list is shown: so many from ``offset`` on; all without a limit."""
+
+    limit: Annotated[int | None, _LIMIT] = None
+    offset: Annotated[int, _OFFSET] = 0
+
+    def part(self, things: Sequence[T]) -> Sequence[T]:
+        """Return the part of a list that is asked for."""
+        return things[self.offset : None if self.limit is None else self.offset + self.limit]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendQuery(OneVersion):
+    """The parameters of a trend: its steps are days or weeks from Monday to Sunday."""
+
+    step: Annotated[str, one_of(STEPS)("Length of a step. Weeks run from Monday to Sunday.")] = "day"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.step not in STEPS:
+            raise ParameterError("step", f"unknown; one of {', '.join(STEPS)}")
+
+
+def _in_order(since: date | None, until: date | None, place: str) -> None:
+    if since and until and since > until:
+        raise ParameterError(place, "later than until")

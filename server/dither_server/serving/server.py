@@ -1,0 +1,128 @@
+"""Serve a collector on a socket: one event loop, one committer, and a clean end."""
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+from flask import Flask
+
+from dither_shared import ParameterError
+
+from ..access.proxies import Proxies
+from ..app import collector_of
+from .connection import Connection
+from .crowd import Crowd
+from .gateway import Gateway
+from .open_files import files_for
+from .parser import Room
+from .process import prepare_process
+
+__all__ = ["listen", "serve", "url_of"]
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG = 1000
+
+_LAST = 30.0
+"""Seconds for what was taken before the end to be answered: a device waits no longer."""
+
+_FLUSH = 5.0
+"""Seconds for the last answers to be read by their peers."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any free one. Raises ParameterError if it cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
+
+
+def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or SIGINT, then commit what was accepted and return.
+
+    ``ready`` is called once with the URL, when connections are taken.
+    """
+    prepare_process()
+    try:
+        asyncio.run(_serve(app, listener, ready))
+    finally:
+        collector_of(app).close()
+
+
+async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    collector = collector_of(app)
+    config = collector.config
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def asked(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
+        loop.call_soon_threadsafe(stop.set)
+
+    signal.signal(signal.SIGTERM, asked)
+    signal.signal(signal.SIGINT, asked)
+    limit = files_for(config.connections)
+    crowd = Crowd(limit, config.connections_per_address, config.request_seconds, collector.gauges)
+    proxies = Proxies(config.proxies)
+    gateway = Gateway(app, collector.ingest, config.threads, crowd, proxies)
+    room = Room(config.queue_bytes, config.body_limit)
+
+    def connection(name: str) -> Connection:
+        return Connection(crowd, gateway, room, name)
+
+    asked_to_end = asyncio.ensure_future(stop.wait())
+    serving = [asyncio.create_task(crowd.watch()), asyncio.create_task(_accept(listener, crowd, proxies, connection))]
+    collector.start()
+    ready(url_of(listener))
+    ended, _ = await asyncio.wait([asked_to_end, *serving], return_when=asyncio.FIRST_COMPLETED)
+    for each in serving:
+        each.cancel()
+    listener.close()
+    crowd.close()
+    await gateway.drain(_LAST)
+    await crowd.end(_FLUSH)
+    gateway.close()
+    for task in ended:
+        task.result()  # which raises if it was not asked to end
+
+
+async def _accept(listener: socket.socket, crowd: Crowd, proxies: Proxies, make: Callable[[str], Connection]) -> None:
+    """Take connections for ever, as far as there is room."""
+    loop = asyncio.get_running_loop()
+    listener.setblocking(False)
+    taking: set[asyncio.Task[None]] = set()
+
+    async def take(taken: socket.socket, name: str) -> None:
+        try:
+            await loop.connect_accepted_socket(lambda: make(name), taken)
+        except OSError:  # gone already
+            taken.close()
+            crowd.leave(None)
+            crowd.discount(name)
+
+    while True:
+        await crowd.room()
+        try:
+            taken, (address, *_) = await loop.sock_accept(listener)
+        except OSError as error:  # no more files, say
+            _log.warning("a connection could not be taken: %s", error.strerror or error)
+            crowd.make_room()
+            await asyncio.sleep(0.1)
+            continue
+        name = "" if address in proxies else crowd.count(address)
+        if name is None:
+            taken.close()
+            continue
+        crowd.enter()
+        task = loop.create_task(take(taken, name))
+        taking.add(task)
+        task.add_done_callback(taking.discard)
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

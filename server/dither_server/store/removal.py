@@ -1,0 +1,135 @@
+"""Remove whole days: on an operator's command, and by the setting ``retention`` while a collector runs."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from dither_shared import ParameterError
+
+from ..tally.retention import Retention
+from . import Store, StoreError
+
+__all__ = ["Housekeeper", "Removal", "removals"]
+
+_log = logging.getLogger(__name__)
+
+_LOOK = 3600.0
+"""Seconds between looks at the calendar."""
+
+_SILENCE = timedelta(days=30)
+"""If the last reports are older than this, the clock may have jumped; it has a day to be set right."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Whole days of a version, with their rows; ``reports`` is None where its definition cannot be read.
+
+    Without a version it is ``rows`` of counts of batches of the metric that were refused.
+    """
+
+    metric: str
+    version: str | None
+    days: tuple[date, ...]
+    rows: int
+    reports: int | None
+    before: date | None
+
+    def carry_out(self, store: Store) -> None:
+        """Remove it, a transaction a day. Raises StoreError, and the days that are removed then stay removed."""
+        for day in self.days:
+            store.purge_day(self.version or "", day)
+        if self.version is None:
+            store.purge_refusals(self.metric, self.before)
+
+
+def removals(store: Store, metric: str, version: str | None, before: date | None) -> Iterator[Removal]:
+    """Find what there is of a metric, or of one version, before a day or ever; the name "" is of no metric of ours."""
+    for one in store.versions(metric):
+        if version in {None, one} and (rows := store.rows_by_day(one, before)):
+            reports = _reports(store, metric, one, before)
+            yield Removal(metric, one, tuple(rows), sum(rows.values()), reports, before)
+    if version is None and (refused := store.refusal_rows(metric, before)):
+        yield Removal(metric, None, (), refused, 0, before)
+
+
+def _reports(store: Store, name: str, version: str, before: date | None) -> int | None:
+    try:
+        metric = store.metric(name, version)
+    except ParameterError:
+        return None
+    days = {} if metric is None else store.reports_by_day(metric)
+    return sum(reports for day, reports in days.items() if before is None or day < before)
+
+
+class Housekeeper:
+    """A thread that removes what is older than ``retention`` says, at the start and once a day.
+
+    It opens the database by itself and closes it again, so that a server may fork in between.
+    """
+
+    def __init__(self, retention: Retention, open_store: Callable[[], Store], today: Callable[[], date]) -> None:
+        self._retention = retention
+        self._open = open_store
+        self._today = today
+        self._done: date | None = None
+        self._doubted: date | None = None
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._starting = threading.Lock()
+
+    def start(self) -> None:
+        """Start the thread, once in each process, if there is anything to keep to."""
+        with self._starting:
+            if self._retention.days and self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="dither-housekeeper", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """End the thread after the day that it is at."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self.look()
+            self._ended.wait(_LOOK)
+
+    def look(self) -> None:
+        """Do what is due today, unless it is done; what fails is tried again at the next look."""
+        today = self._today()
+        if self._done == today:
+            return
+        try:
+            with closing(self._open()) as store:
+                if self._trusts(store, today):
+                    self._apply(store, today)
+        except StoreError as error:
+            _log.warning("retention: old days were not removed: %s", error)
+            return
+        except Exception:
+            _log.exception("retention: old days could not be removed")
+        self._done = today
+
+    def _trusts(self, store: Store, today: date) -> bool:
+        """Return whether the clock can be believed: yes on the second day that it says so."""
+        last = store.reported_before(today)
+        if last is None or today - last <= _SILENCE or self._doubted not in {None, today}:
+            return True
+        self._doubted = today
+        _log.warning("retention: no reports since %s; is the clock right? Nothing is removed before tomorrow", last)
+        return False
+
+    def _apply(self, store: Store, today: date) -> None:
+        for name in {"": None} | dict.fromkeys(name for name, _ in store.registered()):
+            before = self._retention.before(name, today)
+            for removal in removals(store, name, None, before) if before is not None else ():
+                if self._ended.is_set():
+                    return
+                removal.carry_out(store)
+                if removal.version:
+                    told = (len(removal.days), name, removal.version, removal.days[0], removal.days[-1])
+                    _log.info("retention: removed %d days of %s %s, %s to %s", *told)

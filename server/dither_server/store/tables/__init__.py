@@ -1,0 +1,1 @@
+"""The tables of the database, and the statements on the small ones."""

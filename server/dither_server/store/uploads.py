@@ -1,0 +1,119 @@
+"""Count uploads exactly once: the statements of one commit."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import Enum
+from functools import cached_property
+
+import sqlalchemy as sa
+
+from dither_shared import Metric
+
+from ..tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
+from ..tally.fold import fold
+from .batch_ids.ids import BatchIds
+from .hot import Hot
+from .tables.disabled import disabled_among
+from .tables.schema import TALLIES
+
+__all__ = ["Outcome", "Upload", "count"]
+
+_AT_ONCE = 5_000
+"""Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
+
+_OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "shard")]
+_BEFORE = Hot(
+    sa.select(TALLIES.c.block, TALLIES.c.counts).where(
+        *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
+    )
+)
+_CHANGE = Hot(
+    sa.update(TALLIES).where(*_OURS, TALLIES.c.block == sa.bindparam("number")).values(counts=sa.bindparam("sums"))
+)
+_ADD = Hot(sa.insert(TALLIES))
+
+
+class Outcome(Enum):
+    """The outcome of an upload."""
+
+    COUNTED = "counted"
+    """It is counted: now, or when it was sent before."""
+    CONFLICT = "conflict"
+    """Its id belongs to a batch of another content."""
+    DISABLED = "disabled"
+    """Its metric version is disabled."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A batch that is ready to be counted: valid rows of a registered metric."""
+
+    batch: bytes
+    metric: Metric
+    rows: bytes
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A digest by which a batch sent again is recognised, keyed by its id so that equal rows of two do not show."""
+        content = self.metric.version.encode("ascii") + self.rows  # a version belongs to one metric
+        return hashlib.blake2b(content, digest_size=16, key=self.batch).digest()
+
+
+def count(
+    connection: sa.Connection, ids: BatchIds, uploads: Sequence[Upload], day: date, shard: bytes
+) -> list[Outcome]:
+    """Count each upload that is not counted yet; return what became of each. See ``Store.commit``."""
+    seen = ids.known(connection, {upload.batch for upload in uploads})
+    disabled = disabled_among(connection, {upload.metric.version for upload in uploads})
+    fresh: list[Upload] = []
+    for upload in uploads:
+        if upload.batch not in seen and upload.metric.version not in disabled:
+            seen[upload.batch] = upload.digest
+            fresh.append(upload)
+    if fresh:
+        fresh.sort(key=lambda upload: upload.batch)  # in one order, or two writers could wait for each other
+        ids.remember(connection, fresh, day)
+        for metric, blocks in _sums(fresh):
+            _add(connection, metric.version, day, shard, blocks)
+    return [_outcome(upload, seen.get(upload.batch)) for upload in uploads]
+
+
+def _outcome(upload: Upload, seen: bytes | None) -> Outcome:
+    if seen is None:
+        return Outcome.DISABLED
+    return Outcome.COUNTED if seen == upload.digest else Outcome.CONFLICT
+
+
+def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Blocks]]:
+    """Yield each metric among the uploads with the blocks that its rows touch."""
+    rows: dict[str, tuple[Metric, list[bytes]]] = {}
+    for upload in uploads:
+        rows.setdefault(upload.metric.version, (upload.metric, []))[1].append(upload.rows)
+    for metric, parts in rows.values():
+        yield metric, to_blocks(metric.mechanism, fold(metric.mechanism, b"".join(parts)))
+
+
+def _add(connection: sa.Connection, version: str, day: date, shard: bytes, blocks: Blocks) -> None:
+    """Add blocks to the shard's counts of a day."""
+    common = {"version": version, "day": day, "shard": shard}
+    key = {f"this_{name}": value for name, value in common.items()}
+    for start in range(0, len(blocks.numbers), _AT_ONCE):
+        numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
+        before: dict[int, bytes] = dict(_BEFORE.rows(connection, {**key, "numbers": numbers}))
+        if len(before) == len(numbers):
+            counts = counts + from_bytes([before[number] for number in numbers])
+        elif before:
+            known = [place for place, number in enumerate(numbers) if number in before]
+            counts[known] += from_bytes([before[numbers[place]] for place in known])
+        changed, added = [], []
+        for number, sums in zip(numbers, to_bytes(counts), strict=True):
+            if number in before:
+                changed.append({**key, "number": number, "sums": sums})
+            else:
+                added.append(common | {"block": number, "counts": sums})
+        if changed:
+            _CHANGE.each(connection, changed)
+        if added:
+            _ADD.each(connection, added)

@@ -1,0 +1,1 @@
+"""Metrics: the questions that an app asks of every user, read from its ``metrics.toml``."""

@@ -1,0 +1,111 @@
+"""Exact probabilities: multiples of 2^-64, rounded toward privacy, and the epsilon they amount to.
+
+A device never asks "is a float below a float". A probability is an integer threshold t over 2^64 and an event
+happens if a uniform 64-bit word is below t, so its probability is t/2^64 exactly. Where a target such as e^ε/(e^ε+1)
+is irrational, exp is taken to 110 digits with directed rounding and the threshold is rounded to the private
+side; the epsilon that is declared is then the logarithm of an exact rational, rounded up.
+"""
+
+import decimal
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from ..errors import ParameterError
+
+__all__ = [
+    "MAX_EPSILON",
+    "MIN_EPSILON",
+    "ONE",
+    "WORD_BITS",
+    "as_probability",
+    "checked_epsilon",
+    "epsilon_of",
+    "exp_below",
+    "threshold_down",
+    "threshold_up",
+    "toward",
+]
+
+WORD_BITS = 64
+ONE = 1 << WORD_BITS
+"""The threshold of certainty: probabilities are integers over ``ONE``."""
+
+MIN_EPSILON = 1e-4
+"""Below this the error of a share is 0.6 even from a billion reports, and e^ε - 1 nears the grid of 2^-64."""
+
+MAX_EPSILON = 25.0
+"""Above this e^-ε nears the grid of 2^-64, and no privacy worth the name is left."""
+
+_DIGITS = 110
+
+
+def checked_epsilon(epsilon: float | Fraction, place: str = "epsilon") -> Fraction:
+    """Return ``epsilon`` as the exact rational that the float is.
+
+    Raises ParameterError unless it is a number, finite, positive, and from ``MIN_EPSILON`` to ``MAX_EPSILON``.
+    """
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | Fraction):
+        raise ParameterError(place, f"{epsilon!r} is not a number")
+    if not math.isfinite(epsilon):
+        raise ParameterError(place, f"{epsilon!r} is not finite")
+    if epsilon <= 0:
+        raise ParameterError(place, f"{epsilon!r} is not positive")
+    if epsilon < MIN_EPSILON:
+        raise ParameterError(
+            place, f"{float(epsilon)!r} is below {MIN_EPSILON:g}, where a billion reports tell nothing"
+        )
+    if epsilon > MAX_EPSILON:
+        raise ParameterError(place, f"{epsilon!r} is above {MAX_EPSILON:g}, where nothing is private any more")
+    return Fraction(epsilon)
+
+
+def as_probability(value: float | Fraction, place: str) -> Fraction:
+    """Return ``value`` as an exact rational in [0, 1]; raise ParameterError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
+        raise ParameterError(place, f"{value!r} is not a number")
+    if not 0 <= value <= 1:  # NaN compares false
+        raise ParameterError(place, f"{value!r} is not a probability; it must lie in [0, 1]")
+    return Fraction(value)
+
+
+@lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon asks for the same few
+def exp_below(exponent: Fraction) -> Fraction:
+    """Return a rational just below e^exponent (relative distance under 1e-100), for exponent >= 0."""
+    context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)
+    low = context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
+    # Decimal.exp rounds to nearest whatever the context says: one step down is certainly below.
+    return Fraction(context.next_minus(context.exp(low)))
+
+
+def epsilon_of(ratio: Fraction) -> float:
+    """Return ln(ratio) rounded up to a float: an upper bound on the privacy loss, for ratio >= 1."""
+    if ratio < 1:
+        raise ParameterError("ratio", f"{ratio} is below 1")
+    if ratio == 1:
+        return 0.0
+    context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_CEILING)
+    high = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    bound = Fraction(context.next_plus(context.ln(high)))
+    nearest = float(bound)
+    return nearest if Fraction(nearest) >= bound else math.nextafter(nearest, math.inf)
+
+
+def threshold_down(probability: Fraction) -> int:
+    """Return the largest t with t/2^64 <= probability."""
+    return math.floor(probability * ONE)
+
+
+def threshold_up(probability: Fraction) -> int:
+    """Return the smallest t with t/2^64 >= probability."""
+    return math.ceil(probability * ONE)
+
+
+def toward(centre: Fraction, probability: Fraction) -> Fraction:
+    """Return the multiple of 2^-64 next to ``probability`` on the side of ``centre``.
+
+    Moving the probability of the truth toward that of pure chance can only lower the privacy loss.
+    """
+    threshold = threshold_up(probability) if probability < centre else threshold_down(probability)
+    return Fraction(threshold, ONE)

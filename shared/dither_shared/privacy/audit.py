@@ -1,0 +1,195 @@
+"""Audit randomizers by attack: bound from below, by measurement, how much their reports tell.
+
+Many reports are drawn of two inputs that the mechanism protects least. One half of them trains the attack: it picks the
+event that speaks most clearly for one input against the other. The other half judges it: with bounds of Clopper
+and Pearson on the event's two probabilities,
+
+    ε  >=  ln( lower bound of P[event | x] / upper bound of P[event | x'] )
+
+holds with the stated confidence, because the event was chosen on other draws. An audit cannot prove privacy; the exact
+laws in the contract tests do. It fails a randomizer that leaks more than it declares.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+from ..errors import ParameterError
+from ..mechanism import Item, Mechanism
+from ..primitives.entropy import Entropy, KeyedEntropy
+from ..wire import Report
+from .binomial import lower_bound, upper_bound
+
+__all__ = ["Finding", "audit"]
+
+_Feature = tuple[str, int]
+"""Something seen in a series of reports, and its value."""
+
+_STRICTEST = 1 - 1e-15
+"""The highest level at which a bound is more than 0 and less than 1."""
+
+_MOST_EVENTS = 64
+"""Events of each kind that are tried: those whose counts differ most."""
+
+_TOLD = 1000
+"""Reports between two calls of ``drawn``."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an audit found: with ``confidence`` the loss of ``reports`` reports is at least ``lower_bound``."""
+
+    mechanism: str
+    reports: int
+    declared: float
+    lower_bound: float
+    confidence: float
+    draws: int
+    event: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether the declared loss was not exceeded."""
+        return self.lower_bound <= self.declared
+
+
+def audit(
+    mechanism: Mechanism,
+    entropy: Entropy,
+    draws: int = 1_000_000,
+    reports: int = 1,
+    confidence: float = 0.999,
+    drawn: Callable[[int], object] = lambda _: None,
+) -> Finding:
+    """Attack ``mechanism`` with ``draws`` reports of each of two inputs, in series of ``reports`` by one device.
+
+    The declared loss is that of a series; without a permanent part it is ``reports`` times ε.
+    ``drawn`` is called now and then with the number of reports drawn since; in all they are twice ``draws``, or hardly
+    fewer. Raises ParameterError if there are too few draws for a series in each half.
+    """
+    series = draws // reports
+    if reports < 1 or series < 2:
+        raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
+    cohort, inputs = _worst_pair(mechanism)
+    see = _features(mechanism, cohort, inputs)
+    trained, judged = (
+        [_observe(mechanism, item, cohort, entropy, (part, reports), see, drawn) for item in inputs]
+        for part in (series // 2, series - series // 2)
+    )
+    event, direction = _best_event(trained, series // 2, confidence)
+    found = _loss(judged, event, direction, series - series // 2, confidence)
+    return Finding(
+        mechanism=mechanism.name,
+        reports=reports,
+        declared=mechanism.epsilon_after(reports),
+        lower_bound=max(0.0, found),
+        confidence=confidence,
+        draws=draws,
+        event=f"{event[0]} {event[1]}",
+    )
+
+
+def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
+    """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
+    some: list[Item] = [b"%d" % number for number in range(40)]
+    if not mechanism.open_domain:
+        some = list(range(min(mechanism.size or 0, 3)))
+    found = [
+        (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
+        for cohort in range(min(mechanism.cohorts, 4))
+        for one, two in combinations(some, 2)
+    ]
+    _, cohort, pair = max(found, key=lambda entry: entry[0])
+    return cohort, pair
+
+
+def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> Callable[[list[bytes]], list[_Feature]]:
+    """Return the features of a series that the attack looks at: of the declared structure, and of the bare bytes."""
+    first, second = (set(mechanism.marked(item, cohort)) for item in inputs)
+    mine, theirs = first - second, second - first
+
+    def verdict(payload: bytes) -> int:
+        cells = set(Report(cohort, payload).cells(mechanism))
+        if mechanism.weight == 1:
+            return bool(cells & mine) - bool(cells & theirs)
+        return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)
+
+    known: dict[bytes, int] = {}
+
+    def see(series: list[bytes]) -> list[_Feature]:
+        score = 0
+        for payload in series:
+            if payload not in known:
+                known[payload] = verdict(payload)
+            score += known[payload]
+        seen: list[_Feature] = [("score", score), ("first byte", series[0][0]), ("last byte", series[0][-1])]
+        if len(series) == 1 and len(series[0]) <= 2:
+            seen.append(("payload", int.from_bytes(series[0], "big")))
+        if len(series) > 1:
+            seen.append(("distinct reports", len(set(series))))
+        return seen
+
+    return see
+
+
+def _observe(
+    mechanism: Mechanism,
+    item: Item,
+    cohort: int,
+    entropy: Entropy,
+    size: tuple[int, int],
+    see: Callable[[list[bytes]], list[_Feature]],
+    drawn: Callable[[int], object],
+) -> Counter[_Feature]:
+    """Count features over series, each by a new device with a secret of its own."""
+    series, reports = size
+    counts: Counter[_Feature] = Counter()
+    step = max(1, _TOLD // reports)
+    for number in range(1, series + 1):
+        secret = entropy.take(32) if reports > 1 else None
+        sent = [
+            mechanism.randomize(item, entropy, cohort, None if secret is None else KeyedEntropy(secret))
+            for _ in range(reports)
+        ]
+        counts.update(see(sent))
+        if not number % step:
+            drawn(step * reports)
+    return counts
+
+
+def _best_event(observed: list[Counter[_Feature]], series: int, confidence: float) -> tuple[_Feature, int]:
+    """Return the event with the largest bound on the training half, and which input it speaks for."""
+    one, two = observed
+
+    def contrast(feature: _Feature) -> float:
+        return abs(one[feature] - two[feature]) / math.sqrt(one[feature] + two[feature])
+
+    features = sorted(one.keys() | two.keys())
+    scores = [(f"score {sign}", value) for name, value in features if name == "score" for sign in (">=", "<=")]
+    others = sorted((feature for feature in features if feature[0] != "score"), key=contrast, reverse=True)
+    events = scores + others[:_MOST_EVENTS]
+    # Held to a stricter level the more events there are, lest the one that chance favoured most be chosen.
+    strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
+    return max(
+        ((event, direction) for event in events for direction in (0, 1)),
+        key=lambda choice: _loss(observed, choice[0], choice[1], series, strict),
+    )
+
+
+def _loss(observed: list[Counter[_Feature]], event: _Feature, direction: int, series: int, confidence: float) -> float:
+    """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest."""
+    each = (1 + confidence) / 2
+    likely, unlikely = _hits(observed[direction], event), _hits(observed[1 - direction], event)
+    low = lower_bound(likely, series, each)
+    return math.log(low / upper_bound(unlikely, series, each)) if low > 0 else -math.inf
+
+
+def _hits(counts: Counter[_Feature], event: _Feature) -> int:
+    name, bound = event
+    if name == "score >=":
+        return sum(count for (feature, value), count in counts.items() if feature == "score" and value >= bound)
+    if name == "score <=":
+        return sum(count for (feature, value), count in counts.items() if feature == "score" and value <= bound)
+    return counts[event]

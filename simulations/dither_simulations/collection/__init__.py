@@ -1,0 +1,1 @@
+"""Trials over a real collector, with a real client on every device."""

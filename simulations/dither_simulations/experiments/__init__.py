@@ -1,0 +1,1 @@
+"""The experiments, one folder for each command of ``dither-sim``."""

@@ -1,0 +1,167 @@
+"""The commands ``dither-sim attack``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ...choices import ATTACKS, Attack
+from ...limits import MAX_SIZE
+from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of
+from ...options.run import Run, run_options
+from ...trials.mechanism_by_name import CLOSED, REMEMBERING
+
+__all__ = ["attack"]
+
+_CLOSED_REMEMBERING = tuple(name for name in REMEMBERING if name in CLOSED)
+_LISTED = tuple(name for name in CLOSED if name != "bit-flip")
+"""The mechanisms whose reports say something about every value."""
+_epsilon = click.option(
+    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
+)
+
+
+@click.group(cls=Commands)
+def attack() -> None:
+    """Attack the installed randomizers, and compare the success with what theory allows."""
+
+
+def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short: str, text: str) -> None:
+    """Add the command of an attack on series of reports."""
+
+    def run_series(run: Run, names_: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
+        from ...output.plots import save
+        from .experiments import EXPERIMENTS
+        from .output import series_plot, series_table
+
+        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names_ or names)), seed=run.seed, **chosen)
+        for cell in plan.cells():
+            plan.mechanism(cell)  # what cannot be is refused before anything is computed
+        rows = run.sweep(plan)
+        run.tell(rows, lambda: series_table(rows))
+        if plot is not None:
+            save(series_plot(rows), plot)
+
+    options = (
+        click.option(
+            "--mechanism",
+            "names_",
+            type=click.Choice(names),
+            multiple=True,
+            help="Attack this; repeatable.  [default: all]",
+        ),
+        _epsilon,
+        click.option(
+            "--permanent-epsilon",
+            callback=positive,
+            default="2",
+            show_default=True,
+            help="Bound all reports of a value, by devices that remember.",
+        ),
+        click.option(
+            "-k", "--size", type=click.IntRange(2, 256), default=4, show_default=True, help="Number of values."
+        ),
+        click.option(
+            "--reports", callback=reports_of, default=reports, show_default=True, help="Reports in a series, or a list."
+        ),
+        click.option(
+            "--devices", type=click.IntRange(2, 10**5), default=devices, show_default=True, help="Devices in a trial."
+        ),
+        click.option(
+            "--repeats", type=click.IntRange(1, 10**5), default=5, show_default=True, help="Number of trials."
+        ),
+        run_options,
+        plot_option,
+    )
+    decorated = run_series
+    for option in reversed(options):
+        decorated = option(decorated)
+    attack.command(name, short_help=short, help=text)(decorated)
+
+
+_series(
+    "averaging",
+    _CLOSED_REMEMBERING,
+    200,
+    "1,7,30,90",
+    "Guess a value from many reports.",
+    "Guess a value from many reports of it, by devices that remember and by devices that do not.",
+)
+_series(
+    "linkage",
+    REMEMBERING,
+    500,
+    "1,7,30",
+    "Match a device's uploads.",
+    "Match two series of uploads: which are of one device? All have one value, so that only noise tells.",
+)
+_series(
+    "change",
+    REMEMBERING,
+    200,
+    "1,7,30",
+    "Tell whether a value changed.",
+    "Tell whether a device's value changed between two series of its reports, which memory does not hide.",
+)
+
+
+@attack.command(short_help="Raise estimates by forged reports.")
+@click.option(
+    "--mechanism", "names", type=click.Choice(_LISTED), multiple=True, help="Attack this; repeatable.  [default: all]"
+)
+@_epsilon
+@click.option(
+    "-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="Number of values."
+)
+@click.option("-n", "--users", callback=users_of, default="1e5", show_default=True, help="Number of honest users.")
+@click.option(
+    "--share",
+    "shares",
+    callback=shares_of,
+    default="0.001,0.01,0.1",
+    show_default=True,
+    help="Forged share of all reports, or a list.",
+)
+@click.option("--targets", type=click.IntRange(min=1), default=1, show_default=True, help="Number of values to raise.")
+@click.option(
+    "--attack",
+    "attacks",
+    type=click.Choice(ATTACKS),
+    multiple=True,
+    help="Attack in this way; repeatable.  [default: all]",
+)
+@click.option("--repeats", type=click.IntRange(1, 10**5), default=20, show_default=True, help="Number of trials.")
+@run_options
+@plot_option
+def poisoning(
+    run: Run,
+    names: tuple[str, ...],
+    epsilon: float,
+    size: int,
+    users: int,
+    shares: tuple[float, ...],
+    targets: int,
+    attacks: tuple[Attack, ...],
+    repeats: int,
+    plot: Path | None,
+) -> None:
+    """Send forged reports to raise the estimates of chosen values."""
+    from ...output.plots import save
+    from .output import poisoning_plot, poisoning_table
+    from .poisoning import Poisoning
+
+    plan = Poisoning(
+        names=tuple(dict.fromkeys(names or _LISTED)),
+        shares=shares,
+        attacks=tuple(dict.fromkeys(attacks or ATTACKS)),
+        size=size,
+        epsilon=epsilon,
+        users=users,
+        targets=targets,
+        repeats=repeats,
+        seed=run.seed,
+    )
+    rows = run.sweep(plan)
+    run.tell(rows, lambda: poisoning_table(rows))
+    if plot is not None:
+        save(poisoning_plot(rows), plot)

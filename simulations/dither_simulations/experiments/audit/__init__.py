@@ -1,0 +1,1 @@
+"""``dither-sim audit``: an attack on the installed randomizers."""

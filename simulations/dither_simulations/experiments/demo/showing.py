@@ -1,0 +1,127 @@
+"""What the demo does: it asks, collects, and tells and draws what comes out."""
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import numpy as np
+from tqdm import tqdm
+
+from dither_shared import ParameterError
+
+from ...collection.collector_process import (
+    DATABASE,
+    CollectorError,
+    ended_by_sigterm,
+    fetch_estimate,
+    running_collector,
+)
+from ...collection.fleet import send_all
+from ...limits import DEVICES
+from ...output.files import write_bytes
+from ...output.plots import save, shares_plot
+from .answers import Answer, from_devices, from_json, show
+from .surveys import Survey, browser_survey, column_survey
+
+__all__ = ["count", "show_all", "survey_of"]
+
+_DEFINITION = "demo-metrics.toml"
+
+
+def survey_of(devices: int | None, seed: int, source: Path | None, column: str | None) -> Survey:
+    """Return who is asked what: users drawn from a table of browser usage, or the rows of a file."""
+    if source is None:
+        if column is not None:
+            raise ParameterError("--input", "missing; it is the file that --column is a column of")
+        return browser_survey(devices or DEVICES, np.random.default_rng(seed))
+    if column is None:
+        raise ParameterError("--column", f"missing; it says which column of {source} holds the answers")
+    if devices is not None:
+        raise ParameterError("--devices", "goes without --input, each row of which is a device")
+    return column_survey(source, column)
+
+
+def show_all(survey: Survey, out: Path | None, jobs: int, *, as_json: bool) -> None:
+    """Collect, tell, and draw into the folder ``out`` if there is one."""
+    with ended_by_sigterm(), _folder(out) as folder:
+        answers = _collect(survey, folder, jobs, quiet=as_json)
+        if as_json:
+            click.echo(json.dumps([answer.described() for answer in answers], indent=1))
+        else:
+            _tell(answers)
+        if out is not None:
+            _draw(answers, out, quiet=as_json)
+
+
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """Yield the folder asked for, without what an earlier run left in it, or one that will vanish."""
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="dither-demo-") as vanishing:
+            yield Path(vanishing)
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for old in out.glob(f"{DATABASE}*"):
+            old.unlink()  # the reports of another run are none of this one's
+    except OSError as error:
+        raise ParameterError("--out", f"{out} cannot be written to: {error.strerror}") from None
+    yield out
+
+
+def _collect(survey: Survey, folder: Path, jobs: int, quiet: bool) -> list[Answer]:
+    """Send every person's answers to a collector of their own, and ask it what it makes of them."""
+    definition = folder / _DEFINITION
+    write_bytes(definition, survey.definition.encode("utf-8"))
+    devices = len(survey.people)
+    try:
+        with running_collector(definition, folder) as collector:
+            if not quiet:
+                click.echo(f"A collector listens at {collector.url}; {devices:,} devices report to it.\n")
+            with tqdm(total=devices, unit="device", disable=None, leave=False) as bar:
+                delivered = send_all(survey.metrics, collector.url, survey.people, jobs, bar.update)
+            if not delivered:
+                raise CollectorError("it took no reports from a device for as long as a device waits")
+            return [
+                from_json(metric, survey.truth(name), fetch_estimate(collector, name))
+                for name, metric in survey.metrics.items()
+            ]
+    except CollectorError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+
+
+def _tell(answers: list[Answer]) -> None:
+    for answer in answers:
+        click.echo(f"{show(answer)}\n")
+    shown = np.concatenate([answer.most_frequent().covered for answer in answers])
+    click.echo(
+        f"{shown.sum()} of the {len(shown)} intervals shown contain the truth (! marks the others); 95 in 100 should."
+    )
+
+
+def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
+    for answer in answers:
+        title = answer.metric.description or answer.metric.name
+        save(shares_plot(answer.most_frequent().shares, title), out / f"{answer.metric.name}.png")
+    if quiet:
+        return
+    name, definition, database = answers[0].metric.name, out / _DEFINITION, out / DATABASE
+    click.echo(f"The charts are in {out}. To ask the collector's database again:")
+    click.echo(f"  dither-server estimate {name} --metrics {definition} --db sqlite:///{database}")
+
+
+def count(survey: Survey, seed: int, repeats: int) -> None:
+    """Say how many intervals contain the truth, over repeats with consecutive seeds."""
+    held = total = 0
+    for one in range(seed, seed + repeats):
+        roots = np.random.SeedSequence(one).spawn(len(survey.metrics))
+        answers = [from_devices(survey, name, root) for name, root in zip(survey.metrics, roots, strict=True)]
+        covered = np.concatenate([answer.covered for answer in answers])
+        click.echo(f"seed {one}: {covered.sum()} of {len(covered)} intervals contain the truth")
+        held, total = held + int(covered.sum()), total + len(covered)
+    click.echo(f"in all: {held} of {total}, {held / total:.1%}; 95% are expected to")

@@ -1,0 +1,1 @@
+"""``dither-sim error``: the error of estimates against epsilon, mechanism and number of users."""

@@ -1,0 +1,1 @@
+"""``dither-sim plan``: which epsilon and how many users a survey needs."""

@@ -1,0 +1,196 @@
+"""Plan a survey: compute what each mechanism would cost and tell, before anyone is asked."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from dither_server.estimation.confidence import require_confidence
+from dither_shared import Mechanism, ParameterError
+from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
+from dither_shared.privacy.composition import odds_sentence
+
+from ...output.tables import render
+
+__all__ = ["ADDING_UP", "MEMOISATION", "Advice", "Choice", "Question", "advise", "explain"]
+
+MEMOISATION = "Memoisation hides which value a device has. It does not hide the moments at which the value changes."
+ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value."
+
+
+@dataclass(frozen=True)
+class Question:
+    """The survey that is wanted: for ``size`` values, at ``epsilon`` a report, intervals of ± ``error``.
+
+    ``confidence`` is the level of the intervals, ``users`` the number of users, if it is known; ``budget`` the most
+    bytes of a report; ``days`` the number of days on which each user reports once.
+    Raises ParameterError for an error not strictly between 0 and 1, or a confidence that no interval can have.
+    """
+
+    size: int
+    epsilon: float
+    permanent_epsilon: float | None = None
+    budget: int = DEFAULT_BUDGET
+    users: int | None = None
+    error: float = 0.01
+    confidence: float = 0.95
+    days: int = 30
+
+    def __post_init__(self) -> None:
+        if not 0 < self.error < 1:
+            raise ParameterError("error", f"{self.error!r} must lie strictly between 0 and 1")
+        require_confidence(self.confidence)
+
+    @property
+    def quantile(self) -> float:
+        """How many standard errors the half of an interval is."""
+        return NormalDist().inv_cdf((1 + self.confidence) / 2)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A mechanism that could serve.
+
+    - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has;
+    - ``epsilon``, ``epsilon_10``, ``epsilon_100``, ``epsilon_forever``: the privacy loss of so many reports of one
+      value (the last is None where every report tells anew);
+    - ``epsilon_days``: the loss of a report on each of ``days`` days;
+    - ``standard_error``, ``margin``: of the frequency of a value that hardly anyone has, and half of its interval at
+      the confidence asked for, among the users there are; None if their number was not given;
+    - ``users_needed``: for the margin to be at most the error asked for.
+    """
+
+    mechanism: str
+    chosen: bool
+    relative_risk: float
+    report_bytes: int
+    fits: bool
+    epsilon: float
+    epsilon_10: float
+    epsilon_100: float
+    epsilon_forever: float | None
+    days: int
+    epsilon_days: float
+    standard_error: float | None
+    margin: float | None
+    users_needed: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Every candidate, best first, and which of them is chosen."""
+
+    question: Question
+    choices: tuple[Choice, ...]
+    mechanism: Mechanism
+
+    @property
+    def chosen(self) -> Choice:
+        """The candidate that ``auto`` takes."""
+        return next(choice for choice in self.choices if choice.chosen)
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the users there are suffice, or None if their number was not given."""
+        users = self.question.users
+        return None if users is None else users >= self.chosen.users_needed
+
+
+def advise(question: Question) -> Advice:
+    """Return the candidates; raise ParameterError for a question that no mechanism can serve."""
+    mechanism = choose(question.size, question.epsilon, question.permanent_epsilon, question.budget)
+    ranked = candidates(question.size, question.epsilon, question.permanent_epsilon)
+    choices = tuple(_choice(question, each.mechanism, each.relative_risk, mechanism) for each in ranked)
+    return Advice(question, choices, mechanism)
+
+
+def _choice(question: Question, mechanism: Mechanism, relative_risk: float, chosen: Mechanism) -> Choice:
+    variance = mechanism.variance(0.0)
+    error = None if question.users is None else math.sqrt(variance / question.users)
+    return Choice(
+        mechanism=mechanism.name,
+        chosen=mechanism == chosen,
+        relative_risk=relative_risk,
+        report_bytes=mechanism.row_bytes,
+        fits=mechanism.row_bytes <= question.budget,
+        epsilon=mechanism.epsilon,
+        epsilon_10=mechanism.epsilon_after(10),
+        epsilon_100=mechanism.epsilon_after(100),
+        epsilon_forever=mechanism.forever_epsilon,
+        days=question.days,
+        epsilon_days=mechanism.epsilon_after(question.days),
+        standard_error=error,
+        margin=None if error is None else question.quantile * error,
+        users_needed=math.ceil(variance * (question.quantile / question.error) ** 2),
+    )
+
+
+def explain(advice: Advice) -> str:
+    """Return a table of the candidates and a few lines on the chosen one, for a terminal."""
+    question, chosen = advice.question, advice.chosen
+    lasting = question.permanent_epsilon is not None
+    return "\n".join(
+        (
+            _heading(question),
+            f"± is half of the {100 * question.confidence:.4g} % interval of a value that hardly anyone has; "
+            f"± {_percent(question.error)} is a standard error of {_percent(question.error / question.quantile)}.",
+            "",
+            render(_header(question, lasting), [_cells(question, choice, lasting) for choice in advice.choices]),
+            "",
+            f"* {chosen.mechanism}: the least total error whose report fits {question.budget} bytes.",
+            f"  {_verdict(advice)}",
+            f"  To a person: {odds_sentence(advice.mechanism)}.",
+            MEMOISATION if lasting else ADDING_UP,
+        )
+    )
+
+
+def _heading(question: Question) -> str:
+    forever = "" if question.permanent_epsilon is None else f", {question.permanent_epsilon:g} for ever"
+    users = "" if question.users is None else f", {question.users:,} users"
+    wanted = f"wanted: ± {_percent(question.error)}"
+    return f"{question.size:,} values, ε = {question.epsilon:g} a report{forever}{users}; {wanted}"
+
+
+def _header(question: Question, lasting: bool) -> Sequence[str]:
+    there = () if question.users is None else ("std error", f"± {100 * question.confidence:.4g} %")
+    forever = ("for ever",) if lasting else ()
+    needed = f"users for ± {_percent(question.error)}"
+    return ("mechanism", "risk/optimum", "bytes", "fits", *there, needed, "ε of 1", "of 10", "of 100", *forever)
+
+
+def _cells(question: Question, choice: Choice, lasting: bool) -> Sequence[str]:
+    there = (choice.standard_error, choice.margin) if question.users is not None else ()
+    losses = [choice.epsilon, choice.epsilon_10, choice.epsilon_100]
+    if lasting and choice.epsilon_forever is not None:
+        losses.append(choice.epsilon_forever)
+    return (
+        f"{choice.mechanism}{' *' if choice.chosen else ''}",
+        _short(choice.relative_risk, ".3f"),
+        f"{choice.report_bytes:,}",
+        "yes" if choice.fits else "no",
+        *(_percent(value) for value in there if value is not None),
+        f"{choice.users_needed:,}",
+        *(_short(loss, ".4g") for loss in losses),
+    )
+
+
+def _verdict(advice: Advice) -> str:
+    """Return a sentence on whether a rare value can be measured as wanted."""
+    question, chosen = advice.question, advice.chosen
+    needed = f"± {_percent(question.error)} takes {chosen.users_needed:,}"
+    if question.users is None or chosen.margin is None:
+        return f"{needed} users."
+    users = f"{question.users:,} users give"
+    if advice.reached:
+        return f"Yes: {users} ± {_percent(chosen.margin)}; {needed}."
+    return f"No: {users} only ± {_percent(chosen.margin)}; {needed}."
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.3g} %"
+
+
+def _short(value: float, form: str) -> str:
+    """Return a number that may be very large."""
+    return format(value, form if value < 1e4 else ".1e")

@@ -1,0 +1,1 @@
+"""``dither-sim reproduce``: numbers that others published, beside ours."""

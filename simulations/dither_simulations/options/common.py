@@ -1,0 +1,182 @@
+"""Options, their parsing and their errors, shared by the commands of ``dither-sim``."""
+
+import math
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dither_server.cli.lazy import LazyGroup
+from dither_server.estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE
+from dither_shared import DitherError, ParameterError
+
+from ..limits import FORMATS, MAX_SIZE, MAX_USERS
+
+__all__ = [
+    "Commands",
+    "confidence_of",
+    "epsilons_of",
+    "input_options",
+    "new_file",
+    "plot_option",
+    "positive",
+    "reports_of",
+    "share",
+    "shares_of",
+    "sizes_of",
+    "users_list",
+    "users_of",
+]
+
+_GRID = "0.25:4:10"
+
+
+class Commands(LazyGroup):
+    """A group whose commands end in one line, not a traceback: status 2 for an invalid parameter, else 1.
+
+    With NO_COLOR in the environment nothing is coloured, wherever it is printed (https://no-color.org).
+    """
+
+    def make_context(self, *arguments: Any, **extra: Any) -> click.Context:
+        """Read the arguments."""
+        context = super().make_context(*arguments, **extra)
+        if os.environ.get("NO_COLOR"):
+            context.color = False
+        return context
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command asked for."""
+        try:
+            return super().invoke(ctx)
+        except ParameterError as error:
+            raise click.UsageError(str(error), ctx) from None
+        except DitherError as error:
+            raise click.ClickException(str(error)) from None
+
+
+def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """Read a number of users, also as 1e9 or 10^9: an option's callback."""
+    if text is None:
+        return None
+    power = re.fullmatch(r"(\d{1,4})(?:\^|\*\*)(\d{1,2})", text)
+    try:
+        number = float(power[1]) ** int(power[2]) if power else float(text)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not 1 <= number <= MAX_USERS or number != int(number):
+        problem = f"{text!r} is not a whole number from 1 to {MAX_USERS:.0e}, such as 10000 or 1e9"
+        raise click.BadParameter(problem, param=parameter)
+    return int(number)
+
+
+def users_list(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """Read one or more numbers of users, with commas between them: an option's callback."""
+    found = (users_of(context, parameter, part) for part in (text.split(",") if text is not None else ()))
+    return tuple(dict.fromkeys(users for users in found if users is not None))
+
+
+def sizes_of(_: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """Read one or more numbers of values, with commas between them: an option's callback."""
+    sizes = tuple(int(part) if part.isdecimal() else 0 for part in (text.split(",") if text is not None else ()))
+    if not all(2 <= size <= MAX_SIZE for size in sizes):
+        raise click.BadParameter(
+            f"{text!r} is not a list of whole numbers from 2 to {MAX_SIZE:,}, such as 16,128", param=parameter
+        )
+    return tuple(dict.fromkeys(sizes))
+
+
+def reports_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[int, ...]:
+    """Read one or more numbers of reports, or of days, with commas between them: an option's callback."""
+    counts = tuple(int(part) if part.isdecimal() else 0 for part in text.split(","))
+    if not all(1 <= count <= 10_000 for count in counts):
+        raise click.BadParameter(f"{text!r} is not a list of whole numbers from 1 to 10,000", param=parameter)
+    return tuple(dict.fromkeys(counts))
+
+
+def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
+    """Read a list of ε, or LOW:HIGH:COUNT for that many, equally far apart on a log scale: an option's callback."""
+    try:
+        epsilons = _list_or_grid(text)
+    except ValueError:
+        epsilons = ()
+    if not epsilons or not all(0 < epsilon < math.inf for epsilon in epsilons):
+        problem = f"{text!r} is not a list of positive numbers such as 0.5,1,2, nor LOW:HIGH:COUNT, nor grid"
+        raise click.BadParameter(problem, param=parameter)
+    return epsilons
+
+
+def positive(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Read a positive number: an option's callback."""
+    return None if text is None else _between(0, math.inf, text, parameter, "a positive number")
+
+
+def share(_: click.Context, parameter: click.Parameter, text: str) -> float:
+    """Read a number strictly between 0 and 1: an option's callback."""
+    return _between(0, 1, text, parameter, "a number strictly between 0 and 1")
+
+
+def confidence_of(_: click.Context, parameter: click.Parameter, text: str) -> float:
+    """Read a confidence of which intervals can be made: an option's callback."""
+    low, high = math.nextafter(LEAST_CONFIDENCE, 0), math.nextafter(MOST_CONFIDENCE, 1)
+    return _between(low, high, text, parameter, f"a number {CONFIDENCES}")
+
+
+def shares_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
+    """Read one or more numbers strictly between 0 and 1, with commas between them: an option's callback."""
+    found = (_between(0, 1, part, parameter, "a number strictly between 0 and 1") for part in text.split(","))
+    return tuple(dict.fromkeys(found))
+
+
+def _between(low: float, high: float, text: str, parameter: click.Parameter, what: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not low < number < high:
+        raise click.BadParameter(f"{text!r} is not {what}", param=parameter)
+    return number
+
+
+def _list_or_grid(text: str) -> tuple[float, ...]:
+    if text != "grid" and ":" not in text:
+        return tuple(dict.fromkeys(float(part) for part in text.split(",")))
+    low, high, count = _GRID.split(":") if text == "grid" else text.split(":")
+    first, last, steps = float(low), float(high), int(count) - 1
+    if not 0 < first < last < math.inf or not 1 <= steps < 1000:
+        return ()
+    return tuple(float(f"{first * (last / first) ** (place / steps):.4g}") for place in range(steps + 1))
+
+
+def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:
+    """Return an option's callback that checks, before anything is computed, that a file of that name can be written."""
+
+    def checked(_: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        if not path.parent.is_dir():
+            raise click.BadParameter(f"{path.parent} is not a folder", param=parameter)
+        if path.suffix not in suffixes:
+            raise click.BadParameter(f"{str(path)!r} must end in {' or '.join(suffixes)}", param=parameter)
+        return path
+
+    return checked
+
+
+def plot_option(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--plot``."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    return click.option(
+        "--plot", type=path, callback=new_file(*FORMATS), help=f"Write a picture to this file, as {', '.join(FORMATS)}."
+    )(command)
+
+
+def input_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--input`` and ``--column``."""
+    path = click.Path(dir_okay=False, path_type=Path)
+    column = click.option("--column", metavar="NAME", help="Take answers from this column of --input.")
+    return click.option(
+        "--input", "source", type=path, help="Read users from this CSV file, plain or gzipped; one row each."
+    )(column(command))

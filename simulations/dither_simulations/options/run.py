@@ -1,0 +1,113 @@
+"""Run a command: the options that all share for its seed, who does the work, and where the results go."""
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .common import new_file
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    from ..sweeps.sweep import CellT, Experiment, OutcomeT, RowT
+    from ..sweeps.workers import Map
+
+__all__ = ["Run", "run_options"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What ``run_options`` read from the command line."""
+
+    seed: int = 0
+    jobs: int = 1
+    scheduler: str | None = None
+    as_json: bool = False
+    out: Path | None = None
+
+    @property
+    def part(self) -> Path | None:
+        """The file that keeps finished cells until all are finished."""
+        return None if self.out is None else self.out.with_name(f"{self.out.name}.part")
+
+    @contextmanager
+    def workers(self) -> Iterator["Map"]:
+        """Yield the ``Map`` that spreads the work."""
+        from ..sweeps.workers import workers
+
+        with workers(self.jobs, self.scheduler) as run:
+            yield run
+
+    def sweep(self, experiment: "Experiment[CellT, OutcomeT, RowT]") -> "list[RowT]":
+        """Carry out an experiment, with a bar on standard error if that is a terminal.
+
+        With ``out`` it goes on where an earlier run of the same was killed, from ``<out>.part``.
+        """
+        from tqdm import tqdm
+
+        from ..sweeps.checkpoint import Journal
+        from ..sweeps.sweep import sweep
+
+        journal = None if self.part is None else Journal(self.part, experiment.identity())
+        trials = len(experiment.cells()) * experiment.repeats
+        try:
+            with self.workers() as run, tqdm(total=trials, unit="trial", disable=None, leave=False) as bar:
+                rows = sweep(experiment, run, journal, bar.update)
+        finally:
+            if journal is not None:
+                journal.close()
+        return rows
+
+    def tell(self, rows: Sequence["DataclassInstance"], text: Callable[[], str]) -> None:
+        """Print rows, as JSON if that was asked for and otherwise as ``text`` returns them; and write them."""
+        from ..output.files import json_rows, write_rows
+
+        click.echo(json_rows(rows) if self.as_json else text(), nl=not self.as_json)
+        if self.out is not None and self.part is not None:
+            write_rows(self.out, rows)
+            self.part.unlink(missing_ok=True)
+
+
+def run_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add ``--seed``, ``--jobs``, ``--scheduler``, ``--json`` and ``--out``; the command gets a ``Run``."""
+
+    @functools.wraps(command)
+    def with_run(*, seed: int, jobs: int, scheduler: str | None, as_json: bool, out: Path | None, **rest: Any) -> None:
+        command(run=Run(seed, jobs, scheduler, as_json, out), **rest)
+
+    for option in reversed(_OPTIONS):
+        with_run = option(with_run)
+    return with_run
+
+
+_OPTIONS = (
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Draw from this seed: same seed, same numbers.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(0, 4096),
+        default=1,
+        show_default=True,
+        help="Share the work among so many processes; 0 for one a processor. The numbers do not depend on it.",
+    ),
+    click.option(
+        "--scheduler", metavar="ADDRESS", help="Spread the work over a Dask cluster instead, tcp://HOST:PORT."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+    click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=new_file(".csv", ".json"),
+        help="Write the results to this file, .csv or .json. Run the command again to go on after an interruption.",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Tables, plots and files that commands write."""

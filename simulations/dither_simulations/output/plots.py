@@ -1,0 +1,99 @@
+"""Draw shares, and save pictures, in the colours of Okabe and Ito (2008), which the colour-blind can tell apart."""
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from dither_shared import ParameterError
+
+from ..limits import FORMATS
+from ..users.populations import Floats
+from .files import write_bytes
+
+__all__ = ["COLOURS", "FONT", "GREY", "INK", "Shares", "figure_of", "save", "shares_plot"]
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#666666"
+INK = "#222222"
+"""Of names: some of the colours are too light for letters."""
+_BAR = "#C9C9C9"
+FONT = 11.5
+"""The font size in points, on a figure 5.8 inches wide: still 11 pixels high in a picture 400 pixels wide."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """True shares beside estimated ones, an entry a label in every column."""
+
+    labels: tuple[str, ...]
+    truth: Floats
+    estimate: Floats
+    low: Floats
+    high: Floats
+
+    def chosen(self, order: NDArray[np.intp]) -> "Shares":
+        """Return the rows of these indices, in their order."""
+        labels = tuple(self.labels[index] for index in order)
+        return Shares(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
+
+
+def shares_plot(shares: Shares, title: str, confidence: float = 0.95) -> Figure:
+    """Return a figure with true shares as bars and estimates as points with intervals; the first label is on top."""
+    count = len(shares.labels)
+    figure, (axes,) = figure_of(1.35 + 0.31 * count)
+    height = figure.get_figheight()
+    figure.subplots_adjust(left=0.36, right=0.95, top=1 - 0.72 / height, bottom=0.55 / height)
+    rows = np.arange(count)
+    percent = 100 * np.array([shares.truth, shares.estimate, shares.low, shares.high])
+    axes.barh(rows, percent[0], height=0.72, color=_BAR, zorder=1)
+    axes.hlines(rows, percent[2], percent[3], color=COLOURS[0], linewidth=2.2, zorder=2)
+    axes.plot(percent[1], rows, "o", color=COLOURS[0], markersize=6, markeredgecolor="white", zorder=3)
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.set_yticks(rows, [_shortened(label) for label in shares.labels])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.set_xlabel("% of all users")
+    figure.text(0.03, 1 - 0.24 / height, title, fontsize=FONT + 0.5, va="center", weight="bold")
+    second = 1 - 0.5 / height
+    figure.text(0.03, second, "bars: the truth", fontsize=FONT - 0.5, va="center", color=GREY)
+    legend = f"points: the estimate, {confidence:.0%} interval"
+    figure.text(0.36, second, legend, fontsize=FONT - 0.5, va="center", color=COLOURS[0])
+    return figure
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture, whole, in the format that its name asks for; raise ParameterError if that fails."""
+    if path.suffix not in FORMATS:
+        raise ParameterError(str(path), f"not a picture's name; it must end in {', '.join(FORMATS)}")
+    picture = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # a script that the font lacks is drawn as boxes
+        figure.savefig(picture, format=path.suffix[1:], dpi=200)
+    write_bytes(path, picture.getvalue())
+
+
+def figure_of(height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure, 5.8 inches wide and so many high, and its axes, one below the other."""
+    figure = Figure(figsize=(5.8, height))
+    FigureCanvasAgg(figure)
+    rows = [figure.add_subplot(panels, 1, number + 1) for number in range(panels)]
+    for axes in rows:
+        axes.tick_params(labelsize=FONT)
+        axes.xaxis.label.set_fontsize(FONT)
+        axes.yaxis.label.set_fontsize(FONT)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    return figure, rows
+
+
+def _shortened(label: str, width: int = 24) -> str:
+    text = label if len(label) <= width else label[: width - 1] + "…"
+    return text.replace("$", r"\$")  # a pair of which would be read as mathematics

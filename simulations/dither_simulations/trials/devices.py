@@ -1,0 +1,45 @@
+"""Make a tally user by user, through the device's own randomizer: slow, and a check on the samplers."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice, repeat
+
+import numpy as np
+
+from dither_server.tally.tally import Tally
+from dither_shared import Entropy, KeyedEntropy, Mechanism, Report
+from dither_shared.mechanism import Item
+
+from ..users.populations import Population, items_of
+
+__all__ = ["device_entropy", "device_tally"]
+
+_BLOCK = 1 << 14
+"""The number of reports held at a time, so that memory does not grow with the users."""
+
+
+def device_entropy(seed: np.random.SeedSequence) -> KeyedEntropy:
+    """Return a reproducible stream for devices, keyed by 256 bits of ``seed``.
+
+    Only for simulations: a real device draws from the operating system.
+    """
+    return KeyedEntropy(seed.generate_state(4, np.uint64).tobytes(), b"dither-simulations")
+
+
+def device_tally(mechanism: Mechanism, population: Population, entropy: Entropy) -> Tally:
+    """Return the tally of one report from each user of ``population``.
+
+    Every user draws a cohort and runs ``mechanism.randomize``; the rows are folded as a collector folds them.
+    """
+    held = zip(items_of(mechanism, population.labels), population.counts.tolist(), strict=True)
+    users = (each for item, count in held for each in repeat(item, count))
+    rows = _rows(mechanism, users, entropy)
+    tally = Tally.zero(mechanism)
+    while block := b"".join(islice(rows, _BLOCK)):
+        tally += Tally.fold(mechanism, block)
+    return tally
+
+
+def _rows(mechanism: Mechanism, users: Iterable[Item], entropy: Entropy) -> Iterator[bytes]:
+    for item in users:
+        cohort = entropy.below(mechanism.cohorts)
+        yield Report(cohort, mechanism.randomize(item, entropy, cohort)).encode(mechanism)

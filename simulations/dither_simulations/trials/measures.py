@@ -1,0 +1,81 @@
+"""Measure how far estimates are from the truth: squared, absolute and largest error, divergence, recall, intervals."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..users.populations import Floats
+
+__all__ = ["Interval", "Scores", "divergence", "intervals", "recall", "scores"]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One trial's distances between the frequencies of k values and their true shares.
+
+    - ``mse``: the squared error averaged over values;
+    - ``l1``: Σ|error|, twice the total variation distance;
+    - ``max_error``: the largest |error|, L∞;
+    - ``kl``: ``divergence``, or None where that is not defined;
+    - ``recall``: that of the most frequent values.
+    """
+
+    mse: float
+    l1: float
+    max_error: float
+    kl: float | None
+    recall: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The share of one trial's intervals that hold the truth, and their width; from noise alone, cut to [0, 1].
+
+    The truth is that of the users there are, not of a population of which they are a sample.
+    """
+
+    coverage: float
+    width: float
+
+
+def scores(frequency: Floats, shares: Floats, top: int) -> Scores:
+    """Return how far frequencies are from shares; both of shape (k,)."""
+    error = np.abs(frequency - shares)
+    return Scores(
+        mse=float(np.mean(error**2)),
+        l1=float(error.sum()),
+        max_error=float(error.max()),
+        kl=divergence(frequency, shares),
+        recall=recall(frequency, shares, top),
+    )
+
+
+def intervals(low: Floats, high: Floats, shares: Floats) -> Interval:
+    """Return how often and how widely intervals hold the shares; all of shape (k,)."""
+    return Interval(float(((low <= shares) & (shares <= high)).mean()), float((high - low).mean()))
+
+
+def divergence(frequency: Floats, shares: Floats) -> float | None:
+    """Return Σ f ln(f / share), in nats: the Kullback-Leibler divergence of the truth from what was estimated.
+
+    Defined where f is a distribution and puts nothing on a value that nobody has, and None elsewhere. (The other
+    direction is infinite as soon as one value is estimated at 0.)
+    """
+    some = frequency > 0
+    if frequency.min() < 0 or abs(frequency.sum() - 1) > 1e-9 or not shares[some].all():
+        return None
+    return float(np.sum(frequency[some] * np.log(frequency[some] / shares[some])))
+
+
+def recall(frequency: Floats, shares: Floats, top: int) -> float:
+    """Return the share of the ``top`` highest estimates whose values are among the ``top`` most frequent.
+
+    A value as frequent as the last of these counts as one of them. Estimates that tie for the last places are equally
+    likely to be taken; the mean over these choices is returned.
+    """
+    top = min(top, len(shares))
+    frequent = shares >= np.partition(shares, -top)[-top]
+    last = np.partition(frequency, -top)[-top]
+    above, tied = frequency > last, frequency == last
+    places = top - int(above.sum())
+    return float((frequent[above].sum() + places * frequent[tied].mean()) / top)

@@ -1,0 +1,1 @@
+"""Who the users are: how many hold each value, by a distribution or by a file."""

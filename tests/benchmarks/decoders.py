@@ -1,0 +1,131 @@
+"""How well strings are found in RAPPOR's counts, and how fast: ``python -m tests.benchmarks.decoders [--markdown]``.
+
+The cases are google/rappor's: each is reported once by 100,000 devices through the client's randomizer where it has so
+few, and drawn from its exact law some times more. What that project's R decoder made of its own data for the same cases
+was measured once, and is told beside. L1 errors are of the consistent shares, over all candidates; times are of a
+processor.
+"""
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+
+from benchmarks.decoding.cases import CASES, Case, Survey, reported, sampled
+from dither_server.estimation.hashing import marks_of
+from dither_server.estimation.regression.linear_system import Table
+from dither_server.estimation.regression.rappor import Fit, decode
+from dither_shared import Rappor
+
+_SURVEYS = 10
+_SEED = 20261120
+
+_THEIRS = {
+    "190 of 100 values": ("0.5 s", "64", "14", "0.243", "70"),
+    "1,090 of 100 values": ("21.8 s", "48", "11", "0.300", "43"),
+    "10,090 of 100 values": ("2.6 s", "36", "6", "0.377", "27"),
+    "1,100 of 1,000 values": ("1.4 s", "152", "2", "-", "-"),
+}
+"""Seconds, true and false strings found, L1 error over the candidates and coverage of google/rappor's R decoder."""
+
+_HEAD = ("candidates", "decoder", "time", "true", "false", "L1", "covered %")
+
+
+def judged(survey: Survey, fit: Fit) -> tuple[float, float, float, float]:
+    """Return the true and the false strings found, the L1 error, and the share of those found that is covered."""
+    there = survey.held > 0
+    error = np.abs(fit.consistent - survey.held).sum()
+    covered = (np.maximum(fit.low, 0) <= survey.held) & (survey.held <= fit.high)
+    share = covered[fit.found].mean() if fit.found.any() else np.nan
+    return int((fit.found & there).sum()), int((fit.found & ~there).sum()), float(error), 100 * float(share)
+
+
+def decoded(case: Case, survey: Survey) -> tuple[float, Fit]:
+    """Return the least time of a processor that decoding took, hashing apart, and the fit."""
+    mechanism = case.mechanism
+    marks = marks_of(case.candidates, mechanism.cohorts, mechanism.bits, mechanism.hashes)
+    table = Table(survey.tally.reports, survey.tally.counts, float(mechanism.a), float(mechanism.b))
+    best = np.inf
+    for _ in range(5):
+        start = time.process_time()
+        fit = decode(table, marks)
+        best = min(best, time.process_time() - start)
+    return best, fit
+
+
+def rows_of(case: Case) -> Iterable[Sequence[str]]:
+    """Yield the lines of a case."""
+    rng = np.random.default_rng(_SEED)
+    if case.reports > 1:
+        yield _line(case, "dither, 100,000 devices", [reported(case)])
+    yield _line(case, f"dither, mean of {_SURVEYS}", [sampled(case, rng) for _ in range(_SURVEYS)])
+    yield case.name, "google/rappor (R)", *_THEIRS[case.name]
+
+
+def _line(case: Case, label: str, surveys: Sequence[Survey]) -> Sequence[str]:
+    found = [decoded(case, survey) for survey in surveys]
+    true, false, error, covered = np.mean(
+        [judged(*pair) for pair in zip(surveys, (f for _, f in found), strict=True)], axis=0
+    )
+    seconds = median(took for took, _ in found)
+    return case.name, label, f"{seconds:.3f} s", f"{true:.1f}", f"{false:.1f}", f"{error:.3f}", f"{covered:.0f}"
+
+
+def large(candidates: int) -> None:
+    """Print what a list of so many candidates takes of a processor, in 64 cohorts of 128 bits, and of memory."""
+    mechanism = Rappor.calibrate(None, 2.0, 4.0)
+    start = time.process_time()
+    marks = marks_of(tuple(f"string {number}" for number in range(candidates)), mechanism.cohorts, mechanism.bits, 2)
+    hashed = time.process_time()
+    share = np.zeros((mechanism.cohorts, mechanism.bits))
+    for place in range(100):
+        share[np.arange(mechanism.cohorts)[:, np.newaxis], marks[:, :, place]] += 0.01
+    rng, each = np.random.default_rng(_SEED), 100_000
+    a, b = float(mechanism.a), float(mechanism.b)
+    counts = rng.binomial(each, np.clip(b + (a - b) * share, 0, 1))
+    start, hashed = time.process_time(), hashed - start
+    fit = decode(Table(np.full(mechanism.cohorts, each), counts, a, b), marks)
+    took, true = time.process_time() - start, int(fit.found[:100].sum())
+    told = f"{hashed:.1f} s to hash, {took:.1f} s to decode, {_megabytes():,.0f} MB at the peak"
+    print(f"{candidates:>9,} candidates: {told}; {true} of 100 found, {int(fit.found.sum()) - true} false", flush=True)
+
+
+def _megabytes() -> float:
+    """Return the peak of this process's memory; getrusage may tell that of whoever started it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = status.read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Print the table, and what long lists take."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", action="store_true", help="as for the README")
+    parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.large:
+        large(asked.large)
+        return
+    rows = [_HEAD, *(row for case in CASES for row in rows_of(case))]
+    if asked.markdown:
+        rows.insert(1, ("---", "---", *["---:"] * (len(_HEAD) - 2)))
+        print("\n".join("| " + " | ".join(row) + " |" for row in rows))
+    else:
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        print("\n".join("  ".join(map(str.ljust, row, widths)) for row in rows))
+    for candidates in (10_000, 1_000_000):
+        subprocess.run([sys.executable, "-m", "tests.benchmarks.decoders", "--large", str(candidates)], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Speed, as ratios within one run: ``make bench``.
+
+Each line gives a time and how many times as long, or as short, as a baseline measured in the same run.
+"""
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from dither_server.estimation.estimate import estimate
+from dither_server.tally.tally import Tally
+from dither_shared import (
+    MECHANISMS,
+    KeyedEntropy,
+    Mechanism,
+    RandomizedResponse,
+    Rappor,
+    Shape,
+    SymmetricUnary,
+    SystemEntropy,
+)
+
+ENTROPY = SystemEntropy()
+
+
+def microseconds(call: Callable[[], object], calls: int = 5_000, rounds: int = 7) -> float:
+    """Return the least mean time of a call, over rounds, in microseconds."""
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        best = min(best, time.perf_counter() - start)
+    return best / calls * 1e6
+
+
+def startup_milliseconds(code: str, rounds: int = 15) -> float:
+    """Return the least wall time of a fresh interpreter that runs ``code``, in milliseconds."""
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        best = min(best, time.perf_counter() - start)
+    return best * 1e3
+
+
+def bit_by_bit(bits: int) -> int:
+    """Draw bits the usual way, one comparison of floats each: the baseline, and not exact."""
+    system = random.SystemRandom()
+    return sum((system.random() < 0.3) << lane for lane in range(bits))
+
+
+def drawing() -> None:
+    """Print what one report costs on a device."""
+    choice = RandomizedResponse.calibrate(1024, 1.0)
+    unary = SymmetricUnary.calibrate(128, 1.0)
+    textbook = Rappor(permanent_f=Fraction(1, 2), instant_p=Fraction(1, 4), instant_q=Fraction(3, 4))
+    calibrated = Rappor.calibrate(None, 1.0)
+    value = b"Chrome for Android 157"
+
+    def rappor(mechanism: Rappor) -> bytes:
+        return mechanism.randomize(value, ENTROPY, 7, KeyedEntropy(b"k" * 32, b"v" * 16, b"\0\0\0\7", value))
+
+    baseline = microseconds(lambda: bit_by_bit(128), 500)
+    print(f"128 bits, one float comparison each (baseline) {baseline:8.1f} us")
+    for label, call in (
+        ("k-ary randomized response, k = 1,024", lambda: choice.randomize(7, ENTROPY)),
+        ("symmetric unary, 128 bits", lambda: unary.randomize(7, ENTROPY)),
+        ("rappor, 128 bits, f = 1/2, p = 1/4, q = 3/4", lambda: rappor(textbook)),
+        ("rappor, 128 bits, any epsilon", lambda: rappor(calibrated)),
+    ):
+        took = microseconds(call)
+        print(f"{label:46} {took:8.1f} us   1/{baseline / took:.0f} of the baseline")
+
+
+def drawing_at_scale() -> None:
+    """Print the dearest report of every kind over ε in {1/4, 1/2, 1, 2, 3, 4, 5}, by the size of the domain."""
+    families = ("randomized-response", "projective-geometry", "hadamard-response", "local-hashing")
+    for name in (*families, "optimized-unary", "subset-selection"):
+        times = []
+        for size in (16, 128, 1024, 16384):
+            mechanisms = [MECHANISMS[name].calibrate(size, epsilon) for epsilon in (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)]
+            calls = 2_000 if size < 16384 else 300
+            times.append(max(microseconds(partial(each.randomize, size - 1, ENTROPY), calls) for each in mechanisms))
+        print(f"{name:30} k = 16, 128, 1024, 16384:", *(f"{took:7.1f} us" for took in times))
+
+
+def estimating() -> None:
+    """Print what an estimate over 16,384 values costs from a tally, the tables of its field made before."""
+    rng = np.random.default_rng(1)
+    labels = tuple(map(str, range(16384)))
+    for name in [name for name, family in MECHANISMS.items() if not family.open_domain]:
+        slowest = dict.fromkeys((10**4, 10**6, 10**9), 0.0)
+        for epsilon in (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0):
+            shape = {"bits": 64} if name == "bit-flip" else {}
+            mechanism = MECHANISMS[name].configure(16384, {"epsilon": epsilon, **shape})
+            for users in slowest:
+                tally = tally_of_nobody(mechanism, users, rng)
+                took = microseconds(partial(estimate, mechanism, labels, tally), 1, 4)
+                slowest[users] = max(slowest[users], took)
+        times = "".join(f"{took / 1e3:8.1f} ms" for took in slowest.values())
+        print(f"estimate, k = 16,384, {name:22}{times} at most over epsilon, of 10^4, 10^6, 10^9 reports")
+
+
+def tally_of_nobody(mechanism: Mechanism, users: int, rng: np.random.Generator) -> Tally:
+    """Return a tally as noise alone makes it, each count by itself."""
+    if mechanism.shape is Shape.SYMBOL:
+        counts = rng.poisson(users / (mechanism.cohorts * mechanism.cells), (mechanism.cohorts, mechanism.cells))
+        return Tally(counts.sum(axis=1), counts)
+    reports = rng.poisson(users / mechanism.cohorts, mechanism.cohorts)
+    return Tally(
+        reports, rng.binomial(reports[:, np.newaxis], float(mechanism.b), (mechanism.cohorts, mechanism.cells))
+    )
+
+
+def importing() -> None:
+    """Print what embedding the client adds to the start of a program."""
+    bare = startup_milliseconds("pass")
+    print(f"python -c pass                                 {bare:8.1f} ms")
+    for code in ("import dither", "import dither; dither.Client"):
+        took = startup_milliseconds(code)
+        print(f"{code:46} {took:8.1f} ms   {took - bare:.1f} ms more")
+
+
+if __name__ == "__main__":
+    drawing()
+    drawing_at_scale()
+    estimating()
+    importing()

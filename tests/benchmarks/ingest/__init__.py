@@ -1,0 +1,1 @@
+"""Ingest under load, beside what one writes first; ``tests/benchmarks/ingest_speed.py`` prints it."""

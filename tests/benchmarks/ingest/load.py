@@ -1,0 +1,128 @@
+"""Servers in processes of their own, loaded by wrk from another; what they took, and what it cost them."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from dither_shared import Metric
+from server.collecting import batch, environment
+
+__all__ = ["CONNECTIONS", "Run", "measure", "slow_disk", "why_not"]
+
+CONNECTIONS = 64
+
+_SERVERS: Mapping[str, Sequence[str]] = {
+    "waitress": ("waitress", "--host=127.0.0.1", "--threads=64", "--connection-limit=1000", "--asyncore-use-poll"),
+    "granian": ("granian", "--interface", "wsgi", "--no-ws", "--http", "1", "--blocking-threads", "64"),
+    "gunicorn": ("gunicorn", "--worker-class", "gthread", "--threads", "64", "--keep-alive", "30"),
+}
+
+
+class Run(NamedTuple):
+    """What one run gave: accepted requests per second of the wall and of CPU, and the p99 of answers in ms."""
+
+    rate: float
+    per_core: float
+    p99: float
+
+
+def why_not(*programs: str) -> str | None:
+    """Return what has to be installed, or None if all of it is here."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    return f"apt-get install {' '.join(missing)}" if missing else None
+
+
+@contextmanager
+def slow_disk() -> Iterator[Sequence[str]]:
+    """What to put in front of a command so that every fsync takes 2 ms more."""
+    with tempfile.TemporaryDirectory() as folder:
+        library, source = f"{folder}/slow_disk.so", str(Path(__file__).with_name("slow_disk.c"))
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
+        yield ["env", f"LD_PRELOAD={library}"]
+
+
+def measure(
+    server: str, app: str | None, toml: str, reports: tuple[Metric, bytes], seconds: int = 4, before: Sequence[str] = ()
+) -> Run:
+    """Load a server of ``app`` (None: ``dither-server run``) with batches of these reports over 64 connections."""
+    metric, rows = reports
+    body = json.loads(batch(metric, rows).encode())
+    rest = ", ".join(f'"{name}": "{value}"' for name, value in body.items() if name != "batch") + "}"
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "metrics.toml").write_text(toml, encoding="utf-8")
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            port = probe.getsockname()[1]
+        with _running([*before, sys.executable, "-m", *_command(server, app, port)], Path(folder), port) as session:
+            _wrk(port, rest, 1)
+            used = _cpu_seconds(session)
+            told = _wrk(port, rest, seconds)
+            used = _cpu_seconds(session) - used
+    assert told["refused"] == 0, told
+    return Run(told["requests"] / told["seconds"], told["requests"] / used, told["p99"])
+
+
+def _command(server: str, app: str | None, port: int) -> list[str]:
+    if app is None:
+        return ["dither_server", "run", "--port", str(port)]
+    command = [*_SERVERS[server]]
+    if server == "gunicorn":
+        return [*command, "--bind", f"127.0.0.1:{port}", app]
+    if app.endswith(":make"):
+        command.append("--call" if server == "waitress" else "--factory")
+    return [*command, *([f"--port={port}"] if server == "waitress" else ["--port", str(port)]), app]
+
+
+@contextmanager
+def _running(command: Sequence[str], folder: Path, port: int) -> Iterator[int]:
+    """Run a server in a session of its own, and yield the session's number."""
+    tests = str(Path(__file__).parents[2])
+    surroundings = {**environment(folder), "DITHER_OPEN": "report", "BASELINE": str(folder), "PYTHONPATH": tests}
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=surroundings, start_new_session=True) as process:
+        try:
+            _wait(port)
+            yield process.pid
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+
+
+def _wait(port: int) -> None:
+    for _ in range(300):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError("the server did not start")
+
+
+def _wrk(port: int, rest: str, seconds: int) -> Mapping[str, float]:
+    script = str(Path(__file__).with_name("report.lua"))
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script, f"http://127.0.0.1:{port}", "--", rest]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    numbers: Mapping[str, float] = json.loads(told.splitlines()[-1])
+    return numbers
+
+
+def _cpu_seconds(session: int) -> float:
+    """Return what the processes of a session have used so far."""
+    used = 0
+    for process in Path("/proc").iterdir():
+        try:
+            fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields and int(fields[3]) == session:
+            used += int(fields[11]) + int(fields[12])
+    return used / os.sysconf("SC_CLK_TCK")

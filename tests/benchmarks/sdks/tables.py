@@ -1,0 +1,173 @@
+"""The bench's table, as text for a terminal or as markdown, and which of its targets the client meets."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.sdks.subject import CALLS, EVENTS, FEW
+
+__all__ = ["Findings", "Setting", "Table", "table", "targets"]
+
+Finding = dict[str, dict[str, list[float]]]
+"""What was found of a library, by question, by what was asked: one number for each round."""
+
+Findings = dict[str, Finding]
+"""By library."""
+
+Pick = Callable[[Iterable[float]], float]
+
+_NONE = "-"
+
+
+@dataclass
+class Setting:
+    """Where and of what it was measured."""
+
+    versions: dict[str, str]
+    python: str
+    cores: int
+    load: float
+    load_after: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.python}, {self.cores} cores; load average {self.load:.1f} before, {self.load_after:.1f} after."
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: which number of a library's findings, and how it is written, with its ratio to ours or without."""
+
+    label: str
+    number: Callable[[Finding], float]
+    form: str
+    ratio: bool = True
+
+    def cell(self, findings: Findings, library: str) -> str:
+        """Return the number of a library, or a dash if it was not measured."""
+        ours = self.number(findings["dither"])
+        try:
+            number = self.number(findings[library])
+        except (KeyError, ValueError):
+            return _NONE
+        told = self.form.format(number)
+        return f"{told} ({number / ours:,.1f}x)" if self.ratio and library != "dither" and ours > 0 else told
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under headings, a title, and what is to be known in order to read it."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str]
+
+    def text(self) -> str:
+        """Return columns of equal width."""
+        lines = (self.head, *self.rows)
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
+        body = ["  ".join((f"{line[0]:<{widths[0]}}", *map(str.rjust, line[1:], widths[1:]))) for line in lines]
+        return "\n".join((self.title, "", *body, "", *self.notes))
+
+    def markdown(self) -> str:
+        """Return the table for a README."""
+        lines = (self.head, ["---", *["---:"] * (len(self.head) - 1)], *self.rows)
+        body = ["| " + " | ".join(line) + " |" for line in lines]
+        return "\n".join((f"**{self.title}**", "", *body, "", "\n\n".join(self.notes)))
+
+
+def _beyond(question: str, name: str, base: str, pick: Pick, scale: float = 1.0) -> Callable[[Finding], float]:
+    """Return what picks the number that ``name`` exceeds ``base`` by."""
+    return lambda finding: (pick(finding[question][name]) - pick(finding[question][base])) / scale
+
+
+def _of(question: str, name: str, pick: Pick) -> Callable[[Finding], float]:
+    return lambda finding: pick(finding[question][name])
+
+
+def _startup(label: str, name: str, base: str) -> Iterator[Row]:
+    for word, pick in (("best", min), ("median", median)):
+        yield Row(f"{label}, {word}", _beyond("startup", name, base, pick), "{:.1f} ms")
+    worked = _beyond("startup", f"{name}, work", f"{base}, work", median)
+    yield Row(f"{label}, processor time, median", worked, "{:.1f} ms")
+
+
+def _calls(label: str, prefix: str) -> Iterator[Row]:
+    for which in ("p50", "p99"):
+        yield Row(f"{label}, {which}, best run", _of("latency", prefix + which, min), "{:,.1f} us")
+
+
+IMPORTED = _beyond("startup", "import", "pass", min)
+STARTED = _beyond("startup", "start", "pass", min)
+MEMORY_IMPORTED = _beyond("memory", "import", "bare", median, 1024)
+MEMORY_USED = _beyond("memory", "events", "bare, events", median, 1024)
+MEMORY_UPLOADING = _beyond("memory", "upload", "bare, events", median, 1024)
+SLOW_CALL = _of("latency", "p99", min)
+RECOVERED = _of("killed, down", "arrived", min)
+EXIT = _beyond("exit", "exit", "bare", median)
+
+ROWS = (
+    *_startup("import", "import", "pass"),
+    *_startup("import and start", "start", "pass"),
+    *_startup("import, start, first event", "first", "left"),
+    Row("memory after import", MEMORY_IMPORTED, "{:.1f} MiB"),
+    Row(f"memory after start and {FEW} events", MEMORY_USED, "{:.1f} MiB"),
+    Row("memory after these and an upload that failed", MEMORY_UPLOADING, "{:.1f} MiB"),
+    *_calls("call", ""),
+    Row("call, p99, median run", _of("latency", "p99", median), "{:,.1f} us"),
+    Row("call, longest, median run", _of("latency", "longest", median), "{:,.0f} us"),
+    *_calls("call, processor time", "work "),
+    *_calls("call, earlier half", "early "),
+    *_calls("call, the same again", "again "),
+    Row(f"killed, server down: of {EVENTS:,} arrive", RECOVERED, "{:,.0f}", ratio=False),
+    Row(
+        f"killed, server up: of {EVENTS:,} arrive, median", _of("killed, up", "arrived", median), "{:,.0f}", ratio=False
+    ),
+    Row("exit, server silent", EXIT, "{:.2f} s", ratio=False),
+)
+
+
+def table(findings: Findings, setting: Setting) -> Table:
+    """Return everything, a column for each library, with ratios to ours."""
+    head = ["", *(f"{library} {setting.versions[library]}" for library in findings)]
+    rows = [[row.label, *(row.cell(findings, library) for library in findings)] for row in ROWS]
+    notes = (
+        str(setting),
+        "Starting: beyond `python -c pass`; dither's state is that of a device which answered yesterday. "
+        "Processor time leaves out waiting, as for a processor that others use. Memory: the "
+        "peak beyond that of a bare interpreter at the same task, median. In brackets: how many times ours.",
+        f"Call: {CALLS:,} in a row while connections are refused, in each run. Each of ours draws a report by RAPPOR "
+        "of 128 bits with f = 1/2, p = 1/4, q = 3/4, and its permanent draw, and writes it to the outbox: over 1,000 "
+        "metrics, 20 days by a clock of the bench, 10 answers in turn. In the earlier half of them the outbox is not "
+        "full yet; later each drops the oldest report, too. Said again, the period is answered. Theirs put an event in "
+        "a queue in memory, or drop it when that is full. Processor time is that of the calling thread, in runs "
+        "of their own.",
+        f"Killed: {EVENTS:,} events are told as fast as may be, then the process is killed, and started again with a "
+        "collector that answers. What it counts, before and after, are events that differ.",
+        "Exit: one event is told to a server that takes connections and never answers; beyond a bare interpreter's, "
+        "median.",
+    )
+    return Table("dither's client beside those of sentry-sdk and posthog", head, rows, notes)
+
+
+def targets(findings: Findings) -> Iterator[str]:
+    """Yield each target with what came of it."""
+    for label, number, form in (
+        ("import below a tenth of theirs", IMPORTED, "{:.1f} ms"),
+        ("import and start below a tenth of theirs", STARTED, "{:.1f} ms"),
+        ("memory after import below a tenth of theirs", MEMORY_IMPORTED, "{:.1f} MiB"),
+        (f"memory after {FEW} events below a tenth of theirs", MEMORY_USED, "{:.1f} MiB"),
+        ("p99 of a call below theirs", SLOW_CALL, "{:.1f} us"),
+    ):
+        share = 1.0 if number is SLOW_CALL else 0.1
+        limit = share * min(number(finding) for library, finding in findings.items() if library != "dither")
+        yield _verdict(label, number(findings["dither"]), limit, form)
+    ours = findings["dither"]
+    yield _verdict("p99 of a call below 50 us", SLOW_CALL(ours), 50.0, "{:.1f} us")
+    yield _verdict("memory below 3 MiB", MEMORY_USED(ours), 3.0, "{:.1f} MiB")
+    yield _verdict("exit no more than 0.2 s later", EXIT(ours), 0.2, "{:.2f} s")
+    yield _verdict("lost when killed with the server down", EVENTS - RECOVERED(ours), 1, "{:,.0f}")
+
+
+def _verdict(label: str, number: float, limit: float, form: str) -> str:
+    return f"{'met   ' if number < limit else 'MISSED'} {label}: {form.format(number)}, limit {form.format(limit)}"

@@ -1,0 +1,111 @@
+"""An app offers the commands itself: its user need not know where questions or state are kept."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from client.devices import Make
+from dither.cli.users import USERS, run
+from dither.state.state import MemoryState
+
+APP = """\
+import sys
+
+import dither
+from dither.cli.users import run
+
+
+def main() -> None:
+    telemetry = dither.Client("metrics.toml", endpoint="http://127.0.0.1:9", app="org.example.notes")
+    if sys.argv[1:2] == ["telemetry"]:  # notes telemetry [status | preview | sent | ledger | on | local | off | forget]
+        sys.exit(run(telemetry, sys.argv[2:], program="notes telemetry"))
+    telemetry.record("theme", "dark")
+
+
+main()
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["status"]])
+def test_the_status_is_what_is_shown_first(
+    arguments: list[str], make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(make(), arguments) == 0
+    assert capsys.readouterr().out.startswith("telemetry is on (decided by the user's choice)\n")
+
+
+def test_every_command_of_a_user_is_offered(make: Make, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    for name in USERS:
+        assert run(client, [name]) == 0, name
+    capsys.readouterr()
+    assert run(make(folder, mode=None), ["status", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mode"] == "off"
+
+
+def test_a_choice_holds_for_the_client_that_is_at_work(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    client = make(mode=None)
+    assert run(client, ["on"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.index("would like to collect answers to 6 questions") < shown.index("telemetry is on")
+    client.record("mobile", True)
+    assert run(client, ["preview"]) == 0
+    assert capsys.readouterr().out.encode().splitlines() == client.preview() != []
+    assert run(client, ["off"]) == 0
+    assert client.preview() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"), [(["explode"], 2), (["--nothing"], 2), (["--help"], 0), (["on", "--help"], 0)]
+)
+def test_a_mistake_is_told_with_the_apps_own_name_and_ends_nothing(
+    arguments: list[str], status: int, make: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(make(), arguments, program="notes telemetry") == status
+    told = capsys.readouterr()
+    assert "usage: notes telemetry" in told.out + told.err
+    assert "--metrics" not in told.out, "nor --app: the app knows"
+
+
+def test_what_could_not_be_stored_is_told(make: Make, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.write_text("a file, where the state's folder should be")
+    assert run(make(folder, mode=None, strict=False), ["on"]) == 1
+    assert f"'{folder}" in capsys.readouterr().err
+
+
+def test_a_client_that_could_not_be_made_says_so(
+    make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = make(MemoryState(), metrics=tmp_path / "missing.toml", strict=False, mode=None)
+    assert run(client, ["on"]) == 1
+    assert "telemetry is disabled" in capsys.readouterr().err
+
+
+def test_an_app_in_ten_lines(tmp_path: Path) -> None:
+    assert len([line for line in APP.splitlines() if line]) <= 12
+    (tmp_path / "notes.py").write_text(APP)
+    (tmp_path / "metrics.toml").write_text('[metrics.theme]\ntype = "choice"\nvalues = ["dark"]\nepsilon = 1.0\n')
+    environ = {"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "state")}
+
+    def notes(*arguments: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "notes.py", *arguments],
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    assert notes("telemetry")[1].startswith("telemetry is off (decided by default: nobody has been asked)")
+    assert notes("telemetry", "on")[0] == 0
+    assert notes() == (0, "", "")
+    assert '"metric":"theme"' in notes("telemetry", "preview")[1]
+    assert notes("telemetry", "off")[0] == 0
+    assert notes("telemetry", "preview") == (0, "", "dither: nothing waits to be sent\n")
+    assert notes("telemetry", "of")[0] == 2

@@ -1,0 +1,400 @@
+"""``python -m dither test``: what it finds, and that a hostile collector gets neither time, memory nor the terminal."""
+
+import json
+import socket
+import ssl
+import threading
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from client.devices import MOBILE, THEME
+from dither import __main__ as program
+from dither.cli import asking, probe
+from dither.cli.asking import Target
+from dither.cli.probe import Finding
+from dither.upload.exchange import Deadline
+
+KNOWN = '{"metric": "%s", "version": "%s", "reports": "%s"}'
+OPEN = '{"collector": "dither", "reports": "accepted", "token": "not-needed"}'
+CLOSED = '{"collector": "dither", "reports": "accepted", "token": "needed"}'
+
+Speak = Callable[[socket.socket], None]
+
+
+@contextmanager
+def listening(speak: Speak, context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """Run a server that talks as it likes to each connection, and yield its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                connection.settimeout(20)
+                with suppress(OSError), connection:
+                    if context is None:
+                        speak(connection)
+                    else:
+                        with context.wrap_socket(connection, server_side=True) as secured:
+                            speak(secured)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+            thread.join()
+
+
+def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[bytes] | None = None) -> Speak:
+    """Return a speaker that gives HTTP answers (status, body, more headers), the last of them again and again."""
+    left = list(answers)
+
+    def speak(connection: socket.socket) -> None:
+        request = connection.recv(65536)
+        if asked is not None:
+            asked.append(request)
+        status, body, *more = left.pop(0) if len(left) > 1 else left[0]
+        head = f"HTTP/1.1 {status} said\r\nContent-Length: {len(body.encode())}\r\n{''.join(more)}\r\n"
+        connection.sendall((head + body).encode())
+
+    return speak
+
+
+def problem(slug: str, detail: str = "") -> str:
+    return json.dumps({"type": f"urn:dither:problem:{slug}", "title": "", "status": 0, "detail": detail})
+
+
+def found(endpoint: str, *metrics: object, token: str | None = None) -> list[Finding]:
+    return list(probe.probe(Target.of(endpoint, token), token, metrics))  # type: ignore[arg-type]
+
+
+def last(speak: Speak, path: str = "", token: str | None = None) -> Finding:
+    with listening(speak) as port:
+        return found(f"http://127.0.0.1:{port}{path}", token=token)[-1]
+
+
+def test_all_is_well() -> None:
+    answers = [(200, OPEN), *((200, KNOWN % (one.name, one.version, "accepted")) for one in (THEME, MOBILE))]
+    asked: list[bytes] = []
+    with listening(answering(*answers, asked=asked)) as port:
+        findings = found(f"http://localhost:{port}/some/where/", THEME, MOBILE, token="s3cret")  # noqa: S106 - nobody's
+    assert {finding.result for finding in findings} == {"ok"}
+    steps = ["name", "connection", "encryption", "collector", "token", "metric", "metric"]
+    assert [finding.step for finding in findings] == steps
+    assert [(one.metric, one.version) for one in findings[-2:]] == [(m.name, m.version) for m in (THEME, MOBILE)]
+    assert [request.split(b" ")[:2] for request in asked] == [
+        [b"GET", b"/some/where/v1/reports"],
+        [b"GET", f"/some/where/v1/metrics/theme/versions/{THEME.version}".encode()],
+        [b"GET", f"/some/where/v1/metrics/mobile/versions/{MOBILE.version}".encode()],
+    ]
+    assert [b"Authorization: Bearer s3cret" in request for request in asked] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, "hello", "no dither collector"),
+        (200, "[" * 50_000, "no dither collector"),
+        (200, '{"collector": "other"}', "no dither collector"),
+        (404, "<html>", "lack a path?"),
+        (401, "who are you?", "no dither collector"),
+        (405, problem("method-not-allowed"), "upgrade it"),
+        (502, "<html>", "no collector behind it (HTTP 502)"),
+        (503, problem("unavailable"), "cannot read its database"),
+        (500, problem("internal"), "HTTP 500"),
+    ],
+)
+def test_what_is_no_collector_is_said_to_be_none(status: int, body: str, said: str) -> None:
+    finding = last(answering((status, body)))
+    assert (finding.step, finding.result) == ("collector", "failed")
+    assert said in finding.says
+
+
+def test_a_wrong_path_is_thought_of() -> None:
+    assert "is the path /wrong right?" in last(answering((404, "")), "/wrong/").says
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "token", "result", "said"),
+    [
+        (200, OPEN, None, "ok", "none is needed"),
+        (200, OPEN, "t", "ok", "the one given was not looked at"),
+        (200, CLOSED, "t", "ok", "it is accepted"),
+        (401, problem("unauthorized"), None, "failed", "one is needed, and none was given"),
+        (401, problem("unauthorized"), "t", "failed", "not known here"),
+        (403, problem("forbidden"), "t", "failed", "its role is another"),
+    ],
+)
+def test_what_becomes_of_the_token(status: int, body: str, token: str | None, result: str, said: str) -> None:
+    finding = last(answering((status, body)), token=token)
+    assert (finding.step, finding.result) == ("token", result)
+    assert said in finding.says
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (404, problem("unknown-version"), "is not known there; give the collector this metrics.toml"),
+        (404, "", "HTTP 404"),
+        (200, KNOWN % ("theme", THEME.version, "disabled"), "disabled"),
+        (200, KNOWN % ("theme", "0" * 16, "accepted"), "nothing that a collector says"),
+        (200, "{}", "nothing that a collector says"),
+        (503, problem("unavailable"), "HTTP 503"),
+    ],
+)
+def test_what_becomes_of_a_version(status: int, body: str, said: str) -> None:
+    with listening(answering((200, OPEN), (status, body))) as port:
+        finding = found(f"http://127.0.0.1:{port}", THEME)[-1]
+    assert (finding.step, finding.result, finding.metric) == ("metric", "failed", "theme")
+    assert said in finding.says
+
+
+def test_one_that_wants_to_be_asked_less_often_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_PAUSE", 0.0)
+    accepted = KNOWN % ("theme", THEME.version, "accepted")
+    with listening(answering((429, ""), (200, OPEN), (429, ""), (429, ""), (200, accepted))) as port:
+        assert found(f"http://127.0.0.1:{port}", THEME)[-1].result == "ok"
+
+
+def pouring(head: bytes, piece: bytes) -> Speak:
+    """Return a speaker that never ends, if it is let."""
+
+    def speak(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece)
+
+    return speak
+
+
+POURS = {
+    "continue": pouring(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    "status line": pouring(b"", b"H" * 65536),
+    "headers": pouring(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"a" * 60 + b"\r\n"),
+    "one header": pouring(b"HTTP/1.1 200 OK\r\nX-A: ", b"a" * 65536),
+    "body": pouring(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
+    "long body": pouring(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % 10**15, b"x" * 65536),
+    "negative chunk": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", b"x" * 65536),
+    "large chunk": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffff\r\n", b"x" * 65536),
+    "tiny chunks": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 1000),
+    "trailers": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n" * 1000),
+}
+
+
+@pytest.mark.parametrize("what", POURS)
+def test_an_endless_answer_is_not_read_to_its_end(what: str) -> None:
+    with listening(POURS[what]) as port:
+        tracemalloc.start()
+        try:
+            finding = found(f"http://127.0.0.1:{port}")[-1]
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert (finding.step, finding.result) == ("collector", "failed")
+    assert peak < 1_000_000
+
+
+def dripping(connection: socket.socket) -> None:
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-A: ")
+    connection.settimeout(0.02)
+    while True:
+        with suppress(TimeoutError):
+            if not connection.recv(1):  # the other has gone
+                return
+        connection.sendall(b"a")
+
+
+def mute(connection: socket.socket) -> None:
+    while connection.recv(65536):
+        pass
+
+
+@pytest.mark.parametrize("speak", [dripping, mute])
+def test_one_that_is_slow_or_mute_gets_so_much_time_and_no_more(speak: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_SECONDS", 0.4)
+    finding = last(speak)
+    assert (finding.step, finding.says) == ("collector", "no HTTP answer came: it took too long")
+
+
+def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector that answers at first and then no more holds up the metrics together, not each."""
+    monkeypatch.setattr(probe, "_SECONDS", 0.5 - 5)
+    left = [answering((200, OPEN))]
+
+    def tiring(connection: socket.socket) -> None:
+        (left.pop() if left else dripping)(connection)
+
+    with listening(tiring) as port:
+        findings = found(f"http://127.0.0.1:{port}", *[THEME] * 5)
+    assert [finding.result for finding in findings[-5:]] == ["failed"] * 5
+    assert all("took too long" in finding.says for finding in findings[-5:])
+
+
+def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(20) and [])
+    with pytest.raises(TimeoutError):
+        asking.resolve("example.org", 443, Deadline(0.05))
+    never.set()
+
+
+def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, **__: object) -> NoReturn:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    (finding,) = found("https://telemetry.example.org")
+    assert (finding.step, finding.result) == ("name", "failed")
+    assert "is it spelt right?" in finding.says
+
+
+def test_a_port_at_which_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert found(f"http://127.0.0.1:{port}")[-1][:2] == ("connection", "failed")
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> ssl.SSLContext:
+    (tmp_path / "server.pem").write_text(CERTIFICATE)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    return context
+
+
+def test_a_certificate_that_is_trusted(
+    tmp_path: Path, context: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
+    answers = [(200, OPEN), (200, KNOWN % ("theme", THEME.version, "accepted"))]
+    with listening(answering(*answers), context) as port:
+        findings = found(f"https://localhost:{port}", THEME)
+        assert {finding.result for finding in findings} == {"ok"}
+        (*_, finding) = found(f"https://127.0.0.1:{port}")
+    assert (finding.step, finding.result) == ("encryption", "failed")
+    assert "another server's" in finding.says
+
+
+def test_a_certificate_that_nobody_vouches_for(context: ssl.SSLContext) -> None:
+    with listening(answering((200, OPEN)), context) as port:
+        finding = found(f"https://localhost:{port}")[-1]
+    assert (finding.step, finding.result) == ("encryption", "failed")
+    assert "nobody whom this machine trusts vouches for it" in finding.says
+
+
+def test_https_where_http_is_spoken() -> None:
+    with listening(answering((400, ""))) as port:
+        finding = found(f"https://localhost:{port}")[-1]
+    assert (finding.step, finding.result) == ("encryption", "failed")
+    assert "is it http" in finding.says
+
+
+def test_without_encryption_there_is_a_warning_but_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    with listening(answering((200, OPEN))) as port:
+        monkeypatch.setattr(probe._Attempt, "_is_local", lambda _: False)
+        findings = found(f"http://127.0.0.1:{port}")
+    assert [finding.result for finding in findings] == ["ok", "ok", "warning", "ok", "ok"]
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("status", [200, 302, 404])
+def test_nothing_that_a_collector_says_reaches_the_terminal_as_it_is(
+    status: int, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = f"Location: https://elsewhere/{HOSTILE}\r\nServer: {HOSTILE}\r\n"
+    body = json.dumps({"type": HOSTILE, "detail": HOSTILE, "collector": HOSTILE}, ensure_ascii=False)
+    with listening(answering((status, body, more))) as port:
+        assert program.main(["test", "--endpoint", f"http://127.0.0.1:{port}", *options]) == 1
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert printed.replace("\n", "").isprintable()
+    assert ("https://elsewhere/" in printed) is (status == 302)
+
+
+@pytest.fixture
+def metrics(tmp_path: Path) -> str:
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n[metrics.b]\ntype = "boolean"\nepsilon = 1.0\n')
+    return str(path)
+
+
+def test_the_exit_status_and_the_json(metrics: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = [(200, OPEN), (404, problem("unknown-version"))]
+    with listening(answering(*answers)) as port:
+        given = ["test", "--endpoint", f"http://127.0.0.1:{port}", "--token", "s3cret", "--json"]
+        assert program.main(given[:-1]) == 0
+        assert "s3cret" not in capsys.readouterr().out
+    with listening(answering(*answers)) as port:
+        given[2] = f"http://127.0.0.1:{port}"
+        assert program.main([*given, "--metrics", metrics]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["endpoint"], told["delivers"]) == (given[2], False)
+    assert [(step["step"], step["result"]) for step in told["steps"][-3:]] == [
+        ("token", "ok"),
+        ("metric", "failed"),
+        ("metric", "failed"),
+    ]
+
+
+def test_what_is_printed_fits_a_terminal(metrics: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with listening(answering((200, OPEN), (404, problem("unknown-version")))) as port:
+        program.main(["test", "--endpoint", f"http://127.0.0.1:{port}", "--metrics", metrics])
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ["--endpoint", "ftp://example.org"],
+        ["--endpoint", "https://example.org/a b"],
+        ["--endpoint", "https://example.org/ü"],
+        ["--endpoint", "https://exa mple.org"],
+        ["--endpoint", "https://" + "a" * 70 + ".org"],
+        ["--endpoint", "https://example.org", "--token", "a b"],
+        ["--endpoint", "https://example.org", "--token", ""],
+        ["--endpoint", "https://example.org", "--metrics", "/nowhere/metrics.toml"],
+        ["--endpoint", "https://[::1"],
+    ],
+)
+def test_bad_usage_is_told_in_a_line(given: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["test", *given]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1
+
+
+CERTIFICATE = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgY5kGJYAO5OQjUfYx
+lhQt8TH2eOP6PR9pCQugE8qNlYehRANCAAR3k9gYZaAEjE2jpfrF35/Uvav/Wpd/
+lPS+ta6pIUNPLrt6y5ChnMg67mzWpXs/KGuA8cjIayJZK+Hx+NFqpHk5
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBljCCATugAwIBAgIUPBtFmXMuGg6QRXljJIPAcv98eGwwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTIyMDQ1OFoYDzIxMjYxMDI4
+MjIwNDU4WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAR3k9gYZaAEjE2jpfrF35/Uvav/Wpd/lPS+ta6pIUNPLrt6y5ChnMg6
+7mzWpXs/KGuA8cjIayJZK+Hx+NFqpHk5o2kwZzAdBgNVHQ4EFgQUG5dNt0e+tjhJ
+vGGwqwL/qt2j3qkwHwYDVR0jBBgwFoAUG5dNt0e+tjhJvGGwqwL/qt2j3qkwDwYD
+VR0TAQH/BAUwAwEB/zAUBgNVHREEDTALgglsb2NhbGhvc3QwCgYIKoZIzj0EAwID
+SQAwRgIhALpqzozL3m+qqzIqPSdFAFj52DL6X5oMP9V9GM/s1niIAiEA+hzIGK4i
+sR04NaiEUcqB3To/Boy2iSWbxy0OPUxRvZQ=
+-----END CERTIFICATE-----
+"""
+"""Of localhost, for a hundred years, with its key; for these tests alone."""

@@ -1,0 +1,235 @@
+"""Consent is to what was shown: by whom it may be overruled, and what it does not cover."""
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dither
+from client.devices import METRICS, MOBILE, THEME, Calendar, Make
+from dither.consent.policy import Policy, policy_path
+from dither.consent.rules import Choice, automaton, decide, terms
+
+if TYPE_CHECKING:
+    from dither_shared import Metric
+
+TOLD = dataclasses.replace(THEME, why="To choose", owner="ui@example.org", expires=date(2027, 6, 30), tier="technical")
+
+
+def states(client: dither.Client) -> dict[str, str]:
+    return {metric.name: metric.state for metric in client.status().metrics}
+
+
+@pytest.mark.parametrize(
+    ("environ", "policy", "automatic", "mode", "by"),
+    [
+        ({}, "off", "", "off", "policy"),
+        ({}, "local", "", "local", "policy"),
+        ({}, "", "", "off", "policy file, which cannot be read"),
+        ({"DITHER": "on"}, "off", "", "on", "DITHER"),
+        ({"DO_NOT_TRACK": "1", "DITHER": "on"}, "on", "", "off", "DO_NOT_TRACK"),
+        ({}, "on", "CI in the environment", "off", "CI"),
+        ({"DITHER": "on"}, None, "CI in the environment", "on", "DITHER"),
+        ({"DITHER": "local"}, None, "pytest is running", "local", "DITHER"),
+    ],
+)
+def test_the_order_of_authority(
+    environ: dict[str, str], policy: str | None, automatic: str, mode: str, by: str
+) -> None:
+    consent = decide(environ, Choice("on"), policy=policy, automatic=automatic)
+    assert consent.mode == mode
+    assert by in consent.decided_by
+
+
+@pytest.mark.parametrize(
+    ("environ", "found"),
+    [
+        ({"CI": "true"}, "CI in the environment"),
+        ({"CI": "1"}, "CI in the environment"),
+        ({"CI": "False"}, ""),
+        ({"CI": ""}, ""),
+        ({"JENKINS_URL": "https://ci.example.org"}, "JENKINS_URL in the environment"),
+        ({"PYTEST_CURRENT_TEST": "test_it"}, "PYTEST_CURRENT_TEST in the environment"),
+        ({"HOME": "/root"}, ""),
+    ],
+)
+def test_machines_and_tests_are_known_by_their_environment(environ: Mapping[str, str], found: str) -> None:
+    assert automaton(environ) == found
+
+
+@pytest.mark.parametrize(("environ", "mode"), [({"CI": "true"}, "off"), ({"CI": "true", "DITHER": "on"}, "on")])
+def test_a_machine_has_nothing_to_answer_unless_it_is_asked_to(
+    make: Make, folder: Path, environ: dict[str, str], mode: str
+) -> None:
+    client = make(folder, environ=environ, mode=None)
+    client.record("mobile", True)
+    assert client.status().mode == mode
+    assert folder.exists() is (mode == "on")
+
+
+def test_under_pytest_a_client_is_off_unless_it_is_given_surroundings(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DITHER", "DO_NOT_TRACK", "CI", "PYTEST_CURRENT_TEST"):
+        monkeypatch.delenv(name, raising=False)
+    client = make(environ=None)
+    assert client.status().mode == "off"
+    assert client.status().decided_by.startswith("pytest is running")
+    monkeypatch.setenv("DITHER", "on")
+    assert client.status().mode == "on"
+    monkeypatch.delenv("DITHER")
+    monkeypatch.delitem(sys.modules, "pytest")
+    assert client.status().mode == "on"
+    assert "the user's choice" in client.status().decided_by
+
+
+def test_the_administrators_policy(make: Make, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    client = make(policy=policy)
+    assert client.status().mode == "on"
+    policy.write_text('mode = "off"\n[apps.tests]\nmode = "local"\n')
+    assert client.status().mode == "local"
+    assert "policy" in client.status().decided_by
+    for text in ('mode = "of', "mode = 3", "apps = 3", '[apps]\ntests = "on"', 'mode = "ON"'):
+        policy.write_text(text)
+        assert make(policy=policy).status().mode == "off", text
+    policy.write_text('[apps.another]\nmode = "off"\n')
+    assert make(policy=policy).status().mode == "on"
+
+
+def test_a_policy_that_may_not_be_read_is_off(tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").mkdir()
+    assert Policy(tmp_path / "policy.toml", "tests").mode() == ""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    assert Policy(tmp_path / "loop", "tests").mode() == ""
+    assert Policy(tmp_path / "nowhere", "tests").mode() is None
+    assert Policy(None, "tests").mode() is None
+
+
+@pytest.mark.parametrize(
+    ("platform", "place"),
+    [
+        ("linux", "/etc/dither/policy.toml"),
+        ("darwin", "/Library/Application Support/dither/policy.toml"),
+        ("win32", "C:/ProgramData/dither/policy.toml"),
+    ],
+)
+def test_where_the_policy_is(monkeypatch: pytest.MonkeyPatch, platform: str, place: str) -> None:
+    monkeypatch.delenv("PROGRAMDATA", raising=False)
+    monkeypatch.setattr("sys.platform", platform)
+    assert policy_path().as_posix() == place
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder: Path, in_memory: bool) -> None:
+    state = dither.MemoryState() if in_memory else folder
+    make(state, metrics={"mobile": MOBILE})
+    client = make(state, metrics={"mobile": MOBILE, "theme": THEME}, mode=None)
+    client.record("theme", "dark")
+    client.record("mobile", True)
+    assert states(client) == {"mobile": "collected", "theme": "not accepted"}
+    assert client.pending() == ["theme"]
+    assert client.status().queued == 1
+    assert client.status().withheld == 1
+    assert client.status().metrics[1].reports == 0
+    assert "theme:" in client.consent_text(client.pending())
+    client.consent("on", client.pending())
+    client.record("theme", "dark")
+    assert client.status().queued == 2
+    assert client.pending() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mechanism": METRICS["mobile"].mechanism, "domain": METRICS["mobile"].domain},
+        {"period": "week"},
+        {"description": "Another question?"},
+        {"why": "To sell it"},
+        {"owner": "ads@example.org"},
+        {"expires": date(2029, 6, 30)},
+        {"tier": "sensitive"},
+        {"cap": 99.0},
+    ],
+)
+def test_a_metric_that_has_changed_is_not_what_was_accepted(make: Make, change: dict[str, object]) -> None:
+    changed: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
+    assert terms(changed) != terms(TOLD)
+    state = dither.MemoryState()
+    make(state, metrics={"theme": TOLD})
+    client = make(state, metrics={"theme": changed}, mode=None)
+    client.record("theme", "dark")
+    assert client.preview() == []
+    assert states(client) == {"theme": "not accepted"}
+    back = make(state, metrics={"theme": TOLD}, mode=None)
+    back.record("theme", "dark")
+    assert len(back.preview()) == 1
+
+
+def test_accepting_some_leaves_the_others_off(make: Make) -> None:
+    client = make(mode=None)
+    client.consent("on", ["theme"])
+    client.record("mobile", True)
+    client.record("theme", "dark")
+    assert client.status().queued == 1
+    assert [name for name, state in states(client).items() if state == "collected"] == ["theme"]
+    with pytest.raises(dither.ParameterError, match=r"metrics\.colour"):
+        client.consent("on", ["colour"])
+
+
+def test_the_day_of_acceptance_is_kept_and_off_forgets_it(make: Make, folder: Path, calendar: Calendar) -> None:
+    make(folder, metrics={"mobile": MOBILE})
+    first = calendar.day
+    calendar.pass_days(3)
+    client = make(folder, metrics={"mobile": MOBILE, "theme": THEME})
+    assert [metric.since for metric in client.status().metrics] == [first, calendar.day]
+    client.consent("off")
+    assert [metric.since for metric in client.status().metrics] == [None, None]
+    assert client.pending() == [], "whoever said no is not asked again"
+    client.consent("on")
+    assert [metric.since for metric in client.status().metrics] == [calendar.day, calendar.day]
+
+
+def test_nobody_was_asked_yet(make: Make) -> None:
+    assert make(mode=None).pending() == list(METRICS)
+    assert make(mode=None, environ={"DITHER": "off"}).pending() == []
+
+
+def test_what_is_over_is_asked_no_more(make: Make, calendar: Calendar) -> None:
+    ending = {"theme": dataclasses.replace(THEME, expires=calendar.day)}
+    state = dither.MemoryState()
+    client = make(state, metrics=ending)
+    client.record("theme", "dark")
+    calendar.pass_days(1)
+    client.record("theme", "dark")
+    assert (client.status().queued, client.status().withheld) == (1, 1)
+    assert states(client) == {"theme": "expired"}
+    assert (client.pending(), "theme" in client.consent_text()) == ([], False)
+    assert client.flush(5), "what was agreed to in time is still delivered"
+    dithered = make(metrics=ending, mode=None, environ={"DITHER": "on"})
+    dithered.record("theme", "dark")
+    assert dithered.preview() == []
+
+
+def test_a_choice_of_an_earlier_kind_covers_nothing(make: Make, folder: Path) -> None:
+    make(folder)
+    consent = folder / "consent"
+    consent.write_bytes(consent.read_bytes().partition(b"\n")[0] + b"\n")
+    client = make(folder, mode=None)
+    client.record("mobile", True)
+    assert (client.status().mode, client.status().withheld, client.preview()) == ("on", 1, [])
+
+
+def test_a_choice_cut_short_covers_no_more_than_was_accepted(make: Make, folder: Path) -> None:
+    make(folder, metrics={"mobile": MOBILE, "theme": THEME})
+    whole = (folder / "consent").read_bytes()
+    for length in range(len(whole)):
+        (folder / "consent").write_bytes(whole[:length])
+        client = make(folder, mode=None)
+        assert set(states(client).values()) <= {"off", "not accepted", "collected"}
+        assert states(client)["survey"] != "collected"
+        assert (client.status().mode == "on") is (whole[:length].endswith(b"\n") and length > 0)

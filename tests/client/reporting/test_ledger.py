@@ -1,0 +1,132 @@
+"""Caps and the change budget: what is used up is not spent again, and silence tells nothing of a value."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
+from client.reporting.test_keys import CLEAR
+from dither.reporting.account import cap_of
+from dither.reporting.ledger import Ledger
+from dither.state.records import Debit, Hold
+from dither_shared.privacy.composition import group
+
+
+@pytest.fixture(params=["memory", "folder"])
+def state(request: pytest.FixtureRequest, folder: Path) -> State:
+    return folder if request.param == "folder" else dither.MemoryState()
+
+
+def spent(client: dither.Client, name: str) -> float:
+    return next(metric.spent for metric in client.status().metrics if metric.name == name)
+
+
+def rows(client: dither.Client, name: str) -> list[bytes]:
+    bodies = [body for body in client.preview() if b'"%s"' % name.encode() in body]
+    return [body.split(b'"reports":"')[1] for body in bodies]
+
+
+def test_a_metric_without_permanent_draws_stops_at_its_cap(make: Make, state: State, calendar: Calendar) -> None:
+    capped = {"mobile": dataclasses.replace(MOBILE, cap=3.0), "theme": THEME}
+    for _ in range(6):
+        client = make(state, metrics=capped)
+        client.record("mobile", True)
+        client.record("theme", "dark")
+        calendar.pass_days(1)
+    assert len(rows(client, "mobile")) == 3
+    assert len(rows(client, "theme")) == 6
+    assert spent(client, "mobile") <= 3.0
+
+
+def test_after_its_budget_a_metric_replays_its_last_answer_and_is_not_silent(
+    make: Make, state: State, calendar: Calendar
+) -> None:
+    one = CLEAR["one"]
+    metrics = {"one": dataclasses.replace(one, cap=2.5 * one.charge)}
+    values = ["x", "y", "x", "z", "w", "y", "z", "x"]
+    for value in values:
+        client = make(state, metrics=metrics)
+        client.record("one", value)
+        calendar.pass_days(1)
+    x, y, *others = rows(client, "one")
+    assert x != y
+    assert others == [x, x, x, y, y, x], "z and w come after the budget: the answer before is given again"
+    assert spent(client, "one") <= 2.5 * one.charge
+
+
+def test_a_metric_with_permanent_draws_always_has_a_cap(make: Make, calendar: Calendar) -> None:
+    state = dither.MemoryState()
+    for day in range(25):
+        client = make(state)
+        client.record("browser", f"value {day}")
+        calendar.pass_days(1)
+    assert client.status().queued == 25
+    assert cap_of(BROWSER) == 10 * BROWSER.charge
+    assert spent(client, "browser") <= cap_of(BROWSER)
+    assert spent(client, "browser") > 9 * BROWSER.charge
+
+
+def test_the_last_answer_outlives_the_rewriting_of_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
+    metrics = {"one": dataclasses.replace(CLEAR["one"], cap=2.5 * CLEAR["one"].charge)}
+    for value in ("x", "y", "x", "y", "z"):
+        client = make(folder, metrics=metrics)
+        client.record("one", value)
+        calendar.pass_days(1)
+        with client._journal.transaction():
+            client._journal._cursor = client._journal.state.rewrite(client._journal._kept())
+    last = rows(client, "one")
+    assert last[4] == last[3] != last[2]
+
+
+def test_the_lifetime_cap_holds_over_all_metrics(make: Make, state: State, calendar: Calendar) -> None:
+    metrics = {"mobile": MOBILE, "theme": THEME}
+    for _ in range(5):
+        client = make(state, metrics=metrics, lifetime_cap=5.0)
+        client.record("mobile", True)
+        client.record("theme", "dark")
+        calendar.pass_days(1)
+    assert (len(rows(client, "mobile")), len(rows(client, "theme"))) == (3, 2)
+
+
+@pytest.mark.parametrize("values", [["x"], ["x", "y", "z", "w"]])
+def test_how_often_one_metric_changed_does_not_show_in_whether_another_reports(
+    make: Make, calendar: Calendar, values: list[str]
+) -> None:
+    state = dither.MemoryState()
+    metrics = {"browser": BROWSER, "mobile": MOBILE}
+    for day in range(8):
+        client = make(state, metrics=metrics, lifetime_cap=cap_of(BROWSER) + 3.0)
+        client.record("browser", values[day % len(values)])
+        client.record("mobile", True)
+        calendar.pass_days(1)
+    assert (len(rows(client, "browser")), len(rows(client, "mobile"))) == (8, 3)
+
+
+def test_a_metric_with_permanent_draws_that_the_lifetime_cannot_pay_for_never_begins(make: Make) -> None:
+    client = make(lifetime_cap=cap_of(BROWSER) - 0.5)
+    client.record("browser", "firefox")
+    client.record("mobile", True)
+    assert (len(rows(client, "browser")), len(rows(client, "mobile"))) == (0, 1)
+
+
+def test_records_that_cannot_be_read_count_as_charges_of_every_metric() -> None:
+    """What was spent is told as an upper bound: any of them may have been a charge of any metric."""
+    ledger = Ledger()
+    assert ledger.spent(MOBILE) == 0.0
+    ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 7, 7, MOBILE.charge, 0.0))
+    assert ledger.spent(MOBILE) == group(MOBILE.charge, 7)
+    ledger.apply(Hold(739_001, 3))
+    assert ledger.spent(MOBILE) == group(MOBILE.charge, 10)
+    assert ledger.spent(THEME) == group(THEME.charge, 3)
+    ledger.apply(ledger.hold(739_002, 2))
+    assert ledger.spent(MOBILE) == group(MOBILE.charge, 12)
+
+
+@pytest.mark.parametrize(("damaged", "pays"), [(1, True), (2, False)])
+def test_records_that_cannot_be_read_use_up_caps(damaged: int, pays: bool) -> None:
+    ledger = Ledger()
+    ledger.apply(Debit(MOBILE.name, MOBILE.version, 739_000, 1, 1, MOBILE.charge, 0.0))
+    ledger.apply(Hold(739_000, damaged))
+    assert ledger.open_to(dataclasses.replace(MOBILE, cap=3 * MOBILE.charge), 739_001) == pays

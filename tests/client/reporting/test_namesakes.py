@@ -1,0 +1,191 @@
+"""Two apps of one name share consent and outbox: it is told where it can be known, and an update is none."""
+
+import dataclasses
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from client.devices import MOBILE, THEME, WEEKLY, Calendar, Make
+from dither import Client
+from dither import __main__ as program
+from dither.cli.lint import lint
+from dither.reporting.namesakes import is_about_namesakes, noted
+from dither_shared import Metric, RandomizedResponse
+
+OURS = {"mobile": MOBILE, "theme": THEME}
+THEIRS = {"mobile": dataclasses.replace(MOBILE, mechanism=RandomizedResponse.calibrate(2, 2.0))}
+
+
+def warned(trouble: dict[str, int]) -> int:
+    return sum(count for what, count in trouble.items() if is_about_namesakes(what))
+
+
+def days(make: Make, calendar: Calendar, folder: Path, apps: str) -> None:
+    """Let one of two apps report each day."""
+    for app in apps:
+        client = make(folder, metrics=OURS if app == "o" else THEIRS)
+        client.record("mobile", True)
+        calendar.pass_days(1)
+
+
+@pytest.mark.parametrize(
+    ("apps", "known"),
+    [("o", False), ("oooo", False), ("otttt", False), ("oot", False), ("oto", True), ("otot", True), ("too", False)],
+)
+def test_a_version_that_comes_back_is_another_apps(
+    apps: str, known: bool, make: Make, calendar: Calendar, folder: Path
+) -> None:
+    days(make, calendar, folder, apps)
+    for metrics in (OURS, THEIRS):
+        client = make(folder, metrics=metrics)
+        assert bool(warned(client.status().trouble)) is known
+        assert warned(client.status().trouble) <= 1, "once is enough"
+
+
+def test_it_is_logged_once_by_whoever_reports(
+    make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ours, theirs = make(folder, metrics=OURS), make(folder, metrics=THEIRS)
+    for _ in range(3):
+        for client in (ours, theirs):
+            client.record("mobile", True)
+            calendar.pass_days(1)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 2, "one of each client"
+    for message in messages:
+        assert "go by the name 'tests': metrics.mobile is asked in two versions by turns" in message
+        assert "org.example.notes" in message
+    assert {record.levelname for record in caplog.records} == {"WARNING"}
+
+
+def started(make: Make, folder: Path, metrics: dict[str, Metric], **other: object) -> Client:
+    """Return the client of a program that starts, on a device whose user said yes to all."""
+    return make(folder, metrics=metrics, background=True, spread=1e6, mode=None, environ={"DITHER": "on"}, **other)
+
+
+def test_one_of_them_that_is_never_first_is_known_by_its_start(
+    make: Make, calendar: Calendar, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In one period there is one report of a metric, whoever asks: the other's answer is ignored, and counted."""
+    for day in range(3):
+        for app in (OURS, THEIRS):
+            client = started(make, folder, app)
+            client.record("mobile", True)
+            assert client.status().ignored == (app is THEIRS)
+            assert bool(warned(client.status().trouble)) is (day > 0)
+        calendar.pass_days(1)
+    assert len(caplog.messages) == 4, "one of each start, from the second day on"
+    looking = make(folder, metrics=THEIRS, mode=None)
+    assert warned(looking.status().trouble) == 1, "also one that only looks"
+    calendar.pass_days(15)
+    assert make(folder, metrics=THEIRS, mode=None).status().trouble == {}
+
+
+@pytest.mark.parametrize(
+    ("apps", "known"), [("ooo", False), ("ootttt", False), ("oto", True), ("ot", False), ("ow", False), ("owow", False)]
+)
+def test_starts_tell_only_of_a_version_that_comes_back(apps: str, known: bool, make: Make, folder: Path) -> None:
+    """And not of programs of one app that ask different metrics."""
+    metrics = {"o": OURS, "t": THEIRS, "w": {"weekly": WEEKLY}}
+    for app in apps:
+        client = started(make, folder, metrics[app])
+    assert bool(warned(client.status().trouble)) is known
+
+
+def test_a_program_that_is_off_or_only_looks_makes_no_note(make: Make, folder: Path) -> None:
+    started(make, folder, OURS)
+    for mode in ("off", "on"):
+        make(folder, metrics=THEIRS, background=mode == "off", environ={"DITHER": mode}).status()
+    assert not started(make, folder, OURS).status().trouble
+    assert started(make, folder, OURS).status().trouble == {}
+
+
+def test_an_update_writes_the_note_once(make: Make, folder: Path) -> None:
+    seen = []
+    for app in (OURS, OURS, THEIRS, THEIRS):
+        started(make, folder, app)
+        seen.append((folder / "versions").stat().st_ino)
+    assert len(set(seen)) == 2
+    assert seen[0] == seen[1]
+    assert seen[2] == seen[3]
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b"null", b'{"mobile": 1}', b'{"mobile": [[1]]}', b"\xff", b"[" * 99999])
+def test_a_note_that_is_damaged_is_none(make: Make, folder: Path, damage: bytes) -> None:
+    for app in (OURS, THEIRS):
+        started(make, folder, app)
+    (folder / "versions").write_bytes(damage)
+    for app, known in ((OURS, False), (THEIRS, False), (OURS, True)):
+        assert bool(warned(started(make, folder, app).status().trouble)) is known
+
+
+@pytest.mark.parametrize("kind", ["a folder", "a link"])
+def test_a_note_that_can_neither_be_read_nor_made_does_no_harm(make: Make, folder: Path, kind: str) -> None:
+    started(make, folder, OURS)
+    (folder / "versions").unlink()
+    (folder / "versions").mkdir() if kind == "a folder" else (folder / "versions").symlink_to("/dev/zero")
+    client = started(make, folder, OURS)
+    client.record("mobile", True)
+    assert client.flush(5)
+    assert client.status().trouble == {}
+
+
+def test_notes_are_forgotten_with_the_rest(make: Make, folder: Path) -> None:
+    started(make, folder, OURS).forget()
+    assert not (folder / "versions").exists()
+
+
+def test_notes_are_bounded(make: Make, folder: Path) -> None:
+    for number in range(20):
+        named = {f"metric_{number}_{place:03}": dataclasses.replace(MOBILE, name=f"m{place}") for place in range(200)}
+        notes = noted((folder / "versions").read_bytes() if number else b"", named, 739000 + number)
+        folder.mkdir(exist_ok=True)
+        (folder / "versions").write_bytes(notes or b"")
+    assert (folder / "versions").stat().st_size < 30_000
+    assert noted((folder / "versions").read_bytes(), named, 740000) is None
+
+
+def test_a_journal_that_is_read_again_or_tidied_tells_nothing_new(make: Make, calendar: Calendar, folder: Path) -> None:
+    """An update, and the records of an update in whatever order a tidy journal has them."""
+    days(make, calendar, folder, "oott")
+    client = make(folder, metrics=THEIRS)
+    client.status()
+    with client._journal.transaction():
+        client._journal._cursor = client._journal.state.rewrite(client._journal._kept())
+    client.record("mobile", True)
+    for again in (client, make(folder, metrics=THEIRS), make(folder, metrics=OURS)):
+        assert again.status().trouble == {}
+
+
+def test_what_is_long_ago_is_not_told(make: Make, calendar: Calendar, folder: Path) -> None:
+    days(make, calendar, folder, "oto")
+    calendar.pass_days(30)
+    assert make(folder, metrics=OURS).status().trouble == {}
+
+
+def test_metrics_of_others_are_not_ours_to_speak_of(make: Make, calendar: Calendar, folder: Path) -> None:
+    days(make, calendar, folder, "oto")
+    assert make(folder, metrics={"weekly": WEEKLY}).status().trouble == {}
+
+
+def test_a_warning_keeps_no_command_from_its_work(
+    make: Make, calendar: Calendar, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calendar.day = date.today()  # noqa: DTZ011 - the command has no calendar of its own
+    calendar.pass_days(-3)
+    days(make, calendar, folder, "oto")
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    given = ["--metrics", str(path), "--app", "tests", "--state", str(folder)]
+    assert program.main(["off", *given], environ={}) == 0
+    told = capsys.readouterr()
+    assert "telemetry is off" in told.out
+    assert "two apps, or two versions of one" in told.err
+
+
+def test_lint_advises_a_name_of_ones_own() -> None:
+    today = date(2026, 11, 18)
+    (finding,) = lint([], today, "notes")
+    assert finding.startswith("app: 'notes' may be another app's name, too")
+    assert lint([], today, "org.example.notes") == lint([], today) == []

@@ -1,0 +1,290 @@
+"""The outbox is bounded, the journal stays small, and every bound is counted."""
+
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import dither
+from client.devices import METRICS, Calendar, Make, Script
+from dither.reporting.journal import Journal
+from dither.reporting.outbox import Outbox
+from dither.state.records import Debit, Done, Queued, Record, from_line, from_lines, to_line
+from dither_shared import SystemEntropy
+
+
+def entry(number: int, day: int = 1, size: int = 100, local: int = 0) -> Queued:
+    return Queued(f"{number:032x}", "theme", day, local, b"x" * size)
+
+
+def fill(outbox: Outbox, entries: list[Queued], today: int = 1) -> list[str]:
+    """Put entries in one by one, as the client does; return the batch ids that are left."""
+    for one in entries:
+        outbox.apply(one)
+        for done in outbox.excess(today):
+            outbox.apply(done)
+    return [one.batch for one in outbox.waiting()]
+
+
+def test_the_oldest_give_way_when_there_are_too_many() -> None:
+    outbox = Outbox(max_reports=3)
+    assert fill(outbox, [entry(number) for number in range(5)]) == [entry(number).batch for number in (2, 3, 4)]
+    assert outbox.dropped == 2
+
+
+def test_the_oldest_give_way_when_they_are_too_large() -> None:
+    outbox = Outbox(max_bytes=1000)
+    fill(outbox, [entry(number, size=300) for number in range(5)])
+    assert (len(outbox), outbox.bytes, outbox.dropped) == (3, 900, 2)
+
+
+def test_what_is_too_old_gives_way() -> None:
+    outbox = Outbox(max_days=30)
+    fill(outbox, [entry(0, day=10), entry(1, day=11), entry(2, day=40)], today=40)
+    assert [done.batch for done in outbox.excess(41)] == [entry(0).batch]
+    assert [done.batch for done in outbox.excess(42)] == [entry(0).batch, entry(1).batch]
+
+
+def test_what_is_only_shown_is_bounded_but_never_next() -> None:
+    outbox = Outbox(max_reports=2)
+    fill(outbox, [entry(number, local=1) for number in range(5)])
+    assert outbox.next() is None
+    assert len(outbox.waiting(local=True)) == 2
+
+
+def test_a_report_is_finished_once() -> None:
+    outbox = Outbox()
+    outbox.apply(entry(1))
+    for _ in range(2):
+        outbox.apply(Done(entry(1).batch, "sent"))
+    assert (outbox.sent, outbox.dropped, outbox.bytes, len(outbox)) == (1, 0, 0, 0)
+
+
+def test_old_reports_are_dropped_and_counted_on_the_device(make: Make, folder: Path, calendar: Calendar) -> None:
+    sent = Script()
+    make(folder).record("mobile", True)
+    calendar.pass_days(31)
+    client = make(folder, transport=sent)
+    client.record("theme", "dark")
+    assert client.flush(5)
+    assert len(sent.bodies) == 1
+    assert (client.status().sent, client.status().dropped) == (1, 1)
+
+
+def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
+    client = make(folder)
+    for _ in range(60):
+        client.record("mobile", True)
+        client.record("browser", "firefox")
+        assert client.flush(5)
+        calendar.pass_days(1)
+    client.record("theme", "dark")
+    before = client.status()
+    size = (folder / "journal").stat().st_size
+    again = make(folder)
+    assert again.status() == before
+    again._journal.tidy()
+    assert (folder / "journal").stat().st_size < size / 3
+    assert make(folder).status() == again.status() == before
+
+
+def test_a_running_client_tidies_its_journal_as_it_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither.reporting.journal._SLACK", 50)
+    state = dither.MemoryState()
+    journal = Journal(state, SystemEntropy(), lambda: 1)
+    for number in range(1000):
+        with journal.transaction():
+            journal.write(entry(number))
+            journal.write(Done(entry(number).batch, "sent"))
+        journal.tidy()
+    assert len(state._records) < 200
+    assert journal.outbox.sent == 1000
+
+
+def test_no_record_waits_for_the_disk(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once the user has said yes, everything that takes as long as the disk wants is done by the worker."""
+    monkeypatch.setattr("dither.reporting.journal._SLACK", 2000)
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def watch(descriptor: int) -> None:
+        synced.append(threading.current_thread().name)
+        fsync(descriptor)
+
+    client = make(folder, background=True, transport=Script(down=True), spread=600.0)
+    monkeypatch.setattr("os.fsync", watch)
+    header = (folder / "journal").read_bytes()[:36]
+    for _ in range(60):
+        calendar.pass_days(1)
+        client.record("mobile", True)
+    assert threading.current_thread().name not in synced
+    for _ in range(1000):  # the worker waits for a moment to send, but not to tidy
+        if (folder / "journal").read_bytes()[:36] != header and "dither" in synced:
+            break
+        client._worker.join(0.01)
+    assert set(synced) == {"dither"}
+    assert client.status().queued == 31
+    client.close()
+    assert make(folder, mode=None).status().queued == 31
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_a_first_record_needs_is_made_before_it(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    client = make(folder, mode="on" if asked else None, environ={} if asked else {"DITHER": "on"}, background=True)
+    client.close()
+    recording = make(folder, mode=None, environ={"DITHER": "on"})
+    monkeypatch.setattr("os.fsync", lambda _: pytest.fail("a record waits for the disk"))
+    recording.record("browser", "firefox")
+    assert recording.status().queued == 1
+
+
+def test_what_is_written_while_a_journal_is_tidied_is_kept(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = make(folder), make(folder)
+    for _ in range(60):
+        client.record("mobile", True)
+        assert client.flush(5)
+        calendar.pass_days(1)
+    client._journal.untidy = True
+    fsync, late = os.fsync, [client, other]
+
+    def meanwhile(descriptor: int) -> None:
+        fsync(descriptor)
+        if late:
+            late.pop().record("theme", "dark")
+            late.pop().record("mobile", True)
+
+    monkeypatch.setattr("os.fsync", meanwhile)
+    size = (folder / "journal").stat().st_size
+    client._journal.tidy()
+    assert late == []
+    assert (folder / "journal").stat().st_size < size
+    for reader in (client, other, make(folder)):
+        assert (reader.status().queued, reader.status().sent) == (2, 60)
+        assert [metric.reports for metric in reader.status().metrics[:2]] == [61, 1]
+    assert not list(folder.glob("*.new"))
+
+
+@pytest.mark.parametrize("event", ["forget", "damage", "full"])
+def test_tidying_gives_way_to_what_happens_meanwhile(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    client, other = make(folder), make(folder)
+    client.record("mobile", True)
+    client._journal.untidy = True
+    fsync, first = os.fsync, [True]
+
+    def meanwhile(descriptor: int) -> None:
+        if not first:
+            return fsync(descriptor)
+        first.clear()
+        if event == "full":
+            raise OSError(errno.ENOSPC, "full")
+        if event == "forget":
+            return other.forget()
+        with (folder / "journal").open("ab") as journal:
+            journal.write(b"nonsense\n")
+        return other.record("theme", "dark")
+
+    monkeypatch.setattr("os.fsync", meanwhile)
+    client._journal.tidy()
+    assert not first
+    assert not list(folder.glob("*.new"))
+    after = make(folder, mode=None)
+    assert after.status().queued == {"forget": 0, "damage": 1, "full": 1}[event]
+    assert b"debit" not in b"".join(path.read_bytes() for path in folder.iterdir()) or event != "forget"
+    assert after.status().trouble == {}
+
+
+def test_two_clients_of_one_folder_follow_each_other_through_rewrites(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dither.reporting.journal._SLACK", 200)
+    one, other = make(folder), make(folder)
+    for day in range(30):
+        for client, name in ((one, "mobile"), (other, "theme"), (other, "mobile"), (one, "theme")):
+            client.record(name, "true")
+        assert one.status().queued == other.status().queued == 2 * day + 2
+        calendar.pass_days(1)
+    assert one.preview() == other.preview()
+    assert one.status().metrics == other.status().metrics
+
+
+def test_records_round_trip_and_any_flipped_byte_is_noticed() -> None:
+    record = Debit("theme", "0123456789abcdef", 739938, 3, 2, 1.0986122886681098, 0.0)
+    line = to_line(record)
+    assert from_line(line[:-1]) == record
+    for position in range(len(line) - 1):
+        for mask in range(1, 256):
+            assert from_line(line[:position] + bytes([line[position] ^ mask]) + line[position + 1 : -1]) is None
+
+
+def test_a_torn_tail_is_no_damage() -> None:
+    lines = to_line(entry(1)) + to_line(entry(2))
+    assert from_lines(lines) == ([entry(1), entry(2)], 0, False)
+    assert from_lines(lines[:-1]) == ([entry(1)], 0, True)
+    assert from_lines(b"nonsense\n" + lines) == ([entry(1), entry(2)], 1, False)
+
+
+def test_what_is_written_while_a_draft_is_being_made_is_kept(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = make(folder), make(folder)
+    for number in range(5):
+        for name in ("browser", "editor", "mobile"):
+            client.record(name, f"value {number}" if name == "browser" else "true")
+        calendar.pass_days(1)
+    answers = iter([("browser", "another value"), ("mobile", True), ("theme", "dark"), ("editor", "vim")])
+
+    def meanwhile(records: Iterator[Record]) -> Iterator[Record]:
+        for record in records:
+            for name, value in islice(answers, 1):
+                (other if name == "theme" else client).record(name, value)
+            yield record
+
+    monkeypatch.setattr("dither.reporting.journal.paced", meanwhile)
+    client._journal.untidy = True
+    client._journal.tidy(courteous=True)
+    assert list(answers) == []
+    for reader in (client, other, make(folder)):
+        reader.status()
+        assert reader.preview() == client.preview()
+        assert reader.status().metrics == client.status().metrics
+        for metric in METRICS.values():
+            one, same = (each._journal.ledger.account(metric) for each in (reader, client))
+            assert one == same
+    assert client.status().queued == 19
+
+
+def test_tidying_beside_a_program_rests_for_ten_times_as_long_as_it_took(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, now = make(folder), [1000.0]
+    client.record("mobile", True)
+    journal = client._journal
+    monkeypatch.setattr("dither.reporting.journal.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(journal.state, "sync", lambda: now.__setitem__(0, now[0] + 2))
+
+    def tidied(*, courteous: bool) -> bool:
+        journal.untidy, before = True, (folder / "journal").stat().st_ino
+        journal.tidy(courteous=courteous)
+        return (folder / "journal").stat().st_ino != before
+
+    assert tidied(courteous=True)
+    now[0] += 19.9
+    assert not tidied(courteous=True)
+    due = [journal.due]
+    now[0] += 0.2
+    assert [*due, journal.due] == [False, True]
+    assert tidied(courteous=True)
+    assert tidied(courteous=False), "whoever asks for it himself does not wait"

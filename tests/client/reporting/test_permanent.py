@@ -1,0 +1,241 @@
+"""What a device remembers of its answers: one draw and one charge for what marks the same cells, and never a value."""
+
+import dataclasses
+import hashlib
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import Calendar, Make, Script, State
+from dither.reporting.keys import Keys
+from dither.state.records import Charged, Debit, Permanent, Record, from_lines
+from dither_shared import (
+    Batch,
+    BitFlip,
+    DitherError,
+    Domain,
+    LocalHashing,
+    Mechanism,
+    Metric,
+    OptimizedUnary,
+    RandomizedResponse,
+    Rappor,
+    Report,
+)
+
+_CALM = {"epsilon": 1.0, "permanent_epsilon": 1.000000001}
+"""Reports show the permanent draw: what is drawn for each report changes one in a billion."""
+
+MECHANISMS: dict[str, Mechanism] = {
+    "randomized-response": RandomizedResponse.configure(72, _CALM),
+    "local-hashing": LocalHashing.configure(72, _CALM),
+    "optimized-unary": OptimizedUnary.calibrate(72, 1.0, 1.000000001),
+    "bit-flip": BitFlip.configure(72, {"epsilon": 1.0, "bits": 4}),
+    "rappor": Rappor(
+        cohorts=4,
+        bits=8,
+        permanent_f=Fraction(1, 2),
+        instant_p=Fraction(1, 1 << 40),
+        instant_q=1 - Fraction(1, 1 << 40),
+    ),
+}
+VALUES = [f"value {number}" for number in range(71)]
+
+
+def question(name: str, values: float = 1000) -> dict[str, Metric]:
+    """Return a metric that pays for so many values."""
+    mechanism = MECHANISMS[name]
+    domain = None if mechanism.size is None else Domain.choice(tuple(VALUES))
+    metric = Metric("asked", "string" if domain is None else "choice", mechanism, domain)
+    return {"asked": dataclasses.replace(metric, cap=(values + 0.5) * metric.charge)}
+
+
+def rows(bodies: list[bytes], mechanism: Mechanism) -> list[Report]:
+    return [Report.decode(Batch.decode(body).reports, mechanism) for body in bodies]
+
+
+def stored(folder: Path) -> list[Record]:
+    return from_lines((folder / "journal").read_bytes())[0]
+
+
+def keys_of(folder: Path) -> Keys:
+    return Keys(bytes.fromhex((folder / "secret").read_text().split()[2]))
+
+
+@pytest.fixture(params=["memory", "folder"])
+def state(request: pytest.FixtureRequest, folder: Path) -> State:
+    return folder if request.param == "folder" else dither.MemoryState()
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_values_that_mark_the_same_cells_share_one_draw_and_one_charge(
+    make: Make, state: State, calendar: Calendar, name: str
+) -> None:
+    metrics = question(name)
+    metric, mechanism = metrics["asked"], MECHANISMS[name]
+    sent = Script()
+    client = make(state, metrics=metrics, transport=sent)
+    for value in VALUES:
+        client.record("asked", value)
+        calendar.pass_days(1)
+        assert client.flush()  # before it is too old
+    by_cells: dict[tuple[int, ...], set[bytes]] = {}
+    for value, report in zip(VALUES, rows(sent.bodies, mechanism), strict=True):
+        cells = tuple(sorted(mechanism.marked(metric.item(value), report.cohort)))
+        by_cells.setdefault(cells, set()).add(report.payload)
+    assert all(len(payloads) == 1 for payloads in by_cells.values())
+    assert client.status().metrics[0].spent == pytest.approx(len(by_cells) * metric.charge)
+    shared = {"randomized-response": 71, "optimized-unary": 71, "bit-flip": 5, "local-hashing": 7, "rappor": 28}
+    assert len(by_cells) <= shared[name]
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_value_beyond_the_budget_repeats_the_last_draw(
+    make: Make, state: State, calendar: Calendar, name: str
+) -> None:
+    """Three values that mark different cells, of which two are paid for; restarted and tidied after each report."""
+    metrics = question(name, values=2)
+    metric = metrics["asked"]
+    probe = make(state, metrics=metrics)
+    with probe._journal.transaction():
+        cohort = probe._journal.keys().cohort(metric)
+    by_cells = {tuple(sorted(metric.mechanism.marked(metric.item(value), cohort))): value for value in VALUES}
+    a, b, c, *_ = by_cells.values()
+    for value in (a, b, a, c, c, b, c):
+        client = make(state, metrics=metrics)
+        client.record("asked", value)
+        calendar.pass_days(1)
+        with client._journal.transaction():
+            client._journal._write_anew()
+    first, second, *others = [report.payload for report in rows(client.preview(), metric.mechanism)]
+    assert others == [first, first, first, second, second], "a is the last, then b: c repeats them"
+    assert client.status().metrics[0].spent <= 2.5 * metric.charge
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_folder_holds_no_value_and_no_day_beside_a_tag(
+    make: Make, folder: Path, calendar: Calendar, name: str
+) -> None:
+    metrics = question(name, values=30)
+    client = make(folder, metrics=metrics)
+    for value in ("value 3", "value 40", "value 5", "value 40", "value 40"):
+        client.record("asked", value)
+        calendar.pass_days(1)
+    found, keys, metric = stored(folder), keys_of(folder), metrics["asked"]
+    first_debit = next(place for place, record in enumerate(found) if isinstance(record, Debit))
+    kept = [record for record in found if isinstance(record, Permanent)]
+    assert len(kept) == 1, "the last one, and no other"
+    assert keys.replay(metric, kept[0]) == keys.draw(metric, metric.item("value 40"))
+    remembered = [place for place, record in enumerate(found) if isinstance(record, Permanent | Charged)]
+    assert max(remembered) < first_debit, "nothing of an earlier day stands behind one"
+    tags = [record.tag for record in found if isinstance(record, Charged)]
+    assert tags == sorted(tags)
+    masked = int(kept[0].draw, 16) >> 64
+    assert masked != keys.draw(metric, metric.item("value 40"))
+
+
+def test_tags_lose_their_day_with_the_first_report_of_a_later_one(make: Make, folder: Path, calendar: Calendar) -> None:
+    """Also by another process, which finds them; not on the same day, lest each new answer rewrites the journal."""
+    metrics = question("rappor")
+    make(folder, metrics=metrics).record("asked", "value 3")
+    beside = [type(record) for record in stored(folder)]
+    assert beside.index(Permanent) == beside.index(Debit) + 1
+    mark = stored(folder)[0]
+    make(folder, metrics=metrics).record("asked", "value 4")
+    assert stored(folder)[0] == mark
+    calendar.pass_days(1)
+    make(folder, metrics=metrics).record("asked", "value 3")
+    after = [type(record) for record in stored(folder)]
+    assert after.index(Permanent) < after.index(Debit)
+    assert Permanent not in after[after.index(Debit) :]
+
+
+def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make, folder: Path) -> None:
+    keys, metric = Keys(b"k" * 32), question("rappor")["asked"]
+    values = [b"", b"firefox", b"x" * 5000, "ü€𐍈".encode()]
+    kept = [keys.kept(metric, keys.tag(metric, value), keys.draw(metric, value)) for value in values]
+    assert {len(record.draw) for record in kept} == {2 * (metric.mechanism.row_format.payload_bytes + 8)}
+    make(folder, metrics=question("rappor")).record("asked", "firefox")
+    everything = b"".join(path.read_bytes() for path in folder.iterdir())
+    for telling in (b"firefox", b"firefox".hex().encode(), hashlib.sha256(b"firefox").hexdigest().encode()):
+        assert telling not in everything
+
+
+def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
+    wide = Rappor.calibrate(None, 1.0, 2.0, bits=256)
+    one, twin = Metric("one", "string", wide), Metric("two", "string", wide)
+    here, there = Keys(b"a" * 32), Keys(b"b" * 32)
+    kept = [
+        int(keys.kept(metric, keys.tag(metric, value), 0).draw, 16)
+        for keys, metric, value in ((here, one, b"x"), (here, one, b"y"), (here, twin, b"x"), (there, one, b"x"))
+    ]
+    for place, mask in enumerate(kept):
+        for other in kept[:place]:
+            assert 90 < (mask ^ other).bit_count() < 230  # 160 expected of 320; fails by chance once in 10^14
+
+
+def test_a_draw_of_another_device_is_refused(make: Make, folder: Path, tmp_path: Path, calendar: Calendar) -> None:
+    """Also if the two devices' files were swapped, and whatever answer comes next."""
+    metric = question("rappor")["asked"]
+    here, there = Keys(b"a" * 32), Keys(b"b" * 32)
+    record = here.kept(metric, here.tag(metric, b"x"), here.draw(metric, b"x"))
+    assert Keys(b"a" * 32).replay(metric, record) == here.draw(metric, b"x")
+    for bad in (record._replace(draw=record.draw[:-2]), record._replace(draw="ab" * 9), record._replace(tag="x" * 32)):
+        with pytest.raises(DitherError):
+            Keys(b"a" * 32).replay(metric, bad)
+    with pytest.raises(DitherError):
+        there.replay(metric, record)
+    make(folder, metrics=question("rappor")).record("asked", "x")
+    make(tmp_path / "other", metrics=question("rappor")).record("asked", "x")
+    (tmp_path / "other" / "secret").replace(folder / "secret")
+    calendar.pass_days(1)
+    for value in ("x", "y"):
+        client = make(folder, metrics=question("rappor"))
+        client.record("asked", value)
+        assert client.status().trouble == {"record failed: DitherError": 1}
+
+
+def test_when_the_last_draw_is_lost_a_new_value_beyond_the_budget_is_silent(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    metrics = question("rappor", values=1)
+    make(folder, metrics=metrics).record("asked", "a")
+    journal = folder / "journal"
+    lines = [line for line in journal.read_bytes().splitlines(True) if b" permanent " not in line]
+    journal.write_bytes(b"".join(lines))
+    calendar.pass_days(1)
+    client = make(folder, metrics=metrics)
+    client.record("asked", "b")
+    (told,) = client.status().trouble
+    assert told.startswith("record failed: StateError, the last permanent draw is lost")
+    assert client.status().queued == 1
+
+
+def test_the_bytes_of_keys_are_those_of_their_docstring() -> None:
+    """Computed here from hashlib alone, as a second implementation would."""
+    metric, secret = question("local-hashing")["asked"], bytes(range(32))
+    version = metric.version.encode()
+
+    def stream(*context: bytes) -> bytes:
+        parts = b"".join(len(part).to_bytes(4, "big") + part for part in (secret, *context))
+        return hashlib.shake_256(parts + bytes(4)).digest(512)
+
+    keys, mechanism = Keys(secret), metric.mechanism
+    word = int.from_bytes(stream(b"cohort", version)[:8], "big")
+    cohort = word % mechanism.cohorts  # (no rejection: the word is far from 2^64)
+    assert keys.cohort(metric) == cohort
+    symbol = mechanism.marked(9, cohort)[0]
+    context = version, cohort.to_bytes(4, "big"), symbol.to_bytes(4, "big")
+    assert keys.tag(metric, 9) == stream(b"charged", *context)[:16].hex()
+    drawn = stream(b"permanent", *context)
+    threshold = int(mechanism.permanent_truth * 2**64)  # type: ignore[attr-defined]
+    expected = symbol
+    if int.from_bytes(drawn[:8], "big") >= threshold:
+        other = int.from_bytes(drawn[8:16], "big") % (mechanism.cells - 1)
+        expected = other + (other >= symbol)
+    assert keys.draw(metric, 9) == expected
+    mask = stream(b"kept", version, b"0123")[:9]
+    plain = bytes([expected, 0, 0, 0, 0, 0, 0, 0, 0])
+    assert keys.kept(metric, "0123", expected).draw == bytes(a ^ b for a, b in zip(plain, mask, strict=True)).hex()

@@ -1,0 +1,132 @@
+"""A mistaken answer is told to the developer and reported like any other: silence never depends on the value."""
+
+from contextlib import nullcontext
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import dither
+from client.devices import METRICS, Calendar, Make
+from shared import odd
+
+VALUES = [*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS]
+
+
+def test_a_boolean_that_is_a_number_is_what_it_says(make: Make, calendar: Calendar) -> None:
+    client = make()
+    for value in (1, 1.0, "true"):
+        client.record("mobile", value)
+        calendar.pass_days(1)
+    assert (client.status().queued, client.status().outside, client.status().mistakes) == (3, 0, 0)
+
+
+def test_a_mistake_is_reported_and_told_by_metric_and_type(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    client = make(strict=False)
+    for value in ("Very-Secret", 2, None):
+        client.record("mobile", value)
+    status = client.status()
+    assert (status.queued, status.ignored, status.outside, status.mistakes) == (1, 2, 1, 3)
+    assert status.trouble == {"mistaken value for metrics.mobile": 3}
+    client.record("mobile", "Other-Secret")
+    heads = [line.partition(" that is no answer; give True or")[0] for line in caplog.messages]
+    assert heads == [
+        f"mistaken value for metrics.mobile; a value of type {name}" for name in ("str", "int", "NoneType")
+    ]
+
+
+def test_mistakes_of_many_types_do_not_fill_a_log(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    client = make(strict=False)
+    for number in range(1000):
+        client.record("mobile", type(f"T{number}", (), {})())
+    assert len(caplog.messages) == 20
+    client.record("theme", [])
+    assert len(caplog.messages) == 21, "the first of a metric is told nevertheless"
+
+
+def test_a_mistake_is_told_whatever_the_user_has_chosen(make: Make) -> None:
+    client = make(mode="off", strict=False)
+    client.record("mobile", None)
+    assert (client.status().mistakes, client.status().queued, client.status().outside) == (1, 0, 0)
+
+
+def test_an_answer_outside_the_list_is_no_mistake(make: Make) -> None:
+    client = make()
+    client.record("theme", "purple")
+    assert (client.status().outside, client.status().mistakes, client.status().trouble) == (1, 0, {})
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_object_makes_one_report(metric: str, make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    for value in VALUES:
+        client = make(strict=False)
+        client.record(metric, value)
+        status = client.status()
+        assert status.queued == 1
+        assert list(status.trouble) == [f"mistaken value for metrics.{metric}"] * status.mistakes
+        assert status.outside >= status.mistakes
+    assert "Very-Secret" not in caplog.text
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_strict_raises_for_mistakes_and_for_nothing_else(metric: str, make: Make) -> None:
+    for value in VALUES:
+        client = make(strict=True)
+        mistake = METRICS[metric].answers.encode(value).mistake
+        expected = pytest.raises(
+            dither.ParameterError, match=rf"^metrics\.{metric}: a value of type \w+ that is no ans"
+        )
+        with expected if mistake else nullcontext():
+            client.record(metric, value)
+        assert client.status().queued + client.status().mistakes == 1
+
+
+_INDICES = st.integers(0, len(VALUES) - 1)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.sampled_from(list(METRICS)), st.lists(st.tuples(_INDICES, _INDICES, st.integers(0, 8)), max_size=25))
+def test_how_many_reports_there_are_depends_on_no_value(
+    make: Make, metric: str, days: list[tuple[int, int, int]]
+) -> None:
+    calendar = Calendar()
+    one, two = (make(strict=False, today=calendar) for _ in range(2))
+    for first, second, later in days:
+        one.record(metric, VALUES[first])
+        two.record(metric, VALUES[second])
+        calendar.pass_days(later)
+        for client in (one, two):
+            assert not [what for what in client.status().trouble if "failed" in what]
+        assert _counts(one) == _counts(two)
+        assert [len(body) for body in one.preview()] == [len(body) for body in two.preview()]
+
+
+def _counts(client: dither.Client) -> tuple[int, ...]:
+    status = client.status()
+    return (status.queued, status.ignored, status.dropped, *(metric.reports for metric in status.metrics))
+
+
+def test_a_name_that_no_metric_has_is_answered_with_the_one_that_was_meant(make: Make) -> None:
+    client = make()
+    with pytest.raises(dither.ParameterError, match=r"^metrics\.them: not defined; did you mean 'theme'\?$"):
+        client.record("them", "dark")
+    with pytest.raises(dither.ParameterError, match=r"^metrics\.browzer: not defined; did you mean 'browser'\?$"):
+        client.consent("on", ["browzer"])
+    for name in (None, ["theme"], object()):
+        with pytest.raises(dither.ParameterError, match=r"^metrics: a value of type \w+ is no name of a metric$"):
+            client.record(name, "true")  # type: ignore[arg-type]  # that is the mistake
+
+
+def test_the_name_that_was_meant_is_looked_for_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+
+    def look(name: object, known: object) -> str:
+        looked.append(name)
+        return ""
+
+    client = make(strict=False)
+    monkeypatch.setattr("dither.reporting.recorder.did_you_mean", look)
+    for name in ("them", "x" * 10_000_000, "them"):
+        client.record(name, "true")
+    assert looked == ["them"]
+    assert client.status().trouble == {"unknown metric": 3}

@@ -1,0 +1,290 @@
+"""A clock that was ahead: it neither silences a device for years nor gains it reports; what was spent stays spent."""
+
+from collections import defaultdict
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dither
+from client.devices import BROWSER, METRICS, MOBILE, SURVEY, WEEKLY, Calendar, Make, Script, State
+from dither.reporting.ledger import Ledger
+from dither.state.records import Corrected, Permanent
+from dither_shared import Metric
+
+TODAY = date(2026, 11, 18).toordinal()
+WRITTEN = date(2026, 11, 1).toordinal()
+ASKED = (MOBILE, WEEKLY, SURVEY, BROWSER)
+YEARS = 3650
+
+
+@pytest.fixture(params=["memory", "folder"])
+def state(request: pytest.FixtureRequest, folder: Path) -> State:
+    return folder if request.param == "folder" else dither.MemoryState()
+
+
+def period(metric: Metric, day: int) -> int:
+    return {"day": day, "week": (day - 1) // 7, "once": 0}[metric.period]
+
+
+class Device:
+    """A ledger, and what a device does with it on each day that its clock shows; no metric is ever capped."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.corrected: list[int] = []
+        self.reports: dict[str, list[int]] = defaultdict(list)
+        self.opened: dict[str, set[int]] = defaultdict(set)
+        self.shown: dict[str, set[int]] = defaultdict(set)
+
+    def live(self, day: int, *, restart: bool = False) -> None:
+        """Live through a moment at which the clock shows ``day``; check all that must hold at every moment."""
+        if restart:
+            ledger, before = Ledger(), self.ledger
+            for record in before.records():
+                ledger.apply(record)
+            assert [ledger.open_to(metric, day) for metric in ASKED] == [
+                before.open_to(metric, day) for metric in ASKED
+            ]
+            assert ledger.correction(day) == before.correction(day)
+            self.ledger = ledger
+        counted = [self.ledger.reports(metric) for metric in ASKED]
+        correction = self.ledger.correction(day)
+        if correction is not None:
+            assert day >= WRITTEN
+            assert all(abs(day - other) >= 30 for other in self.corrected)
+            self.corrected.append(day)
+            self.ledger.apply(correction)
+            for name, periods in self.shown.items():
+                self.shown[name] = {one for one in periods if one <= period(METRICS[name], day)}
+        for metric in ASKED:
+            fresh = period(metric, day) not in self.shown[metric.name]
+            self.shown[metric.name].add(period(metric, day))
+            if self.ledger.open_to(metric, day):
+                assert fresh, "between two corrections at most once in each period that the clock shows"
+                drawn = Permanent(metric.version, "tag", "00") if metric is BROWSER else None
+                self.ledger.apply(self.ledger.debit(metric, day, drawn))
+                if drawn is not None:
+                    self.ledger.apply(drawn)
+                self.reports[metric.name].append(day)
+        now = [self.ledger.reports(metric) for metric in ASKED]
+        assert all(later >= earlier for later, earlier in zip(now, counted, strict=True))
+
+    def check(self) -> None:
+        """Check what must hold in the end."""
+        assert len(self.reports["survey"]) <= 1
+        for metric in (MOBILE, WEEKLY, BROWSER):
+            assert self.ledger.reports(metric) == len(self.reports[metric.name])
+        assert self.ledger.spent(BROWSER) == (BROWSER.charge if self.reports["browser"] else 0)
+        assert self.ledger.spent(MOBILE) == pytest.approx(len(self.reports["mobile"]) * MOBILE.charge)
+
+
+DAYS = st.one_of(
+    st.integers(WRITTEN, WRITTEN + 60),
+    st.integers(WRITTEN, WRITTEN + 20_000),
+    st.integers(date(1970, 1, 1).toordinal(), WRITTEN + 20_000),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(DAYS, st.booleans()), max_size=60))
+def test_any_walk_of_the_clock(walk: list[tuple[int, bool]]) -> None:
+    device = Device()
+    for day, restart in walk:
+        device.live(day, restart=restart)
+    device.check()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(-40, 40), max_size=80))
+def test_any_walk_of_small_steps(steps: list[int]) -> None:
+    device, day = Device(), TODAY + 100
+    for step in steps:
+        day += step
+        device.live(day)
+    device.check()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(DAYS, max_size=15), st.integers(WRITTEN, WRITTEN + 5000))
+def test_a_clock_that_is_right_at_last_is_heard(walk: list[int], right: int) -> None:
+    """Days of corrections that are still to come, one after the other, are the longest that it can take."""
+    device = Device()
+    for day in walk:
+        device.live(day)
+    patience = 59 * len(device.corrected) + 1
+    for day in range(right, right + patience + 3):
+        device.live(day)
+    assert device.reports["mobile"][-3:] == [right + patience, right + patience + 1, right + patience + 2]
+
+
+@pytest.mark.parametrize("ahead", [2, 29, 30, 31, 400, YEARS, 20_000])
+def test_a_clock_that_is_moved_to_and_fro_gains_one_report_in_30_days(ahead: int) -> None:
+    device, days = Device(), 200
+    for day in range(TODAY, TODAY + days):
+        for _ in range(5):
+            device.live(day + ahead)
+            device.live(day)
+    assert len(device.corrected) <= 2 * (days // 30 + 1)
+    honest = set(range(TODAY, TODAY + days)) | set(range(TODAY + ahead, TODAY + ahead + days))
+    assert len(device.reports["mobile"]) <= len(honest) + len(device.corrected)
+
+
+def test_two_readings_of_a_clock_gain_one_report() -> None:
+    device = Device()
+    for _ in range(1000):
+        device.live(TODAY)
+        device.live(TODAY + YEARS)
+    assert device.reports["mobile"] == [TODAY, TODAY + YEARS, TODAY + YEARS]
+
+
+@pytest.mark.parametrize("readings", [(9000, 5000, 100), (9000, 7000, 5000, 3000, 100), (60, 30, 0), (40, 20, 0)])
+def test_readings_each_ahead_of_the_next_gain_one_report_each(readings: tuple[int, ...]) -> None:
+    device = Device()
+    for _ in range(500):
+        for days in readings:
+            device.live(TODAY + days)
+    assert len(device.reports["mobile"]) <= len(readings) + len(device.corrected) * (len(readings) - 1)
+    assert len(device.corrected) <= len(readings) - 1
+
+
+def test_a_clock_that_goes_down_step_by_step_gains_one_report_in_30_days() -> None:
+    device = Device()
+    for day in range(TODAY + YEARS, TODAY, -1):
+        device.live(day)
+    assert len(device.corrected) == pytest.approx(YEARS / 30, rel=0.1)
+    assert len(device.reports["mobile"]) <= len(device.corrected) + 1
+
+
+def test_a_device_whose_clock_was_years_ahead_reports_again(make: Make, state: State, calendar: Calendar) -> None:
+    make(state).record("mobile", True)
+    calendar.pass_days(YEARS)
+    ahead = make(state)
+    for name in METRICS:
+        ahead.record(name, True)
+    spent = {one.name: one.spent for one in ahead.status().metrics}
+    calendar.pass_days(-YEARS)
+    client = make(state)
+    for days in (0, 1, 6):  # today, tomorrow, and next week
+        calendar.pass_days(days)
+        for name in METRICS:
+            client.record(name, True)
+    status = client.status()
+    made = {"mobile": 4, "theme": 3, "survey": 1, "weekly": 2, "browser": 3, "editor": 3}
+    assert {one.name: one.reports for one in status.metrics} == made, "the survey is asked once"
+    assert status.dropped == len(METRICS) + 1, "what was dated ahead, and the first, which was too old then"
+    assert status.queued == sum(made.values()) - status.dropped
+    assert all(one.spent >= spent[one.name] for one in status.metrics)
+    told = list(status.trouble)
+    assert any("clock was ahead when it was made" in what for what in told)
+    assert any("open from the next period on" in what for what in told)
+
+
+def test_a_running_client_notices_that_the_clock_was_set_right(make: Make, state: State, calendar: Calendar) -> None:
+    client = make(state)
+    calendar.pass_days(YEARS)
+    client.record("mobile", True)
+    calendar.pass_days(1 - YEARS)
+    client.record("mobile", True)
+    calendar.pass_days(1)
+    client.record("mobile", True)
+    assert client.status().metrics[0].reports == 2
+    assert client.status().queued == 1
+    calendar.pass_days(YEARS)
+    client.record("mobile", True)
+    calendar.pass_days(-YEARS)
+    for _ in range(28):
+        calendar.pass_days(1)
+        client.record("mobile", True)
+    assert client.status().metrics[0].reports == 3, "not twice in 30 days"
+    for _ in range(2):
+        calendar.pass_days(1)
+        client.record("mobile", True)
+    assert client.status().metrics[0].reports == 4
+
+
+def test_a_report_of_the_future_is_dropped_and_never_sent(make: Make, state: State, calendar: Calendar) -> None:
+    sent = Script()
+    client = make(state, transport=sent)
+    calendar.pass_days(2)
+    client.record("mobile", True)
+    calendar.pass_days(-1)
+    assert client.status().queued == 1, "tomorrow is nearer than some time zones"
+    calendar.pass_days(-1)
+    assert client.flush(5)
+    assert sent.bodies == []
+    assert (client.status().queued, client.status().dropped) == (0, 1)
+    assert list(client.status().trouble.values()) == [1, 1]
+
+
+@pytest.mark.parametrize("day", [date(1970, 1, 1), date(2020, 1, 1), date(2026, 10, 31)])
+def test_a_clock_that_is_behind_opens_and_drops_nothing(
+    make: Make, state: State, calendar: Calendar, day: date
+) -> None:
+    make(state).record("mobile", True)
+    right, calendar.day = calendar.day, day
+    for _ in range(40):
+        client = make(state)
+        client.record("mobile", True)
+        assert len(client._journal.waiting()) == 1
+        calendar.pass_days(1 if calendar.day < date(2026, 10, 31) else 0)
+    calendar.day = right
+    status = make(state).status()
+    assert (status.queued, status.dropped, status.metrics[0].reports) == (1, 0, 1)
+
+
+def test_what_was_disabled_or_held_by_a_clock_ahead_ends_as_it_would_have(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    calendar.pass_days(YEARS)
+    client = make(folder, transport=Script([410]))
+    client.record("mobile", True)
+    client.flush(5)
+    client.record("theme", "dark")
+    journal = folder / "journal"
+    broken = bytearray(journal.read_bytes())
+    broken[broken.index(b"debit theme") + 3] ^= 1
+    journal.write_bytes(bytes(broken))
+    assert make(folder).status().trouble == {}
+    calendar.pass_days(-YEARS)
+    client = make(folder)
+    client.record("theme", "dark")
+    assert client.status().metrics[1].reports == 0, "held until tomorrow"
+    states = []
+    for _ in range(32):
+        calendar.pass_days(1)
+        client.record("theme", "dark")
+        states.append(client.status().metrics[0].state)
+    assert client.status().metrics[1].reports == 32
+    assert states == ["disabled"] * 30 + ["collected"] * 2
+
+
+def test_a_correction_is_remembered_by_the_journal(make: Make, folder: Path, calendar: Calendar) -> None:
+    calendar.pass_days(YEARS)
+    make(folder).record("mobile", True)
+    calendar.pass_days(-YEARS)
+    client = make(folder)
+    client.record("mobile", True)
+    with client._journal.transaction():
+        client._journal._write_anew()
+        assert Corrected(calendar.day.toordinal()) in client._journal._kept()
+    calendar.pass_days(YEARS)
+    make(folder).record("mobile", True)
+    calendar.day = date(2026, 11, 18) + timedelta(days=5)
+    again = make(folder)
+    again.record("mobile", True)
+    assert again.status().metrics[0].reports == 2
+
+
+def test_a_full_outbox_is_looked_through_only_when_the_clock_was_ahead(make: Make, calendar: Calendar) -> None:
+    state = dither.MemoryState()
+    client = make(state)
+    for _ in range(20):
+        client.record("mobile", True)
+        calendar.pass_days(1)
+    assert client.status().queued == 20
+    calendar.pass_days(-10)
+    assert client.status().queued == 12
+    assert client.status().dropped == 8

@@ -1,0 +1,266 @@
+"""Whatever happens to the state, the host does not notice, and no permanent answer is drawn anew."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, reports
+from dither.reporting.keys import Keys
+from dither.state.records import Header, Secret, to_line
+from dither_shared import Batch
+
+NAMES = ("mobile", "browser")
+
+
+@pytest.fixture
+def used(make: Make, folder: Path, calendar: Calendar) -> dict[str, bytes]:
+    """Return the files of a device that reported yesterday, sent it, and reported again today."""
+    client = make(folder)
+    for _ in range(2):
+        for name in NAMES:
+            client.record(name, "true")
+        calendar.pass_days(1)
+        if not client.status().sent:
+            assert client.flush(10)
+    calendar.pass_days(-1)
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the disk in tests that go through thousands of states."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
+
+
+def restore(folder: Path, files: dict[str, bytes]) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+
+def truncations(data: bytes) -> Iterator[bytes]:
+    return (data[:length] for length in range(len(data)))
+
+
+def flips(data: bytes) -> Iterator[bytes]:
+    for position in range(len(data)):
+        yield data[:position] + bytes([data[position] ^ 0x01]) + data[position + 1 :]
+        yield data[:position] + b"\n" + data[position + 1 :]
+
+
+def reports_today(bodies: list[bytes], name: str, journal: bytes) -> int:
+    """Count the reports of a metric but those of yesterday: to send one again is harmless, for it counts once."""
+    batches = [Batch.decode(body) for body in bodies]
+    return sum(batch.metric == name and f"done {batch.batch}".encode() not in journal for batch in batches)
+
+
+@pytest.mark.usefixtures("quick_disk")
+@pytest.mark.parametrize("damage", [truncations, flips])
+def test_any_damage_to_the_journal_costs_at_most_reports(
+    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], damage: Callable[[bytes], Iterator[bytes]]
+) -> None:
+    journal = used["journal"]
+    debited = {name: journal.rindex(b"debit %s" % name.encode()) for name in NAMES}
+    cohort = Keys(bytes.fromhex(used["secret"].split()[2].decode())).cohort(BROWSER)
+    for broken in damage(journal):
+        restore(folder, used | {"journal": broken})
+        client = make(folder)
+        for name in NAMES:
+            client.record(name, "true")
+        bodies = client.preview()
+        for name in NAMES:
+            kept = damage is flips or len(broken) > journal.index(b"\n", debited[name])
+            assert reports_today(bodies, name, journal) <= 1 or not kept
+        assert all(report.cohort == cohort for name, report in reports(bodies) if name == "browser")
+        assert (folder / "secret").read_bytes() == used["secret"]
+        calendar.pass_days(1)
+        client.record("mobile", True)
+        healthy = client.status().queued > len(bodies)
+        assert healthy or client.status().trouble
+        calendar.pass_days(-1)
+
+
+def test_after_a_flipped_byte_the_rest_of_the_journal_goes_on(
+    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes]
+) -> None:
+    position = used["journal"].rindex(b"debit mobile") + 3
+    broken = bytearray(used["journal"])
+    broken[position] ^= 1
+    restore(folder, used | {"journal": bytes(broken)})
+    client = make(folder)
+    assert len(client.preview()) == 2
+    client.record("theme", "dark")
+    client.record("survey", True)
+    assert len(client.preview()) == 2, "any metric may be the one whose debit is lost"
+    calendar.pass_days(1)
+    client.record("theme", "dark")
+    client.record("survey", True)
+    assert len(client.preview()) == 3, "a period later only the one that is asked once stays silent"
+    spent = {metric.name: metric.spent for metric in make(folder).status().metrics}
+    assert spent["mobile"] >= 2 * MOBILE.mechanism.epsilon
+    assert b"hold" in (folder / "journal").read_bytes()
+
+
+@pytest.mark.usefixtures("quick_disk")
+@pytest.mark.parametrize("damage", [truncations, flips])
+def test_a_damaged_secret_silences_the_client_and_is_never_replaced(
+    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], damage: Callable[[bytes], Iterator[bytes]]
+) -> None:
+    calendar.pass_days(1)
+    for broken in damage(used["secret"]):
+        if broken == used["secret"]:
+            continue
+        restore(folder, used | {"secret": broken})
+        client = make(folder)
+        waiting = client.status().queued
+        for name in NAMES:
+            client.record(name, "true")
+        assert client.status().queued == waiting
+        assert client.status().trouble
+        assert (folder / "secret").read_bytes() == broken
+
+
+@pytest.mark.parametrize("environ", [{}, {"DITHER": "on"}])
+@pytest.mark.parametrize("lost", ["secret", "journal"])
+def test_half_a_state_is_not_a_new_device(
+    make: Make, folder: Path, calendar: Calendar, used: dict[str, bytes], lost: str, environ: dict[str, str]
+) -> None:
+    del used[lost]
+    restore(folder, used)
+    calendar.pass_days(1)
+    client = make(folder, mode=None, environ=environ)
+    client.record("browser", "firefox")
+    status = client.status()
+    assert status.trouble or "secret is lost" in status.decided_by
+    assert not (folder / lost).exists()
+
+
+def test_a_lost_journal_is_not_a_new_device_even_if_the_user_says_yes(
+    make: Make, folder: Path, used: dict[str, bytes]
+) -> None:
+    del used["journal"]
+    restore(folder, used)
+    client = make(folder)
+    client.record("browser", "firefox")
+    assert client.status().trouble
+    assert not (folder / "journal").exists()
+
+
+def test_a_journal_that_vanishes_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    for path in folder.iterdir():
+        path.unlink()
+    client.consent("on")
+    calendar.pass_days(1)
+    client.record("mobile", True)
+    assert not (folder / "journal").exists()
+    assert client.status().trouble
+
+
+def test_a_journal_that_shrinks_while_the_program_runs(make: Make, folder: Path, calendar: Calendar) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    journal = folder / "journal"
+    journal.write_bytes(journal.read_bytes().partition(b"\n")[0] + b"\n")
+    client.record("mobile", True)
+    calendar.pass_days(1)
+    client.record("mobile", True)
+    assert client.status().queued == 1
+    assert f"record failed: StateError, the journal has shrunk: {str(folder)!r}" in client.status().trouble
+
+
+def test_a_format_of_the_future_is_left_alone(make: Make, folder: Path, used: dict[str, bytes]) -> None:
+    future = to_line(Header(3, "0" * 16)) + used["journal"].partition(b"\n")[2]
+    restore(folder, used | {"journal": future})
+    client = make(folder)
+    client.record("theme", "dark")
+    assert client.preview() == []
+    assert (folder / "journal").read_bytes() == future
+
+
+@pytest.mark.parametrize("name", ["journal", "secret", "consent", "lock"])
+def test_symbolic_links_are_refused(
+    make: Make, folder: Path, tmp_path: Path, used: dict[str, bytes], name: str
+) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(used[name])
+    restore(folder, used)
+    (folder / name).unlink()
+    (folder / name).symlink_to(target)
+    client = make(folder, mode=None)
+    client.record("theme", "dark")
+    assert client.status().trouble
+    assert target.read_bytes() == used[name]
+
+
+def test_a_folder_that_is_a_symbolic_link_is_refused(make: Make, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    folder.symlink_to(tmp_path / "elsewhere")
+    client = make(folder)
+    client.record("mobile", True)
+    assert client.status().trouble
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.parametrize("room", [0, 1, 40, 200, 300])
+def test_a_full_disk_is_survived_and_what_was_written_stays_readable(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    calendar.pass_days(1)
+    left = [room]
+    write = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if not left[0]:
+            raise OSError(errno.ENOSPC, "no space left")
+        written = write(descriptor, data[: left[0]])
+        left[0] -= written
+        return written
+
+    monkeypatch.setattr("os.write", full)
+    for name in METRICS:
+        client.record(name, "true")
+    monkeypatch.undo()
+    assert (folder / "journal").read_bytes().endswith(b"\n")
+    assert client.status().trouble
+    again = make(folder)
+    assert again.status().trouble == {}, "no fragment is left behind"
+    held = {metric.name for metric in again.status().metrics if metric.reported}
+    assert len(again.preview()) <= 1 + len(held)
+    calendar.pass_days(1)
+    again.record("theme", "dark")
+    assert again.status().metrics[1].reported
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EMFILE, errno.EIO])
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "lstat", "mkdir", "urandom"])
+def test_no_failing_system_call_reaches_the_host(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise OSError(number, "failed")
+
+    monkeypatch.setattr(f"os.{call}", fail)
+    client = make(folder)
+    client.record("browser", "firefox")
+    client.preview()
+    client.status()
+    client.flush(1)
+    client.close()
+    monkeypatch.undo()
+    after = make(folder)
+    calendar.pass_days(1)
+    after.record("browser", "firefox")
+    assert after.status().queued >= 1
+
+
+def test_a_secret_has_no_repr_that_tells() -> None:
+    assert "abcd" not in repr(Secret("abcd"))

@@ -1,0 +1,90 @@
+"""A state folder that somebody has tampered with, or that grew without measure, costs no time and no exit."""
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from client.devices import Calendar, Make
+from dither import __main__ as program
+from dither.reporting.account import Account
+from dither.reporting.ledger import Ledger
+from dither.reporting.outbox import Outbox
+from dither.state.records import Debit, Hold, Queued
+from dither_shared import parse_metrics
+
+METRIC = parse_metrics('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')["mobile"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")
+@pytest.mark.parametrize("name", ["consent", "secret", "journal", "delivery", "versions"])
+def test_nobody_waits_for_the_end_of_a_pipe(name: str, make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    client = make(folder, mode=None, strict=False)
+    client.record("mobile", True)  # each of these would never return
+    client.status()
+    client.close()
+
+
+def test_a_journal_beyond_all_measure_is_not_read(make: Make, folder: Path, calendar: Calendar) -> None:
+    make(folder).record("mobile", True)
+    calendar.pass_days(1)
+    os.truncate(folder / "journal", (1 << 26) + 1)
+    client = make(folder, mode=None, strict=False)
+    client.record("mobile", True)
+    assert any("too large to be one of ours" in kind for kind in client.status().trouble)
+
+
+def test_what_was_spent_is_one_product_however_much_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums: list[int] = []
+
+    def counted(epsilons: Iterable[float]) -> float:
+        sums.append(len(list(epsilons)))
+        return 0.0
+
+    monkeypatch.setattr("dither.reporting.ledger.sequential", counted)
+    ledger = Ledger(lifetime_cap=1e9)
+    ledger.apply(Debit("mobile", METRIC.version, 740_000, 10**6, 10**6, METRIC.charge, 0.0))
+    ledger.apply(Hold(740_000, 10**9))
+    assert ledger.spent(METRIC) == pytest.approx((10**6 + 10**9) * METRIC.charge)
+    ledger.open_to(METRIC, 740_002)
+    assert sums == [2], "the account, and the report to come"
+
+
+def test_a_list_of_reports_is_taken_at_once() -> None:
+    """Another thread adds reports while a user looks at those that wait."""
+    outbox, looking = Outbox(), False
+
+    class Adding(Queued):
+        @property
+        def local(self) -> int:  # asked for while the list is gone through
+            if looking:
+                outbox.apply(Queued(f"{len(outbox):032x}", "mobile", 1, 0, b"{}"))
+            return 0
+
+    outbox.apply(Adding("f" * 32, "mobile", 1, 0, b"{}"))
+    outbox.apply(Queued("e" * 32, "mobile", 1, 0, b"{}"))
+    outbox.apply(Queued("d" * 32, "mobile", 1, 1, b"{}"))
+    looking = True
+    assert len(outbox.waiting()) == 2
+    assert len(outbox) == 4
+
+
+def test_a_look_at_an_app_after_its_clock_was_ahead(
+    make: Make, folder: Path, calendar: Calendar, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calendar.pass_days(40_000)
+    make(folder).record("mobile", True)
+    before = (folder / "journal").read_bytes()
+    assert program.main(["status", "--app", "tests", "--state", str(folder)], environ={}) == 0
+    told = capsys.readouterr()
+    assert "Bad file descriptor" not in told.out + told.err
+    assert (folder / "journal").read_bytes() == before
+
+
+def test_an_account_of_many_charges_is_rounded_up() -> None:
+    assert Account(charges=3, epsilon=0.1).spent >= 0.3

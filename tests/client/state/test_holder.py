@@ -1,0 +1,175 @@
+"""A process that is stopped while it holds a lock: no flush says yes, and whoever asks learns who holds it."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import Make, Script
+from client.test_processes import FLOORS
+from dither import __main__ as program
+from dither.state.records import Header, to_line
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be stopped here")
+
+_HOLDS = """
+import os, pathlib, signal
+from dither.state.folder import FolderState
+state = FolderState(pathlib.Path(sys.argv[1]))
+{takes}
+    print("held", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+TAKES = {"journal": "state.acquire()\nif True:", "sending": "with state.sending():"}
+
+
+@pytest.fixture
+def stop(folder: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Return a function that starts a process which stops while it holds a lock."""
+    stopped: list[subprocess.Popen[str]] = []
+
+    def hold(lock: str) -> subprocess.Popen[str]:
+        code = f"import sys; sys.path[:0] = {FLOORS!r}\n" + _HOLDS.format(takes=TAKES[lock])
+        process = subprocess.Popen([sys.executable, "-c", code, str(folder)], stdout=subprocess.PIPE, text=True)
+        stopped.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        return process
+
+    yield hold
+    for process in stopped:
+        process.kill()
+        process.communicate()
+
+
+def long_ago(folder: Path) -> None:
+    """Let whoever holds the right to send have taken it an hour ago."""
+    pid, since = map(int, (folder / "sending").read_text().split())
+    (folder / "sending").write_text(f"{pid} {since - 3600}\n")
+
+
+def test_a_flush_says_yes_only_if_the_state_can_be_read(
+    make: Make, folder: Path, stop: Callable[[str], subprocess.Popen[str]]
+) -> None:
+    make(folder, transport=Script(down=True)).record("mobile", True)
+    process = stop("journal")
+    client = make(folder, mode=None, strict=False)
+    assert not client.flush(1), "a report waits that cannot be seen"
+    assert client.status().trouble["reading the state failed: BusyError"] > 0
+    client.record("theme", "dark")
+    process.kill()
+    process.wait()
+    assert not client.flush(5), "an answer was lost meanwhile"
+    assert client.status().queued == 0
+    assert client.flush(5)
+
+
+@pytest.mark.parametrize("damage", ["a folder", "no journal", "an unknown format"])
+def test_a_flush_of_a_damaged_state_says_no(make: Make, folder: Path, damage: str) -> None:
+    make(folder, transport=Script(down=True)).record("mobile", True)
+    journal = folder / "journal"
+    if damage == "an unknown format":
+        journal.write_bytes(to_line(Header(99, "0123456789abcdef")))
+    else:
+        journal.unlink()
+    if damage == "a folder":
+        journal.mkdir()
+    for mode in ("on", "off"):
+        client = make(folder, mode=None, strict=False, environ={"DITHER": mode})
+        assert not client.flush(1)
+
+
+def test_a_flush_says_no_if_an_answer_could_not_be_kept(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make(folder, strict=False)
+    with monkeypatch.context() as patch:
+        patch.setattr("dither.state.folder.os.write", lambda *_: 0)
+        client.record("mobile", True)
+    client.record("nothing", 1)
+    assert not client.flush(5)
+    assert client.flush(5), "which was said once"
+
+
+def test_who_keeps_all_others_from_sending_is_told(
+    make: Make,
+    folder: Path,
+    stop: Callable[[str], subprocess.Popen[str]],
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    client = make(folder, transport=(script := Script()))
+    client.record("mobile", True)
+    process = stop("sending")
+    client._sender.step()
+    assert (client.status().held_up, caplog.messages) == ("", []), "it may have begun just now"
+    long_ago(folder)
+    others = [client, make(folder, mode=None)]
+    for one in others * 2:
+        assert one._sender.step() == 1
+    words = f"process {process.pid} has been sending since "
+    for one in others:
+        assert one.status().held_up.startswith(words)
+        assert one.status().trouble == {}
+    assert [message.startswith(words) for message in caplog.messages] == [True], "one a day, whoever says it"
+    capsys.readouterr()
+    definitions = folder.parent / "metrics.toml"
+    definitions.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    for arguments in (["--metrics", str(definitions), "--app", "tests"], ["--app", "tests"], []):
+        assert program.main(["status", *arguments, "--state", str(folder)], environ={}) == 0
+        assert words in capsys.readouterr().out
+    assert program.main(["status", "--state", str(folder), "--json"], environ={}) == 0
+    assert json.loads(capsys.readouterr().out)["held_up"].startswith(words)
+    assert not client.flush(0)
+    process.send_signal(signal.SIGCONT)
+    process.wait()
+    assert client.flush(5)
+    assert client.status().held_up == ""
+    assert len(script.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("signature", "who"),
+    [
+        ("", "another process"),
+        ("x y", "another process"),
+        (f"{os.getpid()} 5", "this process"),
+        ("1 " + "9" * 4000, ""),
+    ],
+    ids=["empty", "words", "ours", "long ago"],
+)
+def test_a_signature_that_says_little_or_nonsense(
+    make: Make, folder: Path, stop: Callable[[str], subprocess.Popen[str]], signature: str, who: str
+) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    stop("sending")
+    (folder / "sending").write_text(signature)
+    os.utime(folder / "sending", (1.7e9, 1.7e9))
+    assert client.status().held_up.startswith(who)
+    assert client.status().trouble == {}
+    assert bool(client.status().held_up) == bool(who)
+
+
+def test_an_upload_that_ended_long_ago_holds_nobody_up(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    assert client.flush(5)
+    long_ago(folder)
+    assert client.status().held_up == ""
+    (folder / "sending").unlink()
+    (folder / "sending").mkdir()
+    status = client.status()
+    assert dataclasses.replace(status, last_attempt=None).held_up == ""
+    assert status.trouble == {}
+
+
+def test_a_state_in_memory_is_held_by_nobody() -> None:
+    assert dither.MemoryState().sender(0) is None

@@ -1,0 +1,130 @@
+"""An exception may come out of the host's signal handler between any two steps: it leaves nothing held or unpaid."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from client.devices import Calendar, Make
+from dither.reporting.journal import Journal
+from dither.reporting.turns import Turn, Turns
+from dither.state.filelock import FileLock
+from dither.state.journal_file import JournalFile
+from dither.state.records import Debit, Queued, from_lines
+
+_WATCHED = {"journal.py", "journal_file.py", "turns.py", "transactions.py", "filelock.py", "folder.py", "recorder.py"}
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt before a step: the ``number``-th line, or byte code, of the client's own modules."""
+
+    def __init__(self, number: int, *, opcodes: bool) -> None:
+        self.left = number
+        self._event = "opcode" if opcodes else "line"
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> "Interrupt | None":
+        code = frame.f_code
+        if "dither" not in code.co_filename or Path(code.co_filename).name not in _WATCHED:
+            return None
+        frame.f_trace_opcodes = self._event == "opcode"
+        if event == self._event:
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted(number: int, work: Callable[[], object], *, opcodes: bool) -> KeyboardInterrupt | None:
+    """Return the exception that was raised before a step, with the frames that it went through; None at the end."""
+    before, interrupt = sys.gettrace(), Interrupt(number, opcodes=opcodes)
+    sys.settrace(interrupt)
+    try:
+        work()
+    except KeyboardInterrupt as error:
+        return error
+    finally:
+        sys.settrace(before)
+    assert interrupt.left > 0
+    return None
+
+
+def paid_and_queued(folder: Path) -> tuple[Counter[tuple[str, int]], Counter[tuple[str, int]]]:
+    """Return how many debits and reports of each metric and day the journal holds."""
+    records, damaged, torn = from_lines((folder / "journal").read_bytes())
+    assert (damaged, torn) == (0, False)
+    paid = Counter((one.name, one.day) for one in records if isinstance(one, Debit))
+    return paid, Counter((one.name, one.day) for one in records if isinstance(one, Queued))
+
+
+@pytest.mark.parametrize("opcodes", [False, True], ids=["lines", "opcodes"])
+@pytest.mark.parametrize("fresh", [False, True], ids=["kept open", "opened"])
+def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, opcodes: bool, fresh: bool
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    monkeypatch.setattr(Journal, "tidy", lambda *_, **__: None)  # the debits of all days are counted
+    client, other = make(folder), make(folder)  # the other has descriptors of its own, as another process would
+    client.record("mobile", True)
+    number, caught = 0, None
+    while number == 0 or caught:
+        number += 7 if opcodes else 1
+        calendar.pass_days(1)
+        if fresh:
+            client._journal.close()
+        caught = interrupted(number, lambda: client.record("mobile", True), opcodes=opcodes)
+        other.record("theme", "dark")
+        client.record("browser", "firefox")
+        client.record("mobile", True)
+    status = client.status()
+    assert number > 50
+    assert status.trouble == other.status().trouble == {}
+    assert {one.name: one.reports for one in status.metrics if one.reports} == {
+        "mobile": len(range(0, number, 7 if opcodes else 1)) + 1,
+        "theme": len(range(0, number, 7 if opcodes else 1)),
+        "browser": len(range(0, number, 7 if opcodes else 1)),
+    }
+    paid, queued = paid_and_queued(folder)
+    assert paid == queued
+    assert set(paid.values()) == {1}, "each answer once, whether the program was told so or not"
+
+
+def test_an_interrupt_while_somebody_uploads_leaves_the_lock(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    state, number, caught = client._journal.state, 0, None
+
+    def send() -> None:
+        with state.sending():
+            pass
+
+    while number == 0 or caught:
+        number += 1
+        caught = interrupted(number, send, opcodes=False)
+        lock = FileLock(str(folder / "sending"), 1)
+        assert lock.acquire()
+        lock.release()
+
+
+def test_a_turn_that_is_dropped_is_nobodys() -> None:
+    turns, dropped, next_one = Turns(), Turn(), Turn()
+    turns.enter(dropped)
+    assert turns.has(dropped)
+    turns.leave(next_one)
+    assert turns.has(dropped), "nobody is let out by another"
+    del dropped
+    turns.enter(next_one)
+    assert turns.has(next_one)
+
+
+def test_a_journal_is_let_go_however_often(tmp_path: Path) -> None:
+    journal = JournalFile(str(tmp_path / "journal"), str(tmp_path / "lock"), lambda: False)
+    journal.release()
+    journal.acquire()
+    journal.release()
+    journal.release()
+    journal.acquire()
+    journal.close()

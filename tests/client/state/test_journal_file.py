@@ -1,0 +1,207 @@
+"""The journal stays open between calls: it is told from other files, followed when it is replaced, and given up."""
+
+import gc
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dither
+from client.devices import Calendar, Make
+from dither.state.filelock import FileLock
+from dither.state.folder import FolderState
+from dither.state.journal_file import JournalFile
+from dither.state.state import BusyError
+
+fcntl = pytest.importorskip("fcntl", reason="where there is no flock, nothing is kept open")
+
+
+def open_files() -> int:
+    """Return how many descriptors this process has."""
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def number_of(client: dither.Client) -> int:
+    """Return the descriptor of a client's journal."""
+    state = client._journal.state
+    assert isinstance(state, FolderState)
+    return state._file.descriptor
+
+
+def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make(folder)
+    client.record("browser", "firefox")
+    calls: list[str] = []
+    for call in ("open", "close", "stat", "lstat", "fstat", "read", "write", "lseek", "urandom"):
+        real = getattr(os, call)
+
+        def noted(*given: Any, real: Any = real, call: str = call, **named: Any) -> Any:
+            calls.append(call)
+            return real(*given, **named)
+
+        monkeypatch.setattr(f"os.{call}", noted)
+    client.record("theme", "dark")
+    monkeypatch.undo()
+    assert sorted(calls) == ["fstat", "lstat", "lstat", "urandom", "write"]
+    assert client.status().queued == 2
+
+
+def test_a_number_that_is_another_file_by_now_is_let_be(make: Make, folder: Path, tmp_path: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    number = number_of(client)
+    path = tmp_path / "hosts own"
+    path.write_bytes(b"precious")
+    own = os.open(path, os.O_RDWR)
+    os.dup2(own, number)  # as a program does that closes all descriptors, and opens files of its own
+    os.close(own)
+    client.record("theme", "dark")
+    client.close()
+    assert client.status().queued == 2
+    assert path.read_bytes() == b"precious"
+    with path.open("rb") as again:
+        fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert os.pread(number, 8, 0) == b"precious", "it is still open"
+    os.close(number)
+
+
+def test_a_number_that_was_closed_is_opened_again(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    os.close(number_of(client))
+    client.record("theme", "dark")
+    assert client.status().queued == 2
+    assert client.status().trouble == {}
+
+
+@pytest.mark.parametrize("times", [1, 12])
+def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, times: int) -> None:
+    client, other = make(folder), make(folder)
+    client.record("mobile", True)
+    for _ in range(times):
+        with other._journal.transaction():
+            other._journal._write_anew()
+    client.record("theme", "dark")
+    assert make(folder).status().queued == client.status().queued == other.status().queued == 2
+
+
+def test_a_journal_that_is_replaced_while_another_waits_for_it(make: Make, folder: Path) -> None:
+    one, other = JournalFile(str(folder / "journal"), str(folder / "lock"), lambda: False), make(folder)
+    other.record("mobile", True)
+    one.acquire()
+    waiting = one._file
+    one.release()
+    draft = folder / "draft"
+    draft.write_bytes((folder / "journal").read_bytes())
+    with other._journal.transaction():
+        other._journal.state._file.replace(str(draft))  # type: ignore[attr-defined]
+        assert waiting is not None
+        fcntl.flock(waiting.number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # what was replaced is free; who gets it ...
+        with pytest.raises(BusyError):
+            one.acquire()  # ... does not take it for the journal
+    one.acquire()
+    one.close()
+
+
+def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    before = open_files()
+    for _ in range(5):
+        client = dither.Client({}, "http://127.0.0.1:9", "tests", state=folder, environ={}, background=False)
+        client.status()
+        del client
+    gc.collect()
+    assert open_files() == before
+
+
+def test_a_closed_client_leaves_nothing_open(make: Make, folder: Path) -> None:
+    before = open_files()
+    client = make(folder)
+    client.record("mobile", True)
+    assert open_files() == before + 2
+    client.close()
+    assert open_files() == before
+
+
+def test_an_earlier_version_finds_the_state_busy_while_it_is_kept_open(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("mobile", True)
+    earlier = FileLock(str(folder / "lock"), 1)  # which it locks for each report
+    assert not earlier.acquire()
+    client.close()
+    assert earlier.acquire()
+    late = make(folder)
+    late.record("theme", "dark")
+    assert late.status().trouble["record failed: BusyError"] == 1, "and while it writes, we do"
+    earlier.release()
+    late.record("theme", "dark")
+    assert late.status().queued == 2
+
+
+def test_a_journal_that_is_not_kept_open(make: Make, folder: Path, calendar: Calendar) -> None:
+    one, other = make(folder, mode=None), make(folder, mode=None)
+    for client in (one, other):  # as on Windows
+        state = client._journal.state
+        assert isinstance(state, FolderState)
+        state._file = JournalFile(str(folder / "journal"), str(folder / "lock"), state._has_drawn, keeps=False)
+    one.consent("on")
+    for _ in range(5):
+        one.record("mobile", True)
+        other.record("theme", "dark")
+        one._journal.untidy = True
+        one._journal.tidy()
+        calendar.pass_days(1)
+    with other._journal.transaction():
+        other._journal._write_anew()
+    assert one.status().queued == other.status().queued == 10
+    assert one.status().trouble == other.status().trouble == {}
+    other.forget()
+    assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
+
+
+def test_a_journal_whose_making_was_cut_short_is_begun_again(make: Make, folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "journal").write_bytes(b"4415")
+    client = make(folder)
+    client.record("mobile", True)
+    assert client.status().queued == 1
+    assert client.status().trouble == {}
+
+
+def test_a_journal_that_was_emptied_is_not(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    (folder / "journal").write_bytes(b"")
+    client = make(folder, mode=None)
+    client.record("mobile", True)
+    assert client.status().queued == 0
+    assert (folder / "journal").read_bytes() == b""
+
+
+def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
+    make: Make, folder: Path, calendar: Calendar
+) -> None:
+    client = make(folder)
+    for name in ("mobile", "theme"):
+        client.record(name, "true")
+    assert client.flush(5)
+    client.record("browser", "firefox")
+    client.close()
+    journal = (folder / "journal").read_bytes()
+    lines = journal.splitlines(keepends=True)
+    unsent = next(place for place, line in enumerate(lines) if b" debit browser " in line)
+    (folder / "journal").write_bytes(b"".join(lines[:unsent]))
+    assert make(folder, mode=None).status().trouble == {}, "what was never sent may be forgotten, as after a power cut"
+    for kept in (2, 1):
+        (folder / "journal").write_bytes(b"".join(lines[:kept]))
+        late = make(folder, mode=None)
+        calendar.pass_days(1)
+        late.record("mobile", True)
+        assert (folder / "journal").read_bytes() == b"".join(lines[:kept])
+        assert any("the journal has shrunk" in words for words in late.status().trouble)
+    (folder / "journal").write_bytes(journal)
+    again = make(folder, mode=None)
+    assert (again.status().sent, again.status().queued, again.status().trouble) == (2, 1, {})
+    again._journal.untidy = True
+    again._journal.tidy()
+    assert make(folder, mode=None).status().sent == 2, "one that was written anew is shorter, and whole"

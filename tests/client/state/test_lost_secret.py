@@ -1,0 +1,141 @@
+"""A secret that is lost is not silently drawn anew: the user is asked again, and what was spent stays spent."""
+
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import BROWSER, METRICS, Calendar, Make, Script
+from dither.consent.rules import LOST
+
+
+def lose(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).unlink()
+
+
+@pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
+@pytest.mark.parametrize("mode", ["on", "local"])
+def test_a_yes_without_its_secret_does_not_count(make: Make, folder: Path, mode: str, lost: tuple[str, ...]) -> None:
+    make(folder, mode=mode).record("browser", "firefox")
+    lose(folder, *lost)
+    sent = Script()
+    client = make(folder, mode=None, transport=sent, background=True)
+    client.record("browser", "firefox")
+    client.flush(1)
+    status = client.status()
+    assert (status.mode, status.decided_by) == ("off", LOST)
+    assert client.pending() == list(METRICS)
+    assert sent.bodies == []
+    assert not (folder / "secret").exists()
+
+
+@pytest.mark.parametrize("lost", [("secret", "journal"), ("secret",)])
+def test_the_next_yes_starts_anew_for_what_was_shown(make: Make, folder: Path, lost: tuple[str, ...]) -> None:
+    make(folder).record("browser", "firefox")
+    lose(folder, *lost)
+    client = make(folder, mode=None)
+    client.consent("on", ["theme"])
+    assert client.status().mode == "on"
+    assert client.pending() == [name for name in METRICS if name != "theme"], "what was accepted before is not"
+    client.consent("on")
+    assert client.pending() == []
+    assert make(folder, mode=None).pending() == []
+    assert (folder / "secret").exists()
+
+
+def test_what_was_spent_outlives_the_secret(make: Make, folder: Path, calendar: Calendar) -> None:
+    make(folder).record("browser", "firefox")
+    lose(folder, "secret")
+    client = make(folder)
+    calendar.pass_days(1)
+    for _ in range(2):
+        client.record("browser", "firefox")
+        calendar.pass_days(1)
+    browser = next(one for one in client.status().metrics if one.name == "browser")
+    assert browser.reports == 3
+    assert browser.spent == pytest.approx(2 * BROWSER.charge), "once under each secret"
+    assert client.status().trouble == {}
+
+
+def test_a_running_client_goes_on_where_another_was_asked_again(make: Make, folder: Path) -> None:
+    make(folder).record("browser", "firefox")
+    lose(folder, "secret", "journal")
+    running = make(folder, mode=None)
+    assert running.status().mode == "off"
+    make(folder)
+    assert running.status().mode == "on"
+    running.record("theme", "dark")
+    assert running.status().queued == 1
+
+
+@pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "local"}])
+def test_the_environment_decides_but_draws_no_secret_anew(make: Make, folder: Path, environ: dict[str, str]) -> None:
+    make(folder).record("browser", "firefox")
+    lose(folder, "secret", "journal")
+    client = make(folder, mode=None, environ=environ)
+    client.record("browser", "firefox")
+    assert client.status().queued == client.status().shown == 0
+    assert client.status().trouble
+    assert not (folder / "secret").exists()
+    client.consent("on")
+    client.record("browser", "firefox")
+    assert client.status().queued + client.status().shown == 1
+
+
+def test_an_administrators_policy_draws_none_anew(make: Make, folder: Path, tmp_path: Path) -> None:
+    make(folder).record("browser", "firefox")
+    lose(folder, "secret", "journal")
+    policy = tmp_path / "policy.toml"
+    policy.write_text('mode = "on"\n')
+    client = make(folder, mode=None, policy=policy)
+    assert "policy" in client.status().decided_by
+    client.record("browser", "firefox")
+    assert client.status().trouble
+    assert not (folder / "secret").exists()
+
+
+@pytest.mark.parametrize("environ", [{"DITHER": "on"}, {"DITHER": "off"}, {"DO_NOT_TRACK": "1"}, {}])
+def test_a_first_yes_is_no_loss_whatever_is_in_force(make: Make, folder: Path, environ: dict[str, str]) -> None:
+    make(folder, environ=environ)
+    client = make(folder, mode=None)
+    assert client.status().mode == "on"
+    client.record("browser", "firefox")
+    assert client.status().queued == 1
+
+
+def test_where_nobody_was_asked_a_secret_is_drawn_on_first_use(make: Make, folder: Path) -> None:
+    client = make(folder, mode=None, environ={"DITHER": "on"})
+    client.record("browser", "firefox")
+    assert client.status().queued == 1
+    assert make(folder, mode=None).status().decided_by == "default: nobody has been asked"
+
+
+def test_after_off_and_after_forget_nothing_is_lost(make: Make, folder: Path) -> None:
+    client = make(folder)
+    client.record("browser", "firefox")
+    client.forget()
+    after = make(folder, mode=None)
+    assert (after.status().mode, after.status().decided_by) == ("off", "the user's choice")
+    assert after.pending() == []
+    after.consent("on")
+    after.record("browser", "firefox")
+    assert after.status().queued == 1
+
+
+def test_a_choice_in_memory_needs_no_secret(make: Make) -> None:
+    client = make(dither.MemoryState("on"), mode=None)
+    client.record("browser", "firefox")
+    assert client.status().queued == 1
+
+
+def test_a_yes_that_is_cut_short_is_asked_for_again(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the choice and the secret: nothing was drawn, and nobody can tell that from a loss."""
+    monkeypatch.setattr("dither.reporting.journal.Journal.begin", lambda _: None)
+    make(folder)
+    monkeypatch.undo()
+    assert not (folder / "secret").exists()
+    client = make(folder, mode=None)
+    assert client.pending() == list(METRICS)
+    client.consent("on")
+    assert client.pending() == []

@@ -1,0 +1,88 @@
+"""What went wrong with the state says where, in log, status and commands; and never quotes a value."""
+
+import errno
+import os
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from client.devices import Calendar, Make
+from dither import __main__ as program
+from dither.diagnostics import told
+from dither.state.state import BusyError, StateError
+from dither_shared import SystemEntropy
+
+DENIED = "PermissionError, Permission denied"
+FOLDER = Path("/home/someone/.local/state/dither/notes")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (PermissionError(errno.EACCES, "x", str(FOLDER / "journal")), f"{DENIED}: '{FOLDER}/journal'"),
+        (PermissionError(errno.EACCES, "x", str(FOLDER)), f"{DENIED}: '{FOLDER}'"),
+        (OSError(errno.EROFS, "x", "/home/someone/.local"), "OSError, Read-only file system: '/home/someone/.local'"),
+        (OSError(errno.ENOSPC, "x"), f"OSError, No space left on device: '{FOLDER}'"),
+        (StateError("the journal is lost"), f"StateError, the journal is lost: '{FOLDER}'"),
+        (BusyError("held"), "BusyError"),
+        (PermissionError(errno.EACCES, "x", "/home/someone/diary"), DENIED),
+        (PermissionError(errno.EACCES, "x", f"{FOLDER}-2/diary"), DENIED),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Very-Secret"), "ConnectionRefusedError, Connection refused"),
+        (OSError("Very-Secret"), "OSError"),
+        (ValueError("Very-Secret"), "ValueError"),
+    ],
+)  # fmt: skip
+def test_a_path_is_told_if_it_is_the_states(error: Exception, words: str) -> None:
+    assert told(error, FOLDER) == words
+    if isinstance(error, OSError):
+        assert FOLDER.name not in told(error)
+
+
+def test_a_path_that_would_break_the_line_does_not() -> None:
+    folder = Path("/home/a\nWARNING forged\x1b[2J")
+    assert told(PermissionError(errno.EACCES, "x", str(folder / "journal")), folder).isprintable()
+
+
+@pytest.mark.parametrize("call", ["mkdir", "open"])
+def test_permission_denied_says_where(
+    call: str,
+    make: Make,
+    folder: Path,
+    calendar: Calendar,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def denied(path: str, *_: object, **__: object) -> NoReturn:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    client = make(folder, mode=None, strict=False)
+    monkeypatch.setattr(f"os.{call}", denied)
+    client.consent("on")
+    (trouble,) = client.status().trouble
+    assert trouble.startswith(f"consent failed: PermissionError, Permission denied: '{folder}")
+    assert trouble in caplog.text
+
+
+def test_what_fails_elsewhere_tells_no_path_of_its_own(make: Make, folder: Path) -> None:
+    class Diary(SystemEntropy):
+        def take(self, count: int) -> bytes:
+            raise PermissionError(errno.EACCES, "Permission denied", "/home/someone/Very-Secret")
+
+    client = make(folder, entropy=Diary(), strict=False)
+    client.record("browser", "x")
+    assert "Very-Secret" not in str(client.status().trouble)
+    assert client.status().trouble
+
+
+@pytest.mark.parametrize("command", ["on", "off", "forget"])
+def test_a_command_says_where(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    (tmp_path / "file").write_text("where a folder should be")
+    given = ["--metrics", str(tmp_path / "metrics.toml"), "--app", "tests", "--state", str(tmp_path / "file" / "state")]
+    assert program.main([command, *given], environ={}) == 1
+    told = capsys.readouterr()
+    assert f"Not a directory: '{tmp_path}/file" in told.err
+    assert os.linesep + "Traceback" not in told.err

@@ -1,0 +1,189 @@
+"""What a user is shown: before consenting, and of what was sent; and what a developer is told to mend."""
+
+import dataclasses
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script
+from dither.cli.lint import lint
+from dither.transparency.explain import HIDES, catalogue, cost
+from dither_shared import Batch, Metric, RandomizedResponse
+
+TOLD = dataclasses.replace(
+    THEME,
+    description="Which theme?",
+    why="To choose a default",
+    owner="ui@example.org",
+    expires=date(2027, 6, 30),
+    tier="technical",
+    cap=20.0,
+)
+
+
+def test_the_text_before_consenting_says_all(make: Make) -> None:
+    text = make(metrics={"theme": TOLD}, mode=None).consent_text()
+    for said in (
+        "tests would like",
+        "1 question",
+        "Which theme?",
+        "To choose a default",
+        "ui@example.org",
+        "2027-06-30",
+    ):
+        assert said in text
+    for said in ("the software itself", "at most once a day", "times in 100", "epsilon 1 for one report", "10 for 10"):
+        assert said in text
+    assert "never more than 20 in all" in text
+
+
+def test_the_example_is_a_real_upload_of_nobody(make: Make, folder: Path) -> None:
+    client = make(folder, mode=None)
+    examples = [line for line in client.consent_text().splitlines() if "An upload, for example" in line]
+    batches = [Batch.decode(line.partition(": ")[2].encode()) for line in examples]
+    assert [batch.metric for batch in batches] == list(METRICS)
+    assert [len(batch.reports) for batch in batches] == [metric.mechanism.row_bytes for metric in METRICS.values()]
+    assert not folder.exists()
+
+
+def test_a_price_is_told_for_one_report_for_many_and_for_ever() -> None:
+    mechanism = BROWSER.mechanism
+    told = cost(BROWSER)
+    for price in (mechanism.epsilon, mechanism.epsilon_after(10), mechanism.epsilon_after(100)):
+        assert f"{price:.3g}" in told
+    assert f"{mechanism.forever_epsilon:.3g} for ever" in told
+    assert HIDES in told
+    assert HIDES not in cost(MOBILE)
+    assert "100 for 100: each report costs as much again" in cost(MOBILE)
+    assert cost(SURVEY) == "epsilon 1, once"
+
+
+def test_the_status_has_the_same_numbers(make: Make) -> None:
+    (browser,) = (metric for metric in make().status().metrics if metric.name == "browser")
+    assert browser.epsilon_after == {10: BROWSER.mechanism.epsilon_after(10), 100: BROWSER.mechanism.epsilon_after(100)}
+    assert browser.epsilon < browser.epsilon_after[10] < browser.epsilon_after[100]
+    assert browser.forever_epsilon is not None
+    assert browser.epsilon_after[100] <= browser.forever_epsilon
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_was_sent_can_be_seen(make: Make, folder: Path, calendar: Calendar, in_memory: bool) -> None:
+    state = dither.MemoryState() if in_memory else folder
+    script = Script([202, 400])
+    client = make(state, transport=script)
+    for _ in range(3):
+        client.record("mobile", True)
+        client.flush(5)
+        calendar.pass_days(1)
+    assert client.sent() == [script.bodies[0], script.bodies[2]]
+    assert make(state).sent() == client.sent()
+
+
+def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
+    make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.fsync", lambda _: None)
+    script = Script()
+    client = make(folder, transport=script)
+    for _ in range(70):
+        client.record("mobile", True)
+        client.flush(5)
+        calendar.pass_days(1)
+    assert client.sent() == script.bodies[-30:]
+    for _ in range(3):  # each start may rewrite the journal
+        again = make(folder)
+        assert again.sent() == script.bodies[-30:]
+        assert again.status().sent == 70
+        with again._journal.transaction():
+            again._journal._cursor = again._journal.state.rewrite(again._journal._kept())
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_forgetting_leaves_nothing_but_the_choice(
+    make: Make, folder: Path, calendar: Calendar, in_memory: bool
+) -> None:
+    state = dither.MemoryState() if in_memory else folder
+    client, other = make(state), make(state)
+    client.record("browser", "firefox")
+    assert in_memory or other.status().queued == 1
+    client.forget()
+    client.record("theme", "dark")
+    assert client.status().trouble == {}
+    assert (client.status().mode, client.status().queued, client.preview()) == ("off", 0, [])
+    assert not any(metric.reports for metric in client.status().metrics)
+    if not in_memory:
+        assert {path.name for path in folder.iterdir()} == {"consent", "lock"}
+        calendar.pass_days(1)
+        other.consent("on")
+        other.record("browser", "firefox")
+        assert other.status().trouble, "a client that still has the old secret makes no new state"
+    again = make(state)
+    again.record("browser", "firefox")
+    assert again.status().queued == 1
+    assert again.status().trouble == {}
+
+
+def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, folder: Path, calendar: Calendar) -> None:
+    old = make(folder)
+    old.record("browser", "firefox")
+    before = (folder / "secret").read_bytes()
+    make(folder).forget()
+    new = make(folder)
+    new.record("theme", "dark")
+    assert (folder / "secret").read_bytes() != before
+    calendar.pass_days(1)
+    old.record("browser", "firefox")
+    assert old.status().queued == 2
+    with old._journal.transaction():
+        kept = old._journal.keys()
+    with new._journal.transaction():
+        assert kept.tag(BROWSER, b"x") == new._journal.keys().tag(BROWSER, b"x")
+
+
+def test_forgetting_what_never_was_writes_no_more_than_the_choice(make: Make, folder: Path) -> None:
+    make(folder, mode=None).forget()
+    assert {path.name for path in folder.iterdir()} <= {"consent", "lock"}
+
+
+def test_the_catalogue_is_markdown() -> None:
+    odd = dataclasses.replace(TOLD, name="odd", why="a | b\n\\ c")
+    text = catalogue([TOLD, odd])
+    assert text.startswith(
+        "# What is asked\n\n## theme\n\nWhich theme?\n\n| | |\n|---|---|\n| Why | To choose a default |\n"
+    )
+    assert "| Why | a \\| b \\\\ c |" in text
+    assert f"| Version | {TOLD.version} |" in text
+    assert all(line.replace("\\|", "").count("|") == 3 for line in text.splitlines() if line.startswith("|"))
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        ({"description": ""}, "metrics.theme.description: missing"),
+        ({"why": ""}, "metrics.theme.why: missing"),
+        ({"owner": ""}, "metrics.theme.owner: missing"),
+        ({"tier": None}, "metrics.theme.tier: missing"),
+        ({"expires": None}, "metrics.theme.expires: missing"),
+        ({"expires": date(2026, 11, 17)}, "metrics.theme.expires: 2026-11-17 is over"),
+        ({"expires": date(2029, 1, 1)}, "metrics.theme.expires: 2029-01-01 is more than two years away"),
+        ({"cap": None}, "metrics.theme.cap: missing; each report costs as much again, 100 after 100"),
+        ({"mechanism": RandomizedResponse.calibrate(4, 5.0)}, "metrics.theme.epsilon: 5 is more than 4"),
+        (
+            {"mechanism": RandomizedResponse.calibrate(4, 1.5), "tier": "sensitive"},
+            "metrics.theme.epsilon: 1.5 is more than 1, too much for a question of the tier sensitive",
+        ),
+    ],
+)
+def test_lint_names_what_is_to_be_mended(change: dict[str, object], finding: str) -> None:
+    metric: Metric = dataclasses.replace(TOLD, **change)  # type: ignore[arg-type]
+    found = lint([metric], date(2026, 11, 18))
+    assert len(found) == 1
+    assert found[0].startswith(finding)
+
+
+def test_lint_finds_nothing_in_a_good_definition() -> None:
+    lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, domain=None, kind="string", cap=None)
+    once = dataclasses.replace(TOLD, period="once", cap=None)
+    assert lint([TOLD, lasting, once], date(2027, 6, 30)) == []

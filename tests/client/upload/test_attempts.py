@@ -1,0 +1,296 @@
+"""What is remembered of uploads from run to run, shown, and told to a log."""
+
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import dither
+from client.devices import ENDPOINT, Make, Script, Stuck
+from client.test_processes import run
+from dither.__main__ import main
+from dither.diagnostics import Trouble
+from dither.upload.attempts import Attempts
+from dither.upload.schedule import Hold
+
+
+def told_by(client: dither.Client) -> tuple[str, int]:
+    """Return the last attempt's result, and how many failed."""
+    status = client.status()
+    assert status.last_attempt is not None
+    assert timedelta() <= datetime.now(UTC) - status.last_attempt.when < timedelta(minutes=1)
+    return status.last_attempt.result, status.failed_attempts
+
+
+def test_the_command_line_shows_the_last_attempt(
+    make: Make, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = tmp_path / "metrics.toml"
+    metrics.write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')
+    arguments = ["status", "--metrics", str(metrics), "--app", "tests", "--state", str(folder)]
+    client = make(folder, metrics=metrics, transport=Script([404, 404]), endpoint="https://telemetry.example.org")
+    assert main(arguments, {}) == 0
+    assert "last upload" not in capsys.readouterr().out
+    client.record("mobile", True)
+    for _ in range(2):
+        assert not client.flush(5)
+    assert main(arguments, {}) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "last upload" in line]
+    attempt = client.status().last_attempt
+    assert attempt is not None
+    assert line == (
+        f"last upload: {attempt.when:%Y-%m-%d %H:%M}, to https://telemetry.example.org: 404: the collector does not "
+        "know this metric, or there is none at this address (2 attempts failed since the last success)"
+    )
+    assert main([*arguments, "--json"], {}) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert datetime.fromisoformat(told["last_attempt"]["when"]) == attempt.when
+    assert told["failed_attempts"] == 2
+
+
+def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
+    make: Make, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        client = make(folder, transport=Script([401, 401, 503]), spread=1e6)
+        client.record("browser", "Very-Secret")
+        client.record("theme", "dark")
+        for _ in range(3):
+            assert not client.flush(5)
+    assert [(one.name, one.levelname, one.getMessage()) for one in caplog.records] == [
+        (
+            "dither",
+            "WARNING",
+            f"an upload to {ENDPOINT} failed: 401: the collector asks for another token, or for one at all",
+        ),
+        ("dither", "WARNING", f"an upload to {ENDPOINT} failed: 503: the collector is busy"),
+    ]
+    (body, *_) = client.preview()
+    assert body.decode() not in caplog.text
+
+
+def test_a_day_later_it_is_logged_again_and_odd_answers_are_of_one_kind(caplog: pytest.LogCaptureFixture) -> None:
+    now = [1.79e9]
+    attempts = Attempts(dither.MemoryState(), Trouble(), "https://example.org", lambda: now[0])
+    for day in range(1, 4):
+        for kind in ("404", "404", "5xx", *(f"kind {number}" for number in range(1000))):
+            attempts.note(f"{kind} in words", kind, {}, accepted=False)
+        assert len(caplog.records) == 30 * day, "and a hostile collector does not fill a log"
+        now[0] += 86400 * (3 if day == 1 else -5)  # the clock may be set back
+
+
+def test_where_nobody_set_up_logging_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.Logger, "hasHandlers", lambda _: False)
+    assert not Trouble().warn("on the terminal of a user")
+
+
+@pytest.fixture
+def remembered(make: Make, folder: Path) -> bytes:
+    """Return the file of a device whose last attempt failed, with a report that is put off."""
+    client = make(folder, transport=Script([dither.Answer(429, 60)]))
+    client.record("mobile", True)
+    assert not client.flush(5)
+    return (folder / "delivery").read_bytes()
+
+
+def test_what_is_put_off_stays_put_off_in_the_next_run(make: Make, folder: Path, remembered: bytes) -> None:
+    sent = Script()
+    client = make(folder, transport=sent, mode=None, background=True)
+    assert client._worker.rested(10)
+    assert not client.flush(1)
+    assert sent.bodies == []
+    told = json.loads(remembered)
+    (hold,) = told["held"].values()
+    assert 899 < hold[1] - told["at"] <= 901
+    assert hold[1] <= hold[0] <= hold[1] + 901
+    assert (folder / "delivery").stat().st_mode & 0o777 == 0o600
+
+
+def test_another_process_heeds_what_this_one_was_told(make: Make, folder: Path) -> None:
+    sent = Script()
+    one, other = make(folder, transport=Script([dither.Answer(429, 60)])), make(folder, transport=sent)
+    one.record("mobile", True)
+    assert not one.flush(5)
+    assert not other.flush(5)
+    assert sent.bodies == []
+
+
+def test_damage_to_what_is_remembered_does_no_harm(make: Make, folder: Path, remembered: bytes) -> None:
+    damaged = [remembered[:length] for length in range(len(remembered))]
+    damaged += [b"null", b"[]", b'{"at": NaN}', b'{"at": 1e999}', b'{"at": "1"}', b'{"no such": 1}', b"\xff\0" * 1000]
+    damaged += [b'{"held": {"a": [1]}}', b'{"held": {"a": [1, 2, 1e999]}}', b'{"told": {"a": "b"}}', b"[" * 100_000]
+    for data in damaged:
+        (folder / "delivery").write_bytes(data)
+        client = make(folder, mode=None)
+        assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
+        assert client.status().trouble == {}
+        assert client._sender.resume()
+    assert client.flush(5)
+    assert told_by(client) == ("202: accepted", 0)
+
+
+@pytest.mark.parametrize("moment", [1e300, -1e300, float("inf"), float("nan")])
+def test_a_moment_that_cannot_be_puts_nothing_off(make: Make, folder: Path, remembered: bytes, moment: float) -> None:
+    told = json.loads(remembered)
+    told["held"] = {batch: [moment, moment, 10**9] for batch in told["held"]}
+    (folder / "delivery").write_text(json.dumps(told))
+    client = make(folder, mode=None)
+    assert client.status().failed_attempts == 1
+    assert client._sender.resume()
+    assert client.flush(5)
+
+
+def test_a_password_that_an_earlier_version_remembered_is_not_shown(
+    make: Make, folder: Path, remembered: bytes
+) -> None:
+    told = json.loads(remembered) | {"endpoint": "https://user:Very-Secret@example.org/a"}
+    (folder / "delivery").write_text(json.dumps(told))
+    last = make(folder, mode=None).status().last_attempt
+    assert last is not None
+    assert last.endpoint == "https://example.org/a"
+
+
+def test_a_symbolic_link_is_not_followed(make: Make, folder: Path, tmp_path: Path, remembered: bytes) -> None:
+    (tmp_path / "target").write_bytes(remembered)
+    (folder / "delivery").unlink()
+    (folder / "delivery").symlink_to(tmp_path / "target")
+    client = make(folder, mode=None)
+    assert client.status().last_attempt is None
+    assert client.flush(5)
+    assert (tmp_path / "target").read_bytes() == remembered
+
+
+def test_without_a_disk_it_is_remembered_by_this_process(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make(folder, transport=Script([401]))
+    client.record("mobile", True)
+
+    def full(*_: object) -> NoReturn:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("dither.state.folder.swap", full)
+    assert not client.flush(5)
+    assert told_by(client)[1] == 1
+    assert not (folder / "delivery").exists()
+
+
+@pytest.mark.parametrize("how", ["a folder in its place", "no room"])
+def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    script = Script([503] * 5)
+    client = make(folder, transport=script, strict=False)
+    client.record("mobile", True)
+    if how == "no room":
+        monkeypatch.setattr("dither.state.files.os.write", lambda *_: 0)
+    else:
+        (folder / "delivery").mkdir()
+    for _ in range(5):
+        assert not client.flush(5)
+        assert not client._attempts.may_wait(0.0), "the next program would not know"
+    for _ in range(50):
+        client._sender.step()
+    assert len(script.bodies) == 5, "once in each flush"
+    status = client.status()
+    (trouble,) = status.trouble
+    assert trouble.startswith("remembering the uploads failed: ")
+    assert trouble.endswith(f": {str(folder / 'delivery')!r}")
+    assert status.failed_attempts == 5
+    assert [one.getMessage() for one in caplog.records if "remembering" in one.getMessage()] == [trouble]
+    monkeypatch.undo()
+    if (folder / "delivery").is_dir():
+        (folder / "delivery").rmdir()
+    assert client.flush(5)
+    assert client.status().trouble == status.trouble, "no more than before"
+    assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
+
+
+def test_an_exit_that_cannot_be_remembered_does_not_wait() -> None:
+    class Forgetful(dither.MemoryState):
+        def remember(self, notes: str, data: bytes) -> NoReturn:
+            raise PermissionError
+
+    for state, waits in ((dither.MemoryState(), True), (Forgetful(), False)):
+        assert Attempts(state, Trouble(), ENDPOINT).may_wait(600.0) is waits
+
+
+def test_a_forgotten_device_remembers_no_attempt(make: Make, folder: Path, remembered: bytes) -> None:
+    make(folder).forget()
+    assert not (folder / "delivery").exists()
+    assert make(folder, mode=None).status().last_attempt is None
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    state = dither.MemoryState()
+    attempts = Attempts(state, Trouble(), "https://example.org/" + "x" * 100_000)
+    held = {f"{number:032x}": Hold(1e9 + number, 1e9, 1) for number in range(10_000)}
+    attempts.note("words " * 1000, "kind", held, accepted=False)
+    assert len(state.recall("delivery")) < 30_000
+    assert len(attempts.held()) == 300
+    assert attempts.host == "example.org"
+
+
+def test_an_upload_that_outlived_its_program_is_known_to_the_next(
+    make: Make, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    definitions = folder.parent / "metrics.toml"
+    definitions.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    program = (
+        "import dither, os\n"
+        "class Ends:\n"
+        "    def send(self, body):\n"
+        "        os._exit(3)\n"
+        "client = dither.Client(*sys.argv[1:3], 'tests', sys.argv[3], transport=Ends(), environ={'DITHER': 'on'})\n"
+        "client.record('theme', 'dark')\n"
+        "client.flush(60)\n"
+    )
+    for number in range(1, 4):
+        assert run(program, str(definitions), ENDPOINT, str(folder)).returncode == 3
+        client = make(folder, metrics=definitions, mode=None, today=None)
+        for _ in range(2):
+            assert told_by(client) == ("no answer before the program ended", number), "it counts once"
+        assert client.status().last_attempt.endpoint == ENDPOINT  # type: ignore[union-attr]  # looked at above
+    told = f"an upload to {ENDPOINT} failed: no answer before the program ended"
+    assert [one.getMessage() for one in caplog.records] == [told]
+
+
+def test_an_upload_that_is_under_way_elsewhere_is_not_taken_for_failed(make: Make, folder: Path) -> None:
+    stuck = Stuck()
+    client = make(folder, transport=stuck, background=True)
+    client.record("mobile", True)
+    assert stuck.started.wait(10)
+    for one in (client, make(folder, mode=None)):
+        assert (one.status().last_attempt, one.status().failed_attempts) == (None, 0)
+    stuck.release.set()
+    assert client._worker.rested(10)
+    assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
+
+
+def test_an_exit_that_waited_in_vain_is_the_last_for_an_hour() -> None:
+    now, state = [1.79e9], dither.MemoryState()
+    for waits, again in ((True, False), (False, True)):
+        first = Attempts(state, Trouble(), ENDPOINT, lambda: now[0])
+        first.begin()
+        now[0] += 1
+        assert not waits or first.may_wait(0.0)
+        now[0] += 601
+        second = Attempts(state, Trouble(), ENDPOINT, lambda: now[0])
+        second.conclude()
+        assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
+        now[0] += 3600
+    assert second.failures() == 2
+
+
+def test_a_transport_that_breaks_leaves_an_attempt_without_answer(make: Make, folder: Path) -> None:
+    class Broken(Script):
+        def send(self, body: bytes) -> NoReturn:
+            raise RuntimeError
+
+    client = make(folder, transport=Broken())
+    client.record("mobile", True)
+    assert not client.flush(5)
+    assert told_by(client) == ("no answer before the program ended", 1)

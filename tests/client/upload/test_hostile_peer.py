@@ -1,0 +1,300 @@
+"""A collector that is hostile at its socket: it costs a connection, a few seconds, and less than a megabyte."""
+
+import socket
+import threading
+import tracemalloc
+
+import pytest
+
+import dither
+from client.peers import Peer, request_of, reset, speaking
+from dither.upload.exchange import AnswerError, Deadline, connect, exchange
+from dither.upload.transport import UnreachableError
+
+OK = b"HTTP/1.1 202 Accepted\r\n"
+BUFFERS = 32_000_000
+"""What the kernel may hold of a peer's words that nobody reads, generously."""
+
+
+def send(peer: Peer, timeout: float = 20.0, body: bytes = b"{}") -> dither.Answer:
+    return dither.HttpTransport(peer.endpoint, timeout).send(body)
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n",
+        b"Content-Length: -1\r\n\r\n",
+        b"Content-Length: 99999999999999999999\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n\r\n0\r\n",  # and trailers without end
+        b"\r\n",
+    ],
+)
+def test_no_body_is_read_whatever_its_length_is_said_to_be(rest: bytes) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        connection.sendall(OK + rest)
+        peer.pour(connection, b"Trailer: endless\r\n" * 4096, 1 << 30)
+
+    with speaking(say) as peer:
+        tracemalloc.start()
+        try:
+            assert send(peer) == dither.Answer(202)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+    assert peer.said < BUFFERS
+
+
+@pytest.mark.parametrize(
+    ("start", "piece", "why"),
+    [
+        (OK, b"X" * 65536, "head of the answer is longer"),  # one line of a gibibyte
+        (b"", b"H" * 65536, "head of the answer is longer"),
+        (OK, b"A: b\r\n" * 10_000, "header fields"),  # a hundred million fields
+        (b"", b"\0" * 65536, "head of the answer is longer"),
+        (OK, b" folded\r\n" * 5000, "header fields"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 2000, "put off"),
+        (b"", b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 2000, "put off"),
+        (b"", b"\r\n" * 30_000, "not HTTP"),
+        (b"", b"\x16\x03\x01\x02\x00" * 10_000, "longer|not HTTP"),
+    ],
+)
+def test_no_head_is_read_to_its_end_if_it_has_none(start: bytes, piece: bytes, why: str) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        connection.sendall(start)
+        peer.pour(connection, piece, 1 << 30)
+
+    with speaking(say) as peer:
+        tracemalloc.start()
+        try:
+            with pytest.raises(AnswerError, match=why):
+                send(peer)
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+    assert peer.said < BUFFERS
+
+
+@pytest.mark.parametrize("words", [OK + b"X-Slow: " + b"x" * 1000, b"HTTP/1.1 100 Continue\r\n\r\n", b"H"])
+def test_a_byte_now_and_then_does_not_outlast_the_deadline(words: bytes) -> None:
+    gone = threading.Event()
+
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        peer.trickle(connection, words, gone)
+
+    with speaking(say) as peer:
+        with pytest.raises(TimeoutError):
+            send(peer, timeout=0.2)
+        gone.set()
+
+
+def test_a_peer_that_accepts_and_says_nothing() -> None:
+    gone = threading.Event()
+    with speaking(lambda *_: gone.wait(20)) as peer:
+        with pytest.raises(TimeoutError):
+            send(peer, timeout=0.1)
+        gone.set()
+
+
+def test_a_peer_that_does_not_take_the_request() -> None:
+    gone = threading.Event()
+    with speaking(lambda *_: gone.wait(20)) as peer:
+        with pytest.raises(TimeoutError):
+            send(peer, timeout=0.3, body=bytes(BUFFERS))
+        gone.set()
+
+
+def test_the_look_up_of_a_name_counts_against_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def slow(*_: object, **__: object) -> list[object]:
+        now[0] += 30
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 9))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    with pytest.raises(TimeoutError):
+        connect("example.org", 80, Deadline(20, lambda: now[0]), secure=False)
+
+
+def test_the_next_address_is_tried_before_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is a black hole: a listener whose queue is full takes no more connections, and refuses none."""
+    hole = socket.socket()
+    hole.bind(("127.0.0.1", 0))
+    hole.listen(0)
+    callers = [socket.socket() for _ in range(8)]
+    for caller in callers:
+        caller.setblocking(False)
+        caller.connect_ex(hole.getsockname())
+
+    def answer(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        connection.sendall(OK + b"\r\n")
+
+    with speaking(answer) as peer:
+        kind = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
+        addresses = [(*kind, hole.getsockname()), (*kind, ("127.0.0.1", peer.port))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: addresses)
+        assert send(peer, timeout=1.0) == dither.Answer(202)
+        monkeypatch.undo()
+    for one in (hole, *callers):
+        one.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (b"HTTP/1.0 202 Accepted\r\n\r\n", dither.Answer(202)),
+        (b"HTTP/1.1 202\r\n\r\n", dither.Answer(202)),
+        (b"HTTP/1.1 202 \r\n\r\n", dither.Answer(202)),
+        (b"HTTP/1.1 202 Accepted\nRetry-After: 7\n\n", dither.Answer(202, 7)),
+        (b"HTTP/1.1 503 Busy\r\nretry-AFTER:\t 30 \r\n\r\n", dither.Answer(503, 30)),
+        (b"HTTP/1.1 503 Busy\r\nRetry-After: 30\r\nRetry-After: 40\r\n\r\n", dither.Answer(503, 30)),
+        (b"HTTP/1.1 503 Busy\r\nX: \0\xff\r\nRetry-After: \xb2\r\n\r\n", dither.Answer(503)),
+        (b"HTTP/1.1 503 Busy\r\nRetry-After: Sun, 99 Nov 2026 08:49:37 GMT\r\n\r\n", dither.Answer(503)),
+        (b"HTTP/1.1 503 Busy\r\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n", dither.Answer(503, 0)),
+        (b"HTTP/1.1 503 Busy\r\nno field at all\r\nRetry-After: 1\r\n\r\n", dither.Answer(503, 1)),
+        (
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\nRetry-After: 9\r\n\r\n" + OK + b"\r\n",
+            dither.Answer(202),
+        ),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", dither.Answer(101)),
+    ],
+)
+def test_answers_that_are_odd_but_answers(words: bytes, answer: dither.Answer) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        for number in range(len(words)):  # in pieces of all sizes
+            connection.sendall(words[number : number + 1])
+
+    with speaking(say) as peer:
+        assert send(peer) == answer
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"",
+        b"HTTP/1.1 202 Accepted\r\n",  # cut off
+        b"HTTP/1.1 202 Accepted\r\nRetry-",
+        b"HTTP/2 202 Accepted\r\n\r\n",
+        b"HTTP/1.1 2020 Accepted\r\n\r\n",
+        b"HTTP/1.1 -20 Accepted\r\n\r\n",
+        b"HTTP/1.1 099 Low\r\n\r\n",
+        b"HTTP/1.1 600 High\r\n\r\n",
+        b"HTTP/1.1  202 Accepted\r\n\r\n",
+        b"\0\0\0\r\n\r\n",
+        b"202\r\n\r\n",
+    ],
+)
+def test_what_is_no_answer_is_told_in_words(words: bytes) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        connection.sendall(words)
+
+    with speaking(say) as peer, pytest.raises(AnswerError, match=r"not HTTP|closed before"):
+        send(peer)
+
+
+def test_an_answer_before_the_request_is_taken_at_its_word() -> None:
+    with speaking(lambda _, connection: connection.sendall(OK + b"\r\n")) as peer:
+        assert send(peer) == dither.Answer(202)
+
+
+def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> None:
+    taken = threading.Event()
+
+    def say(peer: Peer, connection: socket.socket) -> None:
+        connection.recv(1000)
+        connection.sendall(b"HTTP/1.1 413 Too Large\r\n\r\n")
+        reset(connection)
+        taken.set()
+
+    with speaking(say) as peer:
+        transport = dither.HttpTransport(peer.endpoint)
+        stream = transport._connect()
+        stream.send(b"POST / HTTP/1.1\r\n")
+        assert taken.wait(20)
+        assert exchange(stream, bytes(1_000_000), b"retry-after") == (413, None)
+        stream.close()
+
+
+@pytest.mark.parametrize("stage", ["accept", "request", "status", "head"])
+def test_a_reset_at_any_stage_is_a_network_error(stage: str) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        if stage != "accept":
+            request_of(connection)
+        if stage in {"status", "head"}:
+            connection.sendall({"status": b"HTTP/1.1 2", "head": OK + b"A: b\r\n"}[stage])
+        reset(connection)
+
+    with speaking(say) as peer, pytest.raises(OSError, match=r"reset|closed|peer|pipe|nobody"):
+        send(peer)
+
+
+@pytest.mark.parametrize("hangs_up", [True, False])
+def test_redirects_in_a_circle_are_followed_not_once(hangs_up: bool) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        connection.sendall(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: /v1/reports\r\nContent-Length: 0\r\n\r\n")
+        if not hangs_up:
+            connection.recv(1)
+
+    with speaking(say) as peer:
+        assert send(peer) == dither.Answer(307)
+        assert peer.connections == 1
+
+
+def test_nothing_listens_is_told_apart_from_an_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(UnreachableError) as caught:
+        dither.HttpTransport(f"http://127.0.0.1:{port}").send(b"{}")
+    assert isinstance(caught.value.__cause__, ConnectionRefusedError)
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="this system has no IPv6")
+@pytest.mark.parametrize("host", ["[::1]", "[::1%1]"])
+def test_an_ipv6_literal(host: str) -> None:
+    asked: list[bytes] = []
+    try:
+        listener = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+    def answer(connection: socket.socket) -> None:
+        asked.append(request_of(connection))
+        connection.sendall(OK + b"\r\n")
+
+    peer = Peer(answer, listener, None)
+    try:
+        assert dither.HttpTransport(f"http://{host}:{peer.port}/x/").send(b"{}") == dither.Answer(202)
+    finally:
+        peer.close()
+    assert asked[0].startswith(b"POST /x/v1/reports HTTP/1.1\r\nHost: [::1]:%d\r\n" % peer.port)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "host"),
+    [
+        ("https://Telemetry.Example.ORG:443", b"telemetry.example.org"),
+        ("http://example.org:443", b"example.org:443"),
+        ("http://bücher.example", b"xn--bcher-kva.example"),
+        ("http://[2001:DB8::1]:80/", b"[2001:db8::1]"),
+        ("http://10.0.0.1:8000", b"10.0.0.1:8000"),
+    ],
+)
+def test_a_host_stands_in_a_request_as_it_is_written_there(endpoint: str, host: bytes) -> None:
+    assert b"\r\nHost: %b\r\n" % host in dither.HttpTransport(endpoint)._head
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://example.org/a b", "http://ü" * 90],
+)
+def test_an_endpoint_with_characters_that_cannot_stand_in_a_request_is_named(endpoint: str) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^endpoint: "):
+        dither.HttpTransport(endpoint)

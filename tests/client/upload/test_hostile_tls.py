@@ -1,0 +1,124 @@
+"""A collector that is hostile within TLS, or says that it speaks it: bounded in time and bytes like any other."""
+
+import socket
+import ssl
+import threading
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.peers import Peer, certificate, request_of, reset, speaking
+from client.upload.test_hostile_peer import BUFFERS, OK, send
+from dither.upload.exchange import AnswerError
+from dither.upload.transport import UnreachableError
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("certificates")
+
+
+@pytest.fixture(scope="module")
+def trusted(certificates: Path) -> ssl.SSLContext:
+    return certificate(certificates, "trusted")
+
+
+@pytest.fixture
+def trust(trusted: ssl.SSLContext, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "trusted.pem"))
+
+
+@pytest.mark.usefixtures("trust")
+def test_tls_with_a_peer_that_is_trusted(trusted: ssl.SSLContext) -> None:
+    asked: list[bytes] = []
+
+    def say(peer: Peer, connection: socket.socket) -> None:
+        asked.append(request_of(connection))
+        connection.sendall(b"HTTP/1.1 503 Busy\r\nRetry-After: 5\r\n\r\n")
+
+    with speaking(say, trusted) as peer:
+        assert send(peer, body=b"{}" * 100_000) == dither.Answer(503, 5)
+    assert asked[0].endswith(b"{}" * 100_000)
+
+
+@pytest.mark.usefixtures("trust")
+@pytest.mark.parametrize("piece", [b"HTTP/1.1 100 Continue\r\n\r\n" * 2000, b"X" * 65536])
+def test_a_flood_within_tls_is_bounded_alike(trusted: ssl.SSLContext, piece: bytes) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        peer.pour(connection, piece, 1 << 30)
+
+    with speaking(say, trusted) as peer, pytest.raises(AnswerError):
+        send(peer)
+    assert peer.said < BUFFERS
+
+
+@pytest.mark.usefixtures("trust")
+def test_a_trickle_within_tls_does_not_outlast_the_deadline(trusted: ssl.SSLContext) -> None:
+    gone = threading.Event()
+
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        peer.trickle(connection, b"HTTP/1.1 100 Continue\r\n\r\n", gone)
+
+    with speaking(say, trusted) as peer:
+        with pytest.raises(TimeoutError):
+            send(peer, timeout=0.5)
+        gone.set()
+
+
+@pytest.mark.usefixtures("trust")
+@pytest.mark.parametrize("half", [b"", b"HTTP/1.1 202 Acc", OK])
+def test_a_peer_that_ends_tls_too_early(trusted: ssl.SSLContext, half: bytes) -> None:
+    def say(peer: Peer, connection: socket.socket) -> None:
+        request_of(connection)
+        connection.sendall(half)
+
+    with speaking(say, trusted) as peer, pytest.raises(AnswerError, match="closed before"):
+        send(peer)
+
+
+def garbage(peer: Peer, connection: socket.socket) -> None:
+    connection.recv(1000)
+    connection.sendall(b"\x15\x03\x01\xff\xff" + b"garbage" * 100)
+    connection.recv(1000)
+
+
+def plain(peer: Peer, connection: socket.socket) -> None:
+    connection.sendall(OK + b"\r\n")
+    connection.recv(1000)
+
+
+def records(peer: Peer, connection: socket.socket) -> None:
+    connection.recv(1000)
+    peer.pour(connection, b"\x16\x03\x03\x40\x00" + bytes(0x4000), 1 << 30)  # handshake records without end
+
+
+def silence(peer: Peer, connection: socket.socket) -> None:
+    while connection.recv(1000):
+        pass
+
+
+@pytest.mark.parametrize("say", [garbage, plain, records, lambda _, one: reset(one), silence])
+def test_whatever_is_no_tls_reaches_nobody(say: object) -> None:
+    with speaking(say) as peer:  # type: ignore[arg-type] # mypy takes the list for one of objects
+        transport = dither.HttpTransport(peer.endpoint.replace("http:", "https:"), 0.5)
+        with pytest.raises(UnreachableError) as caught:
+            transport.send(b"{}")
+    assert isinstance(caught.value.__cause__, ssl.SSLError | ConnectionError | TimeoutError)
+    assert peer.said < BUFFERS
+
+
+def test_a_handshake_a_byte_at_a_time_does_not_outlast_the_deadline() -> None:
+    gone = threading.Event()
+
+    def say(peer: Peer, connection: socket.socket) -> None:
+        connection.recv(1000)
+        peer.trickle(connection, b"\x16\x03\x03\x40\x00" + bytes(0x4000), gone)
+
+    with speaking(say) as peer:
+        with pytest.raises(UnreachableError) as caught:
+            dither.HttpTransport(peer.endpoint.replace("http:", "https:"), 0.3).send(b"{}")
+        gone.set()
+    assert isinstance(caught.value.__cause__, TimeoutError)

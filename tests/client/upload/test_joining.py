@@ -1,0 +1,71 @@
+"""Nothing that a collector answers, or how long it takes over it, joins two reports of a device."""
+
+import math
+import random
+
+import pytest
+
+import dither
+from client.joining import DEVICES, SCORES, Plan, Reply, Score, Together, Waiting, following, matched, observe
+from dither.upload import sender
+from dither.upload.schedule import Departures
+
+FLEETS = 6
+BOUND = 25
+"""Right by chance is 1 of each fleet, and so many in all are about Poisson(6): P[X >= 25] < 1e-8 for each score."""
+
+
+@pytest.fixture(autouse=True)
+def _no_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "_LOOK", math.inf)  # nothing new comes, and a simulated look takes real time
+
+
+def busy(wish: float | None, seconds: float = 0.0) -> Reply:
+    return Reply(dither.Answer(503, wish), seconds)
+
+
+def schedule(metric: str, visit: int, seeded: random.Random) -> Reply:
+    """Put each report of the one metric off for a time of its own, and hear of the others as often as possible."""
+    return busy(seeded.uniform(1, 30_000)) if metric == "mobile" else busy(None)
+
+
+def once(metric: str, visit: int, seeded: random.Random) -> Reply:
+    """Put off whoever comes first, whichever metric, and accept it when it comes again."""
+    return Reply(dither.Answer(202)) if visit else busy(seeded.uniform(1, 20_000))
+
+
+def stall(metric: str, visit: int, seeded: random.Random) -> Reply:
+    """Take as long over an answer as a client has patience."""
+    return busy(1.0, 19.9) if metric == "mobile" else busy(None, 0.1)
+
+
+def refuse(metric: str, visit: int, seeded: random.Random) -> Reply:
+    """Refuse the one metric, so that its reports come again in hours."""
+    return Reply(dither.Answer(seeded.choice((401, 403, 404, 409, 500, 302)))) if metric == "mobile" else busy(None)
+
+
+def total(kind: type[Departures], plan: Plan, score: Score, fleets: int) -> int:
+    seeded = random.Random(1)
+    return sum(matched(*observe(kind, plan, seed), score, seeded) for seed in range(fleets))
+
+
+@pytest.mark.parametrize("plan", [schedule, once, stall, refuse])
+def test_no_plan_of_a_collector_joins_reports(plan: Plan) -> None:
+    seeded = random.Random(2)
+    right = dict.fromkeys(SCORES, 0)
+    for seed in range(FLEETS):
+        collector, pairs = observe(Departures, plan, seed)
+        assert len(pairs) == DEVICES
+        for score in SCORES:
+            right[score] += matched(collector, pairs, score, seeded)
+    assert max(right.values()) < BOUND, {score.__name__: count for score, count in right.items()}
+
+
+def test_the_attack_would_find_a_device_that_is_silent_as_a_whole() -> None:
+    """By chance it would be 1."""
+    assert total(Together, once, following, 1) > BOUND
+
+
+def test_the_attack_would_find_what_waits_for_another_to_be_answered() -> None:
+    """In the 20 s that an answer takes, some of the others become due, most of them in the first 300 s of a fleet."""
+    assert total(Waiting, stall, following, FLEETS) > BOUND

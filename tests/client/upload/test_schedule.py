@@ -1,0 +1,204 @@
+"""When reports leave: each at a moment of its own, and all at once only if the host asks for that."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.devices import Calendar, Make, Script
+from dither.state.records import Queued
+from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of
+from dither.upload.schedule import SPREAD, Departures
+from dither.upload.sender import Sender
+from dither.upload.transport import UnreachableError
+
+ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def leave(departures: Departures, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
+    """Wait for one report after the other, and return which left, and when."""
+    left = []
+    while waiting:
+        entry, wait = departures.first(waiting)
+        clock.now += wait
+        assert departures.first(waiting) == (entry, 0.0)
+        waiting.remove(entry)
+        left.append((entry, clock.now))
+    return left
+
+
+def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
+    clock = Clock()
+    left = leave(Departures(clock=clock), clock, ENTRIES[:])
+    waits = sorted(moment - 5000.0 for _, moment in left)
+    assert waits[0] >= 0
+    assert waits[-1] <= SPREAD
+    # Kolmogorov-Smirnov against the uniform law: P[D > 0.09] <= 2 exp(-2 · 1000 · 0.09²) < 2e-7
+    assert max(abs(wait / SPREAD - rank / 1000) for rank, wait in enumerate(waits)) < 0.09
+    assert [entry for entry, _ in left] != ENTRIES, "nor does their order tell in which they were made"
+
+
+def test_what_is_due_together_does_not_leave_together() -> None:
+    clock = Clock()
+    drawn = iter([0.1, 0.2, 0.3, 0.5, 0.25])
+    departures = Departures(100.0, uniform=lambda: next(drawn), clock=clock)
+    assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 10.0)
+    clock.now += 1000  # the computer slept
+    assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 0.0)
+    departures.forget(ENTRIES[0])
+    departures.redraw_missed()
+    assert departures.first(ENTRIES[1:3]) == (ENTRIES[2], 25.0)
+
+
+def test_a_rest_draws_all_anew_that_would_have_left() -> None:
+    clock = Clock()
+    drawn = iter([0.1, 0.8, 0.3, 0.5])
+    departures = Departures(100.0, uniform=lambda: next(drawn), clock=clock)
+    assert departures.first(ENTRIES[:2]) == (ENTRIES[0], 10.0)
+    departures.rest(60.0)
+    assert departures.first(ENTRIES[:3]) == (ENTRIES[1], 80.0), "60 + 30, 80 as before, 60 + 50"
+
+
+def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
+    clock = Clock()
+    departures = Departures(100.0, uniform=lambda: 0.5, clock=clock)
+    clock.now = 1e9
+    departures.rest(600.0)
+    departures.hold(ENTRIES[0], 3600.0, REFUSED)
+    departures.first(ENTRIES[:2])
+    clock.now = 5e8
+    assert departures.first(ENTRIES[:2])[1] == 50.0
+    assert departures.hastiest(ENTRIES[:1], ()) == ENTRIES[0]
+
+
+@pytest.mark.parametrize("spread", [0.0, 300.0, 5000.0])
+@pytest.mark.parametrize("wish", [None, 10.0, 3000.0, 1e9])
+def test_a_report_that_failed_leaves_after_its_hold_and_anywhere_in_a_window_as_long(
+    spread: float, wish: float | None
+) -> None:
+    clock = Clock()
+    hold = hold_of(wish)
+    window = max(spread, hold, BUSY.base)
+    moments = []
+    for one in (0.0, 0.5, 1.0):
+        departures = Departures(spread, uniform=lambda: one, clock=clock)  # noqa: B023 - it is called at once
+        departures.first(ENTRIES[:2])
+        assert not departures.hold(ENTRIES[0], wish, BUSY)
+        assert departures.holds(ENTRIES[0]) == (hold > 0 or one > 0)
+        assert not departures.holds(ENTRIES[1])
+        moments.append(departures.first(ENTRIES[:1])[1])
+    assert moments == [hold, hold + window / 2, hold + window]
+
+
+def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
+    departures = Departures(0.0, uniform=lambda: 1.0, clock=Clock())
+    waits = []
+    for number in range(7):
+        assert departures.hold(ENTRIES[0], None, BUSY) == (number > 0)
+        waits.append(departures.first(ENTRIES[:1])[1])
+    assert waits == [900, 1800, 3600, 7200, 14400, 21600, 21600]
+
+
+def test_of_what_an_earlier_run_left_one_goes_at_once() -> None:
+    clock = Clock()
+    departures = Departures(100.0, uniform=lambda: 0.5, clock=clock)
+    departures.at_once(ENTRIES[1])
+    assert departures.first(ENTRIES[:3]) == (ENTRIES[1], 0.0)
+    assert departures.first([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
+
+
+def test_without_a_spread_all_are_due() -> None:
+    departures = Departures(0.0, clock=Clock())
+    assert [departures.first(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
+
+
+@pytest.mark.parametrize("spread", [-1.0, float("nan"), float("inf")])
+def test_a_spread_that_cannot_be_is_named(spread: float) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^spread: "):
+        Departures(spread)
+
+
+def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) -> None:
+    sent = Script([202, 503])
+    client = make()
+    for name in ("mobile", "theme", "survey"):
+        client.record(name, True)
+    clock = Clock()
+    departures = Departures(100.0, uniform=lambda: 0.5, clock=clock)
+    sender = Sender(client._journal, sent, lambda: True, client._attempts, departures=departures)
+    assert sender.step() == 50.0
+    sender.hurry()
+    assert (sender.step(), sender.hurried) == (0.0, True)
+    assert (sender.step(), sender.hurried) == (0.0, False), "the second was refused: the haste is over"
+    assert sender.step() == 50.0, "the third leaves at its own moment"
+    clock.now += 20
+    assert sender.step() == 30.0, "whoever asks in between does not make it leave"
+    sender.hurry()
+    assert [sender.step() for _ in range(3)] == [0.0, 0.0, None]
+    assert len(sent.bodies) == 4
+    assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
+
+
+def test_while_nobody_is_reached_the_device_rests_and_then_each_leaves_at_its_own_moment(make: Make) -> None:
+    unreachable = UnreachableError("down")
+    sent = Script([unreachable, unreachable])
+    client = make()
+    for name in ("mobile", "theme"):
+        client.record(name, True)
+    clock = Clock()
+    drawn = iter([0.1, 0.95, 0.2, 0.8, 0.3])
+    departures = Departures(100.0, uniform=lambda: next(drawn), clock=clock)
+    backoff = Backoff(lambda: 0.5)
+    sender = Sender(client._journal, sent, lambda: True, client._attempts, departures=departures, backoff=backoff)
+    waits = []
+    while (wait := sender.step()) is not None:
+        waits.append(wait)
+        clock.now += wait
+    assert len(sent.bodies) == 4
+    # the first tries at 10, rests for 60, tries at 90, when both rest for 120; then 30 and 80 more
+    assert clock.now - 5000.0 == 90 + 120 + 80
+    assert sent.bodies[0] == sent.bodies[1] == sent.bodies[3]
+    assert max(waits) <= 60, "it looks for new reports every minute"
+
+
+def test_in_the_background_reports_leave_one_by_one_and_a_flush_sends_the_rest(make: Make, folder: Path) -> None:
+    arrived = threading.Event()
+
+    class Waiting(Script):
+        def send(self, body: bytes) -> dither.Answer:
+            arrived.set()
+            return super().send(body)
+
+    earlier = make(folder)
+    for name in ("mobile", "theme", "survey"):
+        earlier.record(name, True)
+    sent = Waiting()
+    client = make(folder, mode=None, transport=sent, background=True, spread=1e6)
+    assert arrived.wait(10)
+    assert client.preview()
+    client._worker.join(0.05)
+    assert len(sent.bodies) == 1, "the others wait, for days"
+    assert client.flush(10)
+    assert len(sent.bodies) == 3
+
+
+def test_what_is_recorded_waits_too(make: Make, calendar: Calendar) -> None:
+    sent = Script()
+    client = make(transport=sent, background=True, spread=1e6)
+    client.record("mobile", True)
+    client._worker.join(0.05)
+    assert sent.bodies == []
+    client.close()
+    client._worker.join(10)
+    assert sent.bodies == []

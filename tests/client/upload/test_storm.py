@@ -1,0 +1,78 @@
+"""After an outage: ten thousand clients do not come back together. Pure simulation; no sockets, no clock."""
+
+import heapq
+import random
+from collections.abc import Callable
+
+import pytest
+
+from dither.state.records import Queued
+from dither.upload.retry import BUSY, Backoff
+from dither.upload.schedule import SPREAD, Departures
+
+CLIENTS = 10_000
+BIN = 10.0
+
+
+Failed = Callable[[float], float]
+"""Takes the moment of a failure, and returns that of the next try."""
+
+
+def unreachable(seeded: random.Random) -> Failed:
+    """Return what a client does that reaches nobody."""
+    backoff = Backoff(seeded.random)
+    return lambda moment: moment + backoff.delay() + SPREAD * seeded.random()
+
+
+def told(seeded: random.Random, wish: float | None) -> Failed:
+    """Return what becomes of a report that is answered 503, with a Retry-After or without."""
+    now = [0.0]
+    departures = Departures(uniform=seeded.random, clock=lambda: now[0])
+    entry = Queued("0", "theme", 1, 0, b"{}")
+
+    def failed(moment: float) -> float:
+        now[0] = moment
+        departures.hold(entry, wish, BUSY)
+        return moment + departures.first([entry])[1]
+
+    return failed
+
+
+def storm(outage: float, kind: Callable[[random.Random], Failed], seed: int = 1) -> list[int]:
+    """Return how many first successes fall into each bin of ten seconds after an outage of that many seconds.
+
+    Each client has a report at some moment of the outage, tries at once, and goes on until the server is back.
+    """
+    seeded = random.Random(seed)
+    arrivals = [(seeded.uniform(0, outage), client, kind(seeded)) for client in range(CLIENTS)]
+    heapq.heapify(arrivals)
+    bins: list[int] = []
+    while arrivals:
+        moment, client, failed = heapq.heappop(arrivals)
+        if moment < outage:
+            heapq.heappush(arrivals, (failed(moment), client, failed))
+            continue
+        place = int((moment - outage) // BIN)
+        bins += [0] * (place + 1 - len(bins))
+        bins[place] += 1
+    return bins
+
+
+@pytest.mark.parametrize("outage", [60.0, 300.0, 900.0, 3600.0, 6 * 3600.0])
+@pytest.mark.parametrize(
+    "kind",
+    [unreachable, lambda seeded: told(seeded, None), lambda seeded: told(seeded, 120.0)],
+    ids=["unreachable", "busy", "told when"],
+)
+def test_the_peak_is_at_most_three_times_the_mean(outage: float, kind: Callable[[random.Random], Failed]) -> None:
+    """The mean until half are through (the last may take their time) or at which they come when there is no outage."""
+    bins = storm(outage, kind)
+    assert sum(bins) == CLIENTS
+    half = next(number for number in range(len(bins)) if 2 * sum(bins[: number + 1]) >= CLIENTS)
+    assert max(bins) <= 3 * max(CLIENTS / 2 / (half + 1), CLIENTS * BIN / outage)
+
+
+def test_without_jitter_there_would_be_a_storm() -> None:
+    together = [Backoff(lambda: 1.0) for _ in range(3)]
+    moments = [sum(backoff.delay() for _ in range(8)) for backoff in together]
+    assert len(set(moments)) == 1

@@ -1,0 +1,215 @@
+"""What arrives at a socket, and what answers can and cannot do."""
+
+import socket
+import threading
+import time
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+import dither
+from client.conftest import Collector
+from client.devices import METRICS, Make, Script
+from dither.upload.transport import without_secrets
+from dither_shared import Batch
+
+
+def test_the_bytes_that_arrive_are_the_bytes_that_were_shown(make: Make, collector: Collector) -> None:
+    client = make(transport=None, endpoint=collector.endpoint + "/telemetry/")
+    for name in METRICS:
+        client.record(name, "true")
+    shown = client.preview()
+    assert client.flush(10)
+    assert [request.body for request in collector.arrived] == shown
+    assert [Batch.decode(body).metric for body in shown] == list(METRICS)
+    assert {request.path for request in collector.arrived} == {"/telemetry/v1/reports"}
+    assert client.status().sent == len(METRICS)
+
+
+def test_all_requests_look_alike(make: Make, collector: Collector) -> None:
+    for _ in range(2):
+        client = make(transport=None, endpoint=collector.endpoint)
+        client.record("browser", "firefox")
+        assert client.flush(10)
+    one, other = (request.headers for request in collector.arrived)
+    assert one == other
+    assert one["User-Agent"] == "dither"
+    assert one["Content-Type"] == "application/json"
+    assert set(one) <= {"Host", "User-Agent", "Content-Type", "Content-Length", "Connection", "Accept-Encoding"}
+
+
+def test_the_apps_token_goes_along_and_is_the_only_difference(make: Make, collector: Collector) -> None:
+    for token in ("an-app's.token", None):
+        client = make(transport=None, endpoint=collector.endpoint, token=token)
+        client.record("browser", "firefox")
+        assert client.flush(10)
+        assert "app's" not in f"{client!r} {client.status()!r} {client._sender._transport!r}"
+    one, other = (request.headers for request in collector.arrived)
+    assert one.pop("Authorization") == "Bearer an-app's.token"
+    assert one == other
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\r\nCookie: id=1", "ü", "a\x7f"])
+def test_a_token_that_cannot_be_is_refused_and_not_quoted(token: str) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^token: ") as caught:
+        dither.HttpTransport("https://example.org", token=token)
+    assert len(token) < 2 or token not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", list(METRICS))
+def test_the_length_of_a_body_does_not_depend_on_the_value(make: Make, name: str) -> None:
+    lengths = set()
+    for value in ("", "light", "x" * 5000, "ü€𐍈", True, 3, None, '\n"{}'):
+        client = make(strict=False)
+        client.record(name, value)
+        lengths |= {len(body) for body in client.preview()}
+    assert len(lengths) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirects_are_not_followed(make: Make, collector: Collector, status: int) -> None:
+    collector.answers = [(status, {"Location": collector.endpoint + "/elsewhere"})]
+    client = make(transport=None, endpoint=collector.endpoint)
+    client.record("mobile", True)
+    assert not client.flush(10)
+    assert [request.path for request in collector.arrived] == ["/v1/reports"]
+    assert client.status().queued == 1, "a hotel's login page is not the collector's last word"
+
+
+def test_retry_after_in_both_forms(collector: Collector) -> None:
+    transport = dither.HttpTransport(collector.endpoint)
+    wishes = ["17", formatdate(time.time() + 100, usegmt=True), formatdate(0, usegmt=True), "soon", "-3", "9" * 40, "²"]
+    collector.answers = [(503, {"Retry-After": wish}) for wish in wishes[:-1]] + [(429, {})]
+    answers = [transport.send(b"{}") for _ in wishes]
+    assert [answer.status for answer in answers] == [503] * (len(wishes) - 1) + [429]
+    seconds = [answer.retry_after for answer in answers]
+    assert seconds[0] == 17
+    assert seconds[1] is not None
+    assert 0 < seconds[1] <= 100
+    assert seconds[2:] == [0, None, None, 999_999_999, None]
+
+
+def test_a_503_is_tried_again_with_the_same_bytes(make: Make, collector: Collector) -> None:
+    collector.answers = [(503, {}), (429, {}), (502, {})]
+    client = make(transport=None, endpoint=collector.endpoint)
+    client.record("browser", "firefox")
+    while not client.flush(0.05):
+        pass
+    assert len(collector.arrived) == 4
+    assert len({request.body for request in collector.arrived}) == 1
+
+
+@pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 999999 \r\n\r\n"])
+def test_what_is_no_http_is_no_answer(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def speak() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        speaker = threading.Thread(target=speak)
+        speaker.start()
+        transport = dither.HttpTransport(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with pytest.raises(OSError, match=r"HTTP|closed|reset"):
+            transport.send(b"{}")
+        speaker.join()
+
+
+def test_an_endless_answer_is_not_read_to_its_end() -> None:
+    done = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def pour() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 202 Accepted\r\n\r\n")
+                try:
+                    while not done.is_set():
+                        connection.sendall(b"x" * 65536)
+                except OSError:
+                    pass
+
+        pourer = threading.Thread(target=pour)
+        pourer.start()
+        try:
+            transport = dither.HttpTransport(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            assert transport.send(b"{}").status == 202
+        finally:
+            done.set()
+            pourer.join()
+
+
+def test_a_server_that_does_not_listen_is_a_network_error(make: Make) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    client = make(transport=None, endpoint=f"http://127.0.0.1:{port}")
+    client.record("mobile", True)
+    assert not client.flush(0.05)
+    assert client.status().queued == 1
+    assert client.status().trouble == {}
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["", "example.org", "ftp://example.org", "http://", "http://host:port", "https://user@host", "https://host/?a=b"],
+)
+def test_an_endpoint_that_cannot_be_is_named(endpoint: str) -> None:
+    with pytest.raises(dither.ParameterError, match="endpoint"):
+        dither.HttpTransport(endpoint)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "ftp://user:Very-Secret@host",
+        "https://user:Very-Secret@host",
+        "https://user:Very-Secret@[host",
+        "https://user:Very/Very-Secret@host",
+        "https://user:Very-Secret@host:port",
+        "user:Very-Secret@host",
+        "//user:Very-Secret@host",
+        "ftp://host?token=Very-Secret",
+        "host#Very-Secret",
+    ],
+)
+def test_an_endpoint_with_a_password_is_refused_and_quoted_nowhere(
+    endpoint: str, make: Make, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(dither.ParameterError, match="endpoint") as caught:
+        dither.HttpTransport(endpoint)
+    assert "Secret" not in f"{caught.value!r} {caught.value}"
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    refused = make(mode=None, strict=False, endpoint=endpoint, transport=None)
+    own = make(folder, endpoint=endpoint, transport=Script([OSError("down"), 401]))  # which may know what to do with it
+    own.record("mobile", True)
+    assert not own.flush(5)
+    assert not own.flush(5)
+    told = f"{refused!r} {refused.status()} {own!r} {own.status()} {own._transport!r} {caplog.text}"
+    assert "Secret" not in told
+    assert "Secret" not in (folder / "delivery").read_text()
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "shown"),
+    [
+        ("https://example.org:8443/a/b", "https://example.org:8443/a/b"),
+        ("https://user:word@example.org/a", "https://example.org/a"),
+        ("wss://example.org?a=//b#c", "wss://example.org"),
+        ("example.org", "example.org"),
+        ("", ""),
+    ],
+)
+def test_what_is_shown_of_an_endpoint(endpoint: str, shown: str) -> None:
+    assert without_secrets(endpoint) == shown
+
+
+def test_an_endpoint_in_the_place_of_the_name_is_not_quoted_either(make: Make) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^app: what was given is not a name"):
+        make(mode=None, app="https://user:Very-Secret@host", endpoint="notes")
+    with pytest.raises(dither.ParameterError, match="endpoint: what was given is not a URL"):
+        dither.HttpTransport("https://host:Very-Secret%40host")

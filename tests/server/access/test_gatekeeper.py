@@ -1,0 +1,257 @@
+"""Who may do what: every route by every role, and how a token is recognised."""
+
+import base64
+import hashlib
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from werkzeug.routing import Rule
+from werkzeug.test import EnvironBuilder, TestResponse
+
+from dither_server.access.gatekeeper import Gatekeeper, Role, digest_of, draw_token
+from dither_server.access.known_tokens import KnownTokens
+from dither_server.access.roles import OPEN
+from dither_server.api.routes import routes
+from dither_server.api.routing import Route
+from dither_server.app import collector_of, create_app
+from dither_server.dashboard.pages import pages
+from dither_server.protocol.problems import Problem
+from dither_server.store import StoredToken, StoreError
+from server.collecting import THEME, TODAY, batch, config, problem
+
+FAR = {"REMOTE_ADDR": "192.0.2.7"}
+TOKENS = {role: draw_token(role) for role in Role}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    app = create_app(config(tmp_path, open=frozenset()))
+    for role, token in TOKENS.items():
+        collector_of(app).store.add_token(StoredToken(digest_of(token), role.value, "", TODAY))
+    yield app
+    collector_of(app).close()
+
+
+def rules() -> list[Rule]:
+    """Every route that the app's own url map knows, without a list to be forgotten."""
+    bare = Flask("dither_server")
+    for blueprint in (routes, pages):
+        bare.register_blueprint(blueprint)
+    return list(bare.url_map.iter_rules())
+
+
+def ask(app: Flask, rule: Rule, method: str, token: str | None) -> TestResponse:
+    path = rule.rule.replace("<name>", "theme").replace("<path:filename>", "dashboard.css")
+    path = path.replace("<version>", THEME.version)
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    data = batch(THEME).encode() if method == "POST" else None
+    with app.test_client() as client:
+        answer = client.open(
+            path, method=method, headers=headers, environ_overrides=FAR, data=data, content_type="application/json"
+        )
+        answer.get_data()
+        answer.close()
+        return answer
+
+
+OPENED = {"static", "dither.show_version", "dither.healthz", "dither.readyz", "dither.show_openapi"}
+REPORTING = {"dither.post_reports", "dither.may_report"}
+ADMINISTERING = {"dither.show_diagnosis"}
+"""The routes that do not take the role READ, written down a second time: who opens one, changes two files."""
+
+
+def test_every_route_declares_the_role_that_it_should(app: Flask) -> None:
+    for rule in app.url_map.iter_rules():
+        route = app.view_functions[rule.endpoint]
+        assert isinstance(route, Route), rule.endpoint
+        expected = Role.REPORT if rule.endpoint in REPORTING else Role.READ
+        expected = Role.ADMIN if rule.endpoint in ADMINISTERING else expected
+        assert route.role is (OPEN if rule.endpoint in OPENED else expected), rule.endpoint
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.endpoint)
+def test_the_matrix_of_routes_and_roles(rule: Rule, app: Flask) -> None:
+    route = app.view_functions[rule.endpoint]
+    assert isinstance(route, Route)
+    needed = route.role
+    for method in (rule.methods or set()) - {"OPTIONS"}:
+        for role in (None, *Role):
+            answer = ask(app, rule, method, None if role is None else TOKENS[role])
+            allowed = needed is OPEN or (role is not None and role.covers(needed))
+            if allowed:
+                assert answer.status_code in {200, 202}, (method, role, answer.data)
+            elif role is None:
+                assert answer.status_code == 401
+                assert 'Bearer realm="dither"' in answer.headers["WWW-Authenticate"]
+            else:
+                assert answer.status_code == 403
+                assert method == "HEAD" or problem(answer) == (403, "forbidden")
+
+
+def test_roles() -> None:
+    assert [[one.covers(other) for other in Role] for one in Role] == [
+        [True, False, False],
+        [False, True, False],
+        [True, True, True],
+    ]
+
+
+class Tokens:
+    """A database of tokens that read, and the uses that were written into it."""
+
+    def __init__(self, *tokens: str, **more: date) -> None:
+        self.stored = [StoredToken(digest_of(token), "read", "", date(2026, 1, 1), **more) for token in tokens]
+        self.used: list[tuple[list[bytes], date]] = []
+        self.reads = 0
+        self.away = False
+
+    def tokens(self) -> list[StoredToken]:
+        if self.away:
+            raise StoreError("database: gone")
+        self.reads += 1
+        return list(self.stored)
+
+    def use_tokens(self, digests: Collection[bytes], day: date) -> None:
+        if self.away:
+            raise StoreError("database: gone")
+        self.used.append((list(digests), day))
+        self.stored = [replace(one, used=day) if one.digest in digests else one for one in self.stored]
+
+
+def gatekeeper(tokens: Tokens, clock: Callable[[], float] = time.monotonic) -> Gatekeeper:
+    return Gatekeeper(KnownTokens(tokens, lambda: TODAY, clock))
+
+
+def admitted(keeper: Gatekeeper, **environ: str) -> bool:
+    built = EnvironBuilder().get_environ()
+    del built["HTTP_HOST"]
+    try:
+        keeper.admit({**built, **FAR, **environ}, Role.READ)
+    except Problem:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("header", "right"),
+    [
+        ("Bearer good", True),
+        ("bearer  good", True),
+        ("Basic " + base64.b64encode(b"anyone:good").decode(), True),
+        ("Basic " + base64.b64encode(b"good").decode(), False),
+        ("Basic " + base64.b64encode(b"good:").decode(), False),
+        ("Basic \xff", False),
+        ("Basic !", False),
+        ("Digest good", False),
+        ("good", False),
+        ("Bearer", False),
+        ("Bearer Good", False),
+        ("Bearer goo", False),
+        ("Bearer " + "g" * 1000, False),
+        ("Bearer " + hashlib.sha256(b"good").hexdigest(), False),
+        ("Bearer \udcff", False),
+        ("", False),
+    ],
+)
+def test_how_a_token_is_sent(header: str, right: bool) -> None:
+    assert admitted(gatekeeper(Tokens("other", "good", "third")), HTTP_AUTHORIZATION=header) is right
+
+
+def test_a_public_read_only_collector(tmp_path: Path) -> None:
+    app = create_app(config(tmp_path, open=frozenset({Role.READ})))
+    client = app.test_client()
+    assert client.get("/", environ_overrides=FAR).status_code == 200
+    sent = client.post("/v1/reports", data=batch().encode(), content_type="application/json", environ_overrides=FAR)
+    assert problem(sent) == (401, "unauthorized")
+    collector_of(app).close()
+
+
+def test_nothing_is_local_to_a_server_that_does_not_say_where_it_listens(tmp_path: Path) -> None:
+    for changed, status in ((), 202), ((("local_address", ""),), 401), ((("trust_loopback", False),), 401):
+        app = create_app(config(tmp_path, open=frozenset(), **dict(changed)))
+        sent = app.test_client().post("/v1/reports", data=batch().encode(), content_type="application/json")
+        assert sent.status_code == status
+        collector_of(app).close()
+
+
+def test_a_new_token_is_found_soon_and_a_revoked_one_refused_soon() -> None:
+    now, tokens = [100.0], Tokens()
+    keeper = gatekeeper(tokens, lambda: now[0])
+    assert not admitted(keeper, HTTP_AUTHORIZATION="Bearer new")
+    tokens.stored = Tokens("new").stored
+    assert not admitted(keeper, HTTP_AUTHORIZATION="Bearer new")  # a guesser does not make us read each time
+    assert tokens.reads == 1
+    now[0] += 0.6
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer new")
+    tokens.stored = []
+    now[0] += 4.9
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer new")
+    now[0] += 0.2
+    assert not admitted(keeper, HTTP_AUTHORIZATION="Bearer new")
+
+
+def test_while_the_database_is_away_known_tokens_go_on() -> None:
+    now, tokens = [0.0], Tokens("good")
+    tokens.away = True
+    keeper = gatekeeper(tokens, lambda: now[0])
+    with pytest.raises(Problem) as refused:
+        keeper.admit({**FAR, "HTTP_AUTHORIZATION": "Bearer good"}, Role.READ)
+    assert refused.value.kind.status == 503
+    tokens.away = False
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
+    tokens.away = True
+    now[0] += 100.0
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
+    keeper.close()  # and nothing is raised at the end
+    tokens.away = False
+    keeper.close()
+    assert tokens.used == [([digest_of("good")], TODAY)]
+
+
+def test_a_token_is_settled_while_it_is_known_afresh_and_no_other_is() -> None:
+    """What is not settled may need the database, for which the socket's thread does not wait."""
+    now = [0.0]
+    keeper = gatekeeper(Tokens("right"), lambda: now[0])
+    assert not keeper.settled("Bearer right")  # nothing was read yet
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer right")
+    assert keeper.settled("Bearer right")
+    assert not keeper.settled("Bearer wrong")
+    assert not keeper.settled("nonsense")
+    now[0] = 60.0
+    assert not keeper.settled("Bearer right")
+
+
+@pytest.mark.parametrize(
+    ("expires", "right"), [(TODAY + timedelta(1), True), (TODAY, False), (TODAY - timedelta(1), False)]
+)
+def test_a_token_opens_nothing_from_the_day_on_which_it_expires(expires: date, right: bool) -> None:
+    keeper = gatekeeper(Tokens("good", expires=expires))
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good") is right
+    if not right:
+        with pytest.raises(Problem, match=f"expired on {expires}"):
+            keeper.admit({**FAR, "HTTP_AUTHORIZATION": "Bearer good"}, Role.READ)
+
+
+def test_the_last_use_is_written_once_a_day_whatever_the_number_of_requests() -> None:
+    now, day, tokens = [0.0], [TODAY], Tokens("good", "idle")
+    keeper = Gatekeeper(KnownTokens(tokens, lambda: day[0], lambda: now[0]))
+    for _ in range(1000):
+        now[0] += 0.1
+        assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
+        assert not admitted(keeper, HTTP_AUTHORIZATION="Bearer unknown")
+    assert tokens.used == [([digest_of("good")], TODAY)]
+    day[0] += timedelta(days=1)
+    assert admitted(keeper, HTTP_AUTHORIZATION="Bearer good")
+    keeper.close()
+    keeper.close()
+    assert tokens.used[1:] == [([digest_of("good")], day[0])]
+
+
+def test_an_open_role_opens_what_it_covers() -> None:
+    keeper = Gatekeeper(KnownTokens(Tokens(), lambda: TODAY), frozenset({Role.ADMIN}))
+    assert not any(keeper.asks_for_token(FAR, role) for role in Role)

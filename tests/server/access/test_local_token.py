@@ -1,0 +1,154 @@
+"""The token that a collector draws at its start: who reads by it, and how a browser keeps it."""
+
+import base64
+from collections.abc import Iterator
+from contextlib import closing
+from http.cookies import SimpleCookie
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from dither_server.access.gatekeeper import Role
+from dither_server.access.local_token import LocalToken
+from dither_server.app import collector_of, create_app
+from server.collecting import batch, config, problem
+
+READ = ("/", "/m/theme", "/v1/metrics", "/v1/metrics/theme/estimate", "/metrics")
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    """A collector that is closed but to this machine's reports."""
+    with closing(collector_of(app := create_app(config(tmp_path, open=frozenset())))):
+        yield app
+
+
+@pytest.fixture
+def token(app: Flask) -> LocalToken:
+    return collector_of(app).gatekeeper.draw_local_token(8000)
+
+
+def get(app: Flask, path: str, **headers: str) -> TestResponse:
+    """What somebody on this machine is answered who has kept no cookie."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return app.test_client(use_cookies=False).get(path, headers=named)
+
+
+def test_nobody_reads_for_being_near(app: Flask) -> None:
+    """As all did who came from loopback, or through a proxy on this machine that says nothing of itself."""
+    for path in READ:
+        assert problem(get(app, path)) == (401, "unauthorized")
+    sent = app.test_client().post("/v1/reports", data=batch().encode(), content_type="application/json")
+    assert sent.status_code == 202
+
+
+def test_the_token_reads_and_nothing_else(app: Flask, token: LocalToken) -> None:
+    basic = base64.b64encode(f"me:{token.token}".encode()).decode()
+    for path in READ:
+        assert get(app, path, Authorization=f"Bearer {token.token}").status_code == 200
+        assert get(app, path, Authorization=f"Basic {basic}").status_code == 200
+        assert get(app, path, Authorization=f"Bearer {token.token}x").status_code == 401
+        assert get(app, path, Authorization=f"Bearer {token.cookie}").status_code == 401
+    far = {"REMOTE_ADDR": "192.0.2.7", "HTTP_AUTHORIZATION": f"Bearer {token.token}"}
+    sent = app.test_client().post("/v1/reports", data=batch().encode(), environ_overrides=far)
+    assert problem(sent) == (403, "forbidden")
+
+
+def test_a_page_that_is_opened_with_it_keeps_a_cookie_and_drops_it(app: Flask, token: LocalToken) -> None:
+    answer = get(app, f"/m/theme?since=2026-11-01&token={token.token}&find=a%26b")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/m/theme?since=2026-11-01&find=a%26b")
+    assert (answer.headers["Cache-Control"], answer.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+    (kept,) = answer.headers.getlist("Set-Cookie")
+    morsel = SimpleCookie(kept)["dither-8000"]
+    assert (morsel["samesite"], morsel["httponly"], morsel["path"]) == ("Strict", True, "/")
+    assert (morsel["secure"], morsel["domain"], morsel["max-age"], morsel["expires"]) == ("", "", "", "")
+    assert token.token not in "".join(f"{name}{value}" for name, value in answer.headers) + answer.text
+    for path in READ:
+        assert get(app, path, Cookie=f"other=1; dither-8000={morsel.value}").status_code == 200
+    secure = get(app, f"/?token={token.token}", X_Forwarded_Proto="https").headers["Set-Cookie"]
+    assert "; Secure" in secure
+    assert "; Secure" in get(app, f"/?token={token.token}", Forwarded="for=unknown;proto=https").headers["Set-Cookie"]
+
+
+def test_the_cookie_is_no_token_and_no_token_a_cookie(app: Flask, token: LocalToken) -> None:
+    for given in (
+        "",
+        "dither-8000=",
+        f"dither-8000={token.token}",
+        f"dither-8001={token.cookie}",
+        f"dither-8000={token.cookie[:-1]}",
+        f"x=dither-8000={token.cookie}",
+        "dither-8000=" + "x" * 5000,
+        "dither-8000=\xff",
+    ):
+        assert get(app, "/", Cookie=given).status_code == 401, given
+    # Another port of this host may have set one of the same name, for a path before ours.
+    assert get(app, "/m/theme", Cookie=f"dither-8000=tossed; dither-8000={token.cookie}").status_code == 200
+
+
+def test_the_cookie_only_reads(app: Flask, token: LocalToken) -> None:
+    """So that no page of another site or port can have the browser do anything by it."""
+    far = {"REMOTE_ADDR": "192.0.2.7", "HTTP_COOKIE": f"dither-8000={token.cookie}"}
+    client = app.test_client(use_cookies=False)
+    sent = client.post("/v1/reports", data=batch().encode(), content_type="application/json", environ_overrides=far)
+    assert problem(sent) == (401, "unauthorized")
+    assert client.get("/v1/reports", environ_overrides=far).status_code == 401
+    assert client.head("/", environ_overrides=far).status_code == 200
+    kept = f"dither-8000={token.cookie}"
+    for site, mode, status in (
+        ("none", "navigate", 200),
+        ("same-origin", "cors", 200),
+        ("same-site", "cors", 401),
+        ("same-site", "no-cors", 401),
+        ("cross-site", "no-cors", 401),
+        ("same-site", "navigate", 200),
+    ):
+        assert get(app, "/", Cookie=kept, Sec_Fetch_Site=site, Sec_Fetch_Mode=mode).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("asked", "location"),
+    [
+        ("/?{}", "/"),
+        ("/m/theme?{}&_external=1&_scheme=javascript&_anchor=x", "/m/theme?_external=1&_scheme=javascript&_anchor=x"),
+        ("/m/theme?{}&name=other&endpoint=x", "/m/theme?name=other&endpoint=x"),
+        ("/m/%5Cevil.example?{}", "/m/%5Cevil.example"),
+        ("/m/a%0d%0aSet-Cookie:%20b?{}", "/m/a%0D%0ASet-Cookie:%20b"),
+        ("/?find=%0d%0a//evil.example&{}", "/?find=%0D%0A%2F%2Fevil.example"),
+        ("/?{}&token=again", "/"),
+    ],
+)
+def test_the_way_from_it_leads_nowhere_else(app: Flask, token: LocalToken, asked: str, location: str) -> None:
+    for host in ("localhost", "evil.example"):
+        answer = get(app, asked.format(f"token={token.token}"), Host=host)
+        assert (answer.status_code, answer.headers["Location"]) == (303, location)
+    mounted = app.test_client().get(
+        "/", query_string=f"token={token.token}", environ_overrides={"SCRIPT_NAME": "//e.x"}
+    )
+    assert mounted.headers["Location"] == "/e.x/"
+
+
+def test_no_other_token_enters_by_the_address(app: Flask, token: LocalToken) -> None:
+    for path in ("/?token=", "/?token=wrong", f"/?token={token.cookie}", f"/m/theme?token=wrong&token={token.token}"):
+        answer = get(app, path)
+        assert problem(answer) == (401, "unauthorized")
+        assert "Set-Cookie" not in answer.headers
+    for path in ("/v1/metrics", "/metrics", "/nowhere"):  # only pages take it
+        assert "Set-Cookie" not in get(app, f"{path}?token={token.token}").headers
+        assert get(app, f"{path}?token={token.token}").status_code in {401, 404}
+
+
+def test_where_anyone_reads_the_address_loses_its_token_all_the_same(tmp_path: Path) -> None:
+    with closing(collector_of(app := create_app(config(tmp_path, open=frozenset({Role.READ}))))):
+        answer = get(app, "/?token=of-yesterday")
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+        assert "Set-Cookie" not in answer.headers
+
+
+def test_the_token_of_another_process_opens_nothing(app: Flask, token: LocalToken) -> None:
+    again = collector_of(app).gatekeeper.draw_local_token(8000)
+    assert get(app, "/", Authorization=f"Bearer {token.token}").status_code == 401
+    assert get(app, "/", Cookie=f"dither-8000={token.cookie}").status_code == 401
+    assert get(app, "/", Authorization=f"Bearer {again.token}").status_code == 200

@@ -1,0 +1,272 @@
+"""Differences: found as often as is said, where there are some, and hardly where there are none."""
+
+from datetime import date, timedelta
+from itertools import product
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.analysis.answers import estimate_table as answer
+from dither_server.analysis.compare import Compared
+from dither_server.analysis.compare import compared as compared_table
+from dither_server.analysis.multiple_testing import holm
+from dither_server.analysis.tables import Table
+from dither_server.app import collector_of, create_app
+from dither_server.tally.tally import Tally
+from dither_shared import Metric, ParameterError, RandomizedResponse, parse_metrics
+from dither_simulations.samplers import sample_tally
+from dither_simulations.users.populations import Population
+from server.collecting import MOBILE, THEME, TODAY, config, problem, rows_of, upload
+
+DAY = date(2026, 11, 1)
+ASKED = parse_metrics(
+    """
+[metrics.few]
+type = "boolean"
+epsilon = 1.0
+[metrics.many]
+type = "choice"
+mechanism = "optimized-unary"
+values = ["a", "b", "c", "d", "e", "f", "g"]
+epsilon = 1.0
+[metrics.choice]
+type = "choice"
+mechanism = "randomized-response"
+values = ["a", "b", "c", "d", "e", "f", "g"]
+epsilon = 3.0
+"""
+)
+SHARES = {
+    "few": [0.8, 0.2],
+    "many": [0.5, 0.3, 0.1, 0.05, 0.05, 0, 0, 0],
+    "choice": [0.5, 0.3, 0.1, 0.05, 0.05, 0, 0, 0],
+}
+
+
+def surveyed(metric: Metric, users: int, rng: np.random.Generator, shares: list[float] | None = None) -> Table:
+    counts = rng.multinomial(users, shares or SHARES[metric.name])
+    return answer(metric, sample_tally(metric.mechanism, Population(metric.labels, counts), rng), (DAY, DAY))
+
+
+def alike(metric: Metric, first: Table, second: Table, confidence: float = 0.95, change: float = 0.01) -> Compared:
+    """Compare two answers of one mechanism."""
+    mechanisms = (metric.mechanism, metric.mechanism)
+    return cast("Compared", compared_table(first, second, mechanisms, confidence, change).whole())
+
+
+def paired(sides: list[list[Table]], pairs: list[tuple[int, ...]]) -> list[Table]:
+    """Return both sides of all pairs of surveys as two answers, of a value for each pair: the second of the metric."""
+    names = ("frequency", "standard_error", "repeat_error")
+    return [
+        Table(
+            side[0].about,
+            {"value": [*map(str, pairs)]}
+            | {name: np.array([side[pair[place]].columns[name][1] for pair in pairs]) for name in names},
+        )
+        for place, side in enumerate(sides)
+    ]
+
+
+@pytest.mark.parametrize("name", ["few", "many", "choice"])
+@pytest.mark.parametrize(("users", "most"), [(50, 0.065), (200, 0.056), (800, 0.0515)])
+def test_the_size_of_the_test_at_small_n(name: str, users: int, most: float) -> None:
+    """By enumeration over both supports of one value, of two populations with the same share: P[p < 5%]."""
+    metric = ASKED[name]
+    size, p, q = len(metric.labels), float(metric.mechanism.p), float(metric.mechanism.q)
+    sides, laws = [], []
+    share = SHARES[name][1]
+    for reports in (users, 2 * users):
+        law = stats.binom.pmf(np.arange(reports + 1), reports, q + share * (p - q))
+        likely = np.flatnonzero(law > 1e-6)
+        laws.append(law[likely])
+        tallies = (Tally(np.array([reports]), np.array([[0, seen, *[0] * (size - 2)]])) for seen in likely)
+        sides.append([answer(metric, tally, (DAY, DAY)) for tally in tallies])
+    pairs = list(product(*(range(len(side)) for side in sides)))
+    first, second = paired(sides, pairs)
+    rows = alike(metric, first, second)["values"]
+    found = sum(
+        laws[0][one] * laws[1][other]
+        for (one, other), row in zip(pairs, rows, strict=True)
+        if (row["p_value"] or 0) < 0.05
+    )
+    assert 0.04 < found < most
+
+
+RARE = parse_metrics(
+    """
+[metrics.rare]
+type = "choice"
+mechanism = "randomized-response"
+values = ["a", "b", "c"]
+epsilon = 5.0
+"""
+)["rare"]
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["small-first", "large-first"])
+def test_a_small_side_that_saw_few_of_a_rare_value_is_no_change(turned: bool) -> None:
+    """300 reports against 30,000 of a value that 2% hold, by enumeration: P[p < α] is at most α, and a tenth of it.
+
+    By each side's own error it is 7% at 5% and 1.5% at 0.1%: those who saw few of it think that they know it well.
+    """
+    mechanism, sides, laws = RARE.mechanism, [], []
+    p, q = float(mechanism.p), float(mechanism.q)
+    for reports in (300, 30_000):
+        law = stats.binom.pmf(np.arange(reports + 1), reports, q + 0.02 * (p - q))
+        likely = np.flatnonzero(law > 1e-6)
+        likely = likely if reports == 300 else likely[::20]  # a twentieth of them tells the law as well
+        laws.append(law[likely] / law[likely].sum())
+        tallies = (Tally(np.array([reports]), np.array([[0, seen, 0, reports - seen]])) for seen in likely)
+        sides.append([answer(RARE, tally, (DAY, DAY)) for tally in tallies])
+    pairs = list(product(*(range(len(side)) for side in sides)))
+    both = paired(sides, pairs)
+    rows = alike(RARE, *(reversed(both) if turned else both))["values"]
+    p_values = np.array([row["p_value"] for row in rows])
+    likely = np.array([laws[0][one] * laws[1][other] for one, other in pairs])
+    assert 0.03 < likely[p_values < 0.05].sum() < 0.055
+    assert 0.0003 < likely[p_values < 0.001].sum() < 0.0011
+
+
+def test_a_rare_value_that_becomes_common_is_seen() -> None:
+    """2% of 30,000, then 6% of 300: 10 more than are expected, where their standard deviation is 3; 1 in 1,000."""
+    rng = np.random.default_rng(1)
+    before = surveyed(RARE, 30_000, rng, [0.9, 0.02, 0.08, 0])
+    seen = sum(
+        (alike(RARE, before, surveyed(RARE, 300, rng, [0.8, 0.06, 0.14, 0]))["values"][1]["p_value"] or 0) < 0.05
+        for _ in range(50)
+    )
+    assert seen > 30  # of 45 that are expected, whose standard deviation is 2
+
+
+def test_no_value_is_called_changed_more_often_than_is_said() -> None:
+    """Holm's correction over eight values, none changed: 300 pairs of surveys, as often as a binomial law of 5% has."""
+    rng = np.random.default_rng(20261120)
+    flagged = sum(
+        any(
+            row["changed"] for row in alike(ASKED["many"], *_two(ASKED["many"], rng))["values"]
+        )  # of 200 and of 400 people
+        for _ in range(300)
+    )
+    assert flagged <= stats.binom.isf(1e-6, 300, 0.05)
+
+
+def _two(metric: Metric, rng: np.random.Generator) -> tuple[Table, Table]:
+    return surveyed(metric, 200, rng), surveyed(metric, 400, rng)
+
+
+def test_as_many_reports_as_are_said_to_be_needed_see_the_change() -> None:
+    """Power 80%: of 200 surveys between 62% and 92%, wrong with a probability below 1e-6."""
+    metric, rng = ASKED["few"], np.random.default_rng(3)
+    pilot = alike(
+        metric, surveyed(metric, 1000, rng, [0.79, 0.21]), surveyed(metric, 1000, rng, [0.79, 0.21]), change=0.04
+    )
+    needed = pilot["values"][1]["reports_needed"]
+    assert needed is not None
+    seen = sum(
+        alike(metric, surveyed(metric, needed, rng), surveyed(metric, needed, rng, [0.76, 0.24]))["values"][1][
+            "changed"
+        ]
+        for _ in range(200)
+    )
+    assert 0.62 < seen / 200 < 0.92
+    assert (pilot["power"], pilot["change"], pilot["correction"]) == (0.8, 0.04, "holm")
+
+
+def test_a_difference_is_the_difference_with_the_sum_of_the_variances() -> None:
+    metric = ASKED["few"]
+    first = answer(metric, Tally(np.array([1000]), np.array([[600, 400]])), (DAY, DAY))
+    second = answer(metric, Tally(np.array([4000]), np.array([[2000, 2000]])), (DAY, DAY))
+    told = alike(metric, first, second, confidence=0.9)
+    before, after, row = first.rows()[1], second.rows()[1], told["values"][1]
+    assert row["difference"] == pytest.approx(after["frequency"] - before["frequency"])
+    error = np.hypot(before["standard_error"] or 0, after["standard_error"] or 0)
+    assert row["standard_error"] == pytest.approx(error)
+    assert row["high"] - row["difference"] == pytest.approx(1.6448536 * error)  # type: ignore[operator]
+    together = np.sqrt(0.48 * 0.52 * (1 / 1000 + 1 / 4000)) / float(metric.mechanism.p - metric.mechanism.q)
+    assert stats.norm.isf((row["p_value"] or 0) / 2) == pytest.approx((row["difference"] or 0) / together, rel=5e-3)
+    assert row["adjusted"] == pytest.approx(2 * row["p_value"])  # type: ignore[operator]
+    assert row["changed"]
+    assert row["reports_needed"] is None
+    assert [side["reports"] for side in told["sides"]] == [1000, 4000]
+
+
+def test_the_same_people_on_many_days_are_no_more_people() -> None:
+    """A week of memoised answers counts for no more than the people who gave them, if they may all be the same."""
+    metric = parse_metrics('[metrics.x]\ntype = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0\n')["x"]
+    tally = Tally(np.array([7000]), np.array([[4000, 3000]]))
+    week = answer(metric, tally, (DAY, DAY + timedelta(days=6)))
+    day = answer(metric, Tally(np.array([1000]), np.array([[571, 429]])), (DAY, DAY))
+    row, alone = (alike(metric, one, one)["values"][0]["standard_error"] for one in (week, day))
+    assert row == pytest.approx(alone, rel=0.01)
+
+
+@pytest.mark.parametrize("permanent", ["", "permanent_epsilon = 1.2"])
+def test_the_same_people_on_both_sides_make_the_test_careful(permanent: str) -> None:
+    """They keep their answer and their permanent draw: 400 pairs of days, flagged at most as often as is said."""
+    metric = parse_metrics(f'[metrics.x]\ntype = "boolean"\nepsilon = 1.0\n{permanent}\n')["x"]
+    assert isinstance(metric.mechanism, RandomizedResponse)
+    rng, surveys, people = np.random.default_rng(11), 400, 500
+    truth, first = float(metric.mechanism._chain.instant.truth), float(metric.mechanism.permanent_truth or 1)
+    flagged = 0
+    for _ in range(surveys):
+        yes = rng.binomial(people, 0.3)
+        yes = rng.binomial(yes, first) + rng.binomial(people - yes, 1 - first)
+        said = rng.binomial(yes, truth, 2) + rng.binomial(people - yes, 1 - truth, 2)
+        days = [answer(metric, Tally(np.array([people]), np.array([[people - one, one]])), (DAY, DAY)) for one in said]
+        flagged += (alike(metric, days[0], days[1])["values"][0]["p_value"] or 0) < 0.05
+    assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
+    assert not permanent or flagged < 0.02 * surveys  # most of the noise is on both sides
+
+
+def test_sides_that_share_nothing_or_have_nothing() -> None:
+    rng = np.random.default_rng(1)
+    with pytest.raises(ParameterError, match="few and many share no values"):
+        alike(ASKED["few"], surveyed(ASKED["few"], 10, rng), surveyed(ASKED["many"], 10, rng))
+    nothing = answer(ASKED["few"], Tally.zero(ASKED["few"].mechanism))
+    row = alike(ASKED["few"], nothing, surveyed(ASKED["few"], 10, rng))["values"][0]
+    assert (row["difference"], row["p_value"], row["changed"], row["reports_needed"]) == (None, None, False, None)
+
+
+def test_holm_against_its_definition() -> None:
+    """The example of p = 0.01, 0.04, 0.03, 0.005 (Holm's steps: 0.03, 0.06, 0.06, 0.02), and no test among them."""
+    assert holm(np.array([0.01, 0.04, 0.03, 0.005])).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm(np.array([0.01, np.nan, 0.9])).tolist() == pytest.approx([0.02, np.nan, 0.9], nan_ok=True)
+    assert holm(np.array([0.6, 0.7])).tolist() == [1.0, 1.0]
+
+
+def test_the_route(tmp_path: Path) -> None:
+    app = create_app(config(tmp_path))
+    store, client = collector_of(app).store, app.test_client()
+    before = TODAY - timedelta(days=7)
+    store.commit([upload(THEME, rows_of(THEME, 600, value="light"))], before, b"s" * 16)
+    store.commit([upload(THEME, rows_of(THEME, 600, b"new", "dark"))], TODAY, b"s" * 16)
+    store.commit([upload(MOBILE, rows_of(MOBILE, 100, value="true"))], TODAY, b"s" * 16)
+    weeks = client.get("/v1/metrics/theme/compare").json
+    assert weeks is not None
+    assert [(side["since"], side["until"], side["reports"]) for side in weeks["sides"]] == [
+        ("2026-11-07", "2026-11-13", 600),
+        ("2026-11-14", "2026-11-20", 600),
+    ]
+    days = f"since={before}&until={before}&other_since={TODAY}&other_until={TODAY}&change=0.05&confidence=0.99"
+    told = client.get(f"/v1/metrics/theme/compare?{days}").json
+    assert told is not None
+    rows = {row["value"]: row for row in told["values"]}
+    assert rows["dark"]["changed"]
+    assert rows["light"]["difference"] < -0.5
+    assert rows["other"]["reports_needed"] > 1000
+    again = client.get(f"/v1/metrics/theme/compare?{days}&other=theme&version={THEME.version}").json
+    assert again == told
+    wrong = {
+        f"/v1/metrics/theme/compare?since={before}": (400, "parameter"),
+        f"/v1/metrics/theme/compare?other_since={TODAY}&other_until={before}": (400, "parameter"),
+        "/v1/metrics/theme/compare?other=mobile": (400, "parameter"),
+        "/v1/metrics/theme/compare?other=nothing": (404, "unknown-metric"),
+        "/v1/metrics/theme/compare?other_version=0": (404, "unknown-version"),
+        "/v1/metrics/theme/compare?change=2": (400, "parameter"),
+        "/v1/metrics/open/compare": (400, "no-candidates"),
+    }
+    assert {url: problem(client.get(url)) for url in wrong} == wrong
+    collector_of(app).close()

@@ -1,0 +1,286 @@
+"""Honest reports hardly ever look odd, whatever the answers; forged ones do where there is something to see.
+
+Tests of false alarms are wrong with a probability below 1e-7 over the choice of their seed.
+"""
+
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.analysis.answers import answer
+from dither_server.analysis.health import FALSE_ALARMS, health
+from dither_server.analysis.invariants import spare_supports
+from dither_server.estimation.decoders.support import support
+from dither_server.tally.tally import Tally
+from dither_shared import (
+    MECHANISMS,
+    BitFlip,
+    CountMeanSketch,
+    HadamardResponse,
+    LocalHashing,
+    Mechanism,
+    OptimizedUnary,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    Rappor,
+    SymmetricUnary,
+    parse_metrics,
+)
+from dither_simulations.samplers import sample_tally
+from dither_simulations.users.populations import Population, numbered, zipf
+from simulations.laws import law_of_one
+
+SURVEYS, USERS = 250, 6_000
+HONEST: dict[str, tuple[Mechanism, set[str]]] = {
+    "randomized-response": (RandomizedResponse.calibrate(12, 1.0), {"range"}),
+    "subset-selection": (MECHANISMS["subset-selection"].calibrate(12, 1.0), {"range"}),
+    "projective-geometry": (ProjectiveGeometry.calibrate(10, 1.0), {"range", "spare"}),
+    "hadamard-response": (HadamardResponse.calibrate(10, 1.0), {"range", "spare"}),
+    "local-hashing": (LocalHashing.calibrate(10, 1.0), {"range", "spare", "cohorts", "symbols"}),
+    "optimized-unary": (OptimizedUnary.calibrate(10, 1.0), {"range", "weight"}),
+    "symmetric-unary": (SymmetricUnary.calibrate(10, 1.0), {"range", "weight"}),
+    "bit-flip": (BitFlip.calibrate(6, 1.0, 4), {"range", "cohorts", "weight"}),
+    "rappor": (Rappor.calibrate(None, 1.0, cohorts=8, bits=32), {"cohorts", "weight", "weight-by-cohort"}),
+    "count-mean-sketch": (
+        CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 32, "cohorts": 8}),
+        {"cohorts", "weight", "weight-by-cohort"},
+    ),
+    "hadamard-count-mean-sketch": (
+        MECHANISMS["hadamard-count-mean-sketch"].configure(None, {"epsilon": 1.0, "bits": 32, "cohorts": 8}),
+        {"cohorts", "symbols"},
+    ),
+}
+
+
+def test_every_mechanism_is_examined() -> None:
+    assert set(HONEST) == set(MECHANISMS)
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_reports_pass_as_often_as_is_said(name: str) -> None:
+    """Of 250 p-values below 1 in 20 so many as a binomial law allows; at Zipf's frequencies, which it may not mind."""
+    mechanism, tests = HONEST[name]
+    population = Population.spread(numbered(mechanism.size or 12), zipf(mechanism.size or 12, 1.3), USERS)
+    rng = np.random.default_rng(20261120)
+    found: dict[str, list[float]] = {}
+    for _ in range(SURVEYS):
+        for check in health(mechanism, population.labels, sample_tally(mechanism, population, rng)):
+            found.setdefault(check["test"], []).append(check["p_value"])
+    assert set(found) == tests
+    for test, values in found.items():
+        alarms = sum(value < 0.05 for value in values)
+        assert stats.binom.sf(alarms - 1, SURVEYS, 0.05) > 1e-8, test
+        if test not in {"range", "spare"}:  # Bonferroni's inequality makes these two careful, as they may be
+            assert stats.binom.cdf(alarms, SURVEYS, 0.05) > 1e-8, test
+
+
+def test_the_levels_share_the_false_alarms() -> None:
+    mechanism, tests = HONEST["local-hashing"]
+    population = Population.spread(numbered(10), zipf(10, 1.3), USERS)
+    checks = health(mechanism, population.labels, sample_tally(mechanism, population, np.random.default_rng(1)))
+    assert [check["level"] for check in checks] == [FALSE_ALARMS / len(tests)] * len(tests)
+    assert not any(check["odd"] for check in checks)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [OptimizedUnary.calibrate(4, 1.0), SymmetricUnary.calibrate(3, 2.0), BitFlip(size=4, bits=2, keep=Fraction(3, 4)),
+     BitFlip(size=4, bits=1, keep=Fraction(3, 4)), Rappor.calibrate(None, 1.0, cohorts=2, bits=5),
+     CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 4, "cohorts": 2})],
+    ids=lambda mechanism: f"{mechanism.name}-{mechanism.cells}",
+)  # fmt: skip
+def test_the_weight_of_a_report_by_enumeration(mechanism: Mechanism) -> None:
+    """The same for every value, though the law of a report is not."""
+    moments = mechanism.weight_moments
+    assert moments is not None
+    for item in (0, 1) if mechanism.size is not None else (b"x", b"yy"):
+        law = law_of_one(mechanism, item)
+        weights = {cells: sum(cells[mechanism.cohorts :]) for cells in law}
+        mean = sum(chance * weights[cells] for cells, chance in law.items())
+        square = sum(chance * weights[cells] ** 2 for cells, chance in law.items())
+        assert (mean, square - mean**2) == pytest.approx(moments)
+
+
+def odd(mechanism: Mechanism, tally: Tally, periods: int = 1) -> set[str]:
+    return {check["test"] for check in health(mechanism, (), tally, periods) if check["odd"]}
+
+
+def honest(name: str, seed: int = 5) -> tuple[Mechanism, Tally]:
+    mechanism, _ = HONEST[name]
+    population = Population.spread(numbered(mechanism.size or 12), zipf(mechanism.size or 12, 1.3), USERS)
+    return mechanism, sample_tally(mechanism, population, np.random.default_rng(seed))
+
+
+def forged(mechanism: Mechanism, reports: int, cohort: int, cells: list[int]) -> Tally:
+    tally = Tally.zero(mechanism)
+    tally.reports[cohort] = reports
+    tally.counts[cohort, cells] = reports
+    return tally
+
+
+def test_forged_reports_show() -> None:
+    """A tenth of all: rows of ones, rows of few, one seed, one point, one symbol over all seeds."""
+    for name, shown in (("symmetric-unary", "weight"), ("optimized-unary", "weight")):
+        mechanism, tally = honest(name)
+        assert not odd(mechanism, tally)
+        assert shown in odd(mechanism, tally + forged(mechanism, 600, 0, list(range(10))))
+        assert shown in odd(mechanism, tally + forged(mechanism, 600, 0, [3]))
+    mechanism, tally = honest("rappor")
+    assert odd(mechanism, tally + forged(mechanism, 600, 2, list(range(12)))) >= {"cohorts", "weight-by-cohort"}
+    mechanism, tally = honest("hadamard-response")
+    assert odd(mechanism, tally + forged(mechanism, 600, 0, [3])) >= {"spare"}
+    mechanism, tally = honest("local-hashing")
+    assert {"cohorts", "spare"} <= odd(mechanism, tally + forged(mechanism, 600, 3, [1]))
+    every = forged(mechanism, 0, 0, [])
+    every.reports[:], every.counts[:, 1] = 600 // mechanism.cohorts, 600 // mechanism.cohorts
+    assert "symbols" in odd(mechanism, tally + every)
+    mechanism, tally = honest("randomized-response")
+    assert odd(mechanism, forged(mechanism, 600, 0, [3])) == {"range"}
+
+
+def test_devices_that_repeat_themselves_are_not_forgers() -> None:
+    """The same permanent rows on ten days: odd for independent reports, and not for what they are."""
+    mechanism = OptimizedUnary.calibrate(10, 1.0, 2.0)
+    population = Population.spread(numbered(10), zipf(10, 1.3), USERS)
+    rng, alone, told = np.random.default_rng(7), 0, 0
+    for _ in range(50):
+        tally = sample_tally(mechanism, population, rng)
+        tenfold = Tally(10 * tally.reports, 10 * tally.counts)
+        alone += bool(odd(mechanism, tenfold))
+        told += bool(odd(mechanism, tenfold, periods=10))
+    assert alone > 10
+    assert told == 0
+    fresh = OptimizedUnary.calibrate(10, 1.0)
+    tally = sample_tally(fresh, population, rng)
+    assert health(fresh, (), tally, periods=10) == health(fresh, (), tally)
+
+
+def test_spare_points_are_those_beyond_the_values() -> None:
+    """A larger domain of the same geometry calls them values, and estimates that nobody has them."""
+    for name in ("hadamard-response", "projective-geometry", "local-hashing"):
+        mechanism, tally = honest(name)
+        larger = replace(mechanism, size=12)
+        assert larger.cells == mechanism.cells
+        spare = spare_supports(mechanism, tally)
+        deviation = (spare - float(mechanism.q) * USERS) / np.sqrt(USERS / 4)
+        assert (np.abs(deviation) < 6).all()
+    full = HadamardResponse.calibrate(7, 1.0)
+    assert not len(spare_supports(full, Tally.zero(full)))
+
+
+def test_few_reports_are_not_tested_where_the_law_is_not_near() -> None:
+    mechanism = HONEST["optimized-unary"][0]
+    assert health(mechanism, (), Tally.zero(mechanism)) == []
+    assert {check["test"] for check in health(mechanism, (), forged(mechanism, 30, 0, [1]))} == {"range"}
+
+
+def test_an_answer_counts_the_periods_of_its_days() -> None:
+    """Ten days are at most three weeks, and one survey that is held once."""
+    days = (date(2026, 11, 11), date(2026, 11, 23))  # from a Wednesday to a Monday: 13 days in 3 weeks
+    levels = []
+    for period in ("day", "week", "once"):
+        toml = f'[metrics.x]\ntype = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0\nperiod = "{period}"\n'
+        metric = parse_metrics(toml)["x"]
+        told = answer(metric, Tally(np.array([1300]), np.array([[1000, 300]])), days)
+        again = health(metric.mechanism, metric.labels, Tally(np.array([1300]), np.array([[1000, 300]])), 1)
+        levels.append((told["health"][0]["p_value"], again[0]["p_value"]))
+    assert levels[0][0] >= levels[1][0] > levels[2][0]
+    assert levels[2][0] == levels[2][1]
+
+
+LASTING = [
+    RandomizedResponse.calibrate(12, 1.0, 2.0),
+    LocalHashing.calibrate(10, 1.0, 2.0),
+    OptimizedUnary.calibrate(10, 1.0, 2.0),
+    BitFlip.calibrate(6, 1.0, 4),
+    Rappor.calibrate(None, 1.0, cohorts=8, bits=32),
+]
+
+
+@pytest.mark.parametrize("mechanism", LASTING, ids=lambda m: m.name)
+def test_reports_that_repeat_over_periods_tell_as_much_as_those_of_one(mechanism: Mechanism) -> None:
+    """Every p-value of seven equal periods is that of one of them, whatever the test."""
+    size = mechanism.size or 10
+    population = Population.spread(numbered(size), np.eye(size)[0], USERS)  # all alike, and a few forgers on top
+    tally = sample_tally(mechanism, population, np.random.default_rng(3))
+    forged = tally.counts.copy()
+    forged[:, 0] += 60 // mechanism.cohorts
+    forged[:, 1] -= 60 // mechanism.cohorts
+    tally, seven = Tally(tally.reports, forged), Tally(7 * tally.reports, 7 * forged)
+    once, repeated = health(mechanism, (), tally), health(mechanism, (), seven, 7)
+    assert [check["test"] for check in once] == [check["test"] for check in repeated]
+    assert min(check["p_value"] for check in once) < 0.9
+    for one, other in zip(once, repeated, strict=True):
+        assert other["p_value"] == pytest.approx(one["p_value"], rel=1e-6, abs=1e-15), one["test"]
+
+
+def test_what_stands_for_no_value_is_told_of_one_period_too() -> None:
+    """Some reports of each cohort are moved to the symbol of a point beyond the values; seven periods are as odd."""
+    mechanism = LocalHashing.calibrate(10, 1.0, 2.0)
+    point = replace(mechanism, size=mechanism.cohorts)
+    counts = np.full((mechanism.cohorts, mechanism.cells), 40)
+    for cohort in range(1, mechanism.cohorts):
+        (symbol,) = point.marked(mechanism.cohorts - 1, cohort)
+        counts[cohort, symbol] += 6
+        counts[cohort, (symbol + 1) % mechanism.cells] -= 6
+    reports = counts.sum(axis=1)
+    once = health(mechanism, (), Tally(reports, counts))
+    repeated = health(mechanism, (), Tally(7 * reports, 7 * counts), 7)
+    told, again = ({check["test"]: check["p_value"] for check in checks}["spare"] for checks in (once, repeated))
+    assert 1e-12 < told < 0.5
+    assert again == pytest.approx(told, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bit-flip", "symmetric-unary", "randomized-response"])
+def test_the_range_is_that_of_the_oddest_value(name: str) -> None:
+    """By the binomial laws, value by value; where windows cover values unevenly, the rarest may not be the oddest."""
+    mechanism = HONEST[name][0]
+    assert mechanism.size is not None
+    rng = np.random.default_rng(11)
+    tally = Tally(
+        rng.integers(200, 400, mechanism.cohorts), rng.integers(60, 140, (mechanism.cohorts, mechanism.cells))
+    )
+    estimated = support(mechanism, tally, ())
+    p, q = float(mechanism.p), float(mechanism.q)
+    tails = [
+        min(stats.binom.cdf(seen, n, min(p, q)), stats.binom.sf(seen - 1, n, max(p, q)))
+        for seen, n in zip(*estimated, strict=True)
+    ]
+    (told,) = [check["p_value"] for check in health(mechanism, (), tally) if check["test"] == "range"]
+    assert told == pytest.approx(min(1.0, 2 * mechanism.size * min(tails)), rel=1e-6)
+
+
+def test_a_test_is_held_from_the_size_on_at_which_its_law_is_near() -> None:
+    hashing = LocalHashing.calibrate(10, 1.0)
+    for each, held in ((24, False), (25, True)):
+        even = Tally(np.full(hashing.cohorts, each), np.full((hashing.cohorts, hashing.cells), each // hashing.cells))
+        assert ("cohorts" in {check["test"] for check in health(hashing, (), even)}) == held
+    unary = SymmetricUnary.calibrate(2, 1.0)
+    moments = unary.weight_moments
+    assert moments is not None
+    assert moments[1] < 0.5  # so that some number of reports has a variance between 399 and 400, and the next more
+    enough = int(-(-400 // moments[1]))
+    for reports, held in ((enough - 1, False), (enough, True)):
+        tally = Tally(np.array([reports]), np.full((1, 2), reports // 2))
+        assert ("weight" in {check["test"] for check in health(unary, (), tally)}) == held
+
+
+@pytest.mark.parametrize(("least", "held"), [(-1, False), (0, True)])
+def test_each_cohort_is_weighed_if_the_smallest_is_large_enough(least: int, held: bool) -> None:
+    sketch = CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 2, "cohorts": 3})
+    moments = sketch.weight_moments
+    assert moments is not None
+    assert moments[1] < 0.5
+    enough = int(-(-400 // moments[1])) + least
+    reports = np.array([enough, 2 * enough, 2 * enough])
+    found = {
+        check["test"]: check["p_value"] for check in health(sketch, (), Tally(reports, np.stack([reports // 2] * 2, 1)))
+    }
+    assert ("weight-by-cohort" in found) == held
+    if held:
+        away = 2 * (reports // 2) - reports * moments[0]
+        assert found["weight-by-cohort"] == pytest.approx(stats.chi2.sf((away**2 / (reports * moments[1])).sum(), 3))

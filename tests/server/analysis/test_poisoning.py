@@ -1,0 +1,103 @@
+"""What forged reports can do is what they do."""
+
+import numpy as np
+import pytest
+
+from contract.cases import every_small, name_of
+from dither_server.analysis.poisoning import gains, poisoning
+from dither_server.estimation.decoders.support import support
+from dither_server.estimation.estimate import estimate
+from dither_server.tally.tally import Tally
+from dither_shared import (
+    BitFlip,
+    HadamardResponse,
+    Mechanism,
+    OptimizedUnary,
+    ProjectiveGeometry,
+    RandomizedResponse,
+    Rappor,
+    Shape,
+)
+
+SMALL = [mechanism for epsilon, mechanism in every_small() if epsilon == 1.0 and mechanism.size is not None]
+
+
+def single_reports(mechanism: Mechanism) -> list[Tally]:
+    """Tallies of one report that move estimates most: a symbol each, or rows of ones and of zeros."""
+    found = []
+    for cohort in range(mechanism.cohorts):
+        cells = range(mechanism.cells)
+        rows = [[cell] for cell in cells] if mechanism.shape is Shape.SYMBOL else [list(cells), []]
+        for row in rows:
+            tally = Tally.zero(mechanism)
+            tally.reports[cohort] = 1
+            tally.counts[cohort, row] = 1
+            found.append(tally)
+    return found
+
+
+@pytest.mark.parametrize("mechanism", SMALL, ids=name_of)
+def test_no_report_moves_an_estimate_by_more_and_one_does_by_as_much(mechanism: Mechanism) -> None:
+    honest = Tally.zero(mechanism)
+    honest.counts[:] = 1000
+    honest.reports[:] = 1000 * mechanism.cells
+    labels = tuple(map(str, range(mechanism.size or 0)))
+    before = estimate(mechanism, labels, honest).frequency[0]
+    reports = support(mechanism, honest, labels).trials[0]
+    moved = [
+        estimate(mechanism, labels, honest + forged).frequency[0] - before
+        for forged in single_reports(mechanism)
+        if support(mechanism, forged, labels).trials[0]
+    ]
+    share = float(mechanism.coverage) / (reports + 1)
+    up, down = gains(mechanism, np.array([before]), share)
+    assert max(moved) == pytest.approx(up[0], abs=1e-9)
+    assert -min(moved) == pytest.approx(down[0], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "gain"),
+    [(RandomizedResponse.calibrate(1024, 1.0), 596), (OptimizedUnary.calibrate(1024, 1.0), 3.16),
+     (HadamardResponse.calibrate(1024, 1.0), 2.16), (ProjectiveGeometry.calibrate(1024, 1.0), 3.33)],
+    ids=lambda case: getattr(case, "name", ""),
+)  # fmt: skip
+def test_gains_of_one_target_at_k_1024(mechanism: Mechanism, gain: float) -> None:
+    """As Cao, Jia and Gong have them: for k = 1,024 and ε = 1, in units of the forged share."""
+    assert gains(mechanism, np.zeros(1), 1.0)[0][0] == pytest.approx(gain, rel=0.005)
+
+
+def test_how_many_forged_reports_make_a_value_up() -> None:
+    """So many, and not fewer, take the expected estimate of an absent value to where its interval leaves 0."""
+    mechanism, users = OptimizedUnary.calibrate(64, 1.0), 1_000_000
+    told = poisoning(mechanism, users, 0.95, 0.01)
+    assert (told["share"], told["reports"]) == (0.01, 10_000)
+    needed = told["reports_to_appear"]
+    assert needed is not None
+    lows = []
+    for forged in (0, needed, needed + 10):
+        counts = np.full((1, 64), round(float(mechanism.q) * users) + forged)
+        lows.append(estimate(mechanism, tuple(map(str, range(64))), Tally(np.array([users + forged]), counts)).low[0])
+    assert lows[0] == 0
+    assert lows[1] < 1e-5
+    assert lows[2] > 0
+
+
+def test_a_crafted_rappor_report_moves_its_string_by_as_much_as_is_told() -> None:
+    """One report in each of many cohorts, of just the string's bits or of all others, beside honest ones of others."""
+    mechanism = Rappor.calibrate(None, 2.0, 4.0, bits=32, hashes=2, cohorts=16)
+    honest = Tally(np.full(16, 10**6), np.full((16, 32), 10**6 * 2 // 32))
+    up, down = gains(mechanism, np.zeros(1), 16 / honest.total)
+    for bits, moved in ((True, up[0]), (False, -down[0])):
+        forged = Tally.zero(mechanism)
+        forged.reports[:] = 1
+        for cohort in range(16):
+            own = np.isin(np.arange(32), mechanism.marked(b"target", cohort))
+            forged.counts[cohort] = own == bits
+        before, after = (estimate(mechanism, ("target",), each).frequency[0] for each in (honest, honest + forged))
+        assert after - before == pytest.approx(moved, rel=0.01)
+
+
+def test_forgers_choose_the_windows_that_speak_of_their_value() -> None:
+    mechanism = BitFlip.calibrate(16, 1.0, 4)
+    everywhere = BitFlip.calibrate(16, 1.0, 16)
+    assert gains(mechanism, np.zeros(1), 0.01)[0] == pytest.approx(4 * gains(everywhere, np.zeros(1), 0.01)[0])

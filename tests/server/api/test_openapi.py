@@ -1,0 +1,141 @@
+"""The API's description is true: schemathesis asks whatever it allows, and looks at every answer."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from flask import Flask
+from flask.testing import FlaskClient
+from hypothesis import HealthCheck, given, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.api import schemas
+from dither_server.api.openapi import openapi
+from dither_server.api.routes import routes
+from dither_server.app import collector_of
+from dither_server.dashboard.pages import pages
+from dither_server.store import StoredToken
+from server.collecting import THEME, TODAY, batch, rows_of, upload
+
+BARE = Flask("dither_server")
+for blueprint in (routes, pages):
+    BARE.register_blueprint(blueprint)
+
+OPERATIONS = [(path, method) for path, item in openapi(BARE)["paths"].items() for method in item]
+
+PINNED = Path(__file__).with_name("openapi.json")
+"""The document as it was agreed. After a change that is meant: ``PYTHONPATH=tests python -m server.test_openapi``."""
+
+
+def written(document: Any) -> str:
+    """A document as text, one for all that mean the same: an operation's parameters have no order."""
+    for item in document["paths"].values():
+        for operation in item.values():
+            operation.get("parameters", []).sort(key=lambda one: (one["in"], one["name"]))
+    return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+@pytest.fixture
+def admin(app: Flask) -> dict[str, str]:
+    """The headers of one who may do everything."""
+    token = draw_token(Role.ADMIN)
+    collector_of(app).store.add_token(StoredToken(digest_of(token), "admin", "", TODAY))
+    return {"Authorization": f"Bearer {token}"}
+
+
+@pytest.mark.parametrize(("path", "method"), OPERATIONS)
+def test_every_answer_is_as_described(path: str, method: str, app: Flask, admin: dict[str, str]) -> None:
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+    seen: set[int] = set()
+
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(case=schema[path][method.upper()].as_strategy())
+    def holds(case: Any) -> None:
+        response = case.call(headers=admin)
+        seen.add(response.status_code)
+        # No schema can say that since is not after until, and here a pattern's $ matches before a last newline too.
+        case.validate_response(response, excluded_checks=[positive_data_acceptance])
+
+    holds()
+    assert seen & ({200} if "{name}" not in path else {404}) or path == "/v1/reports"
+    assert not seen & {401, 403, 500}
+
+
+def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) -> None:
+    """No generator draws a metric's name by chance."""
+    collector_of(app).store.commit([upload(THEME, rows_of(THEME, 500))], TODAY, b"s" * 16)
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+    days = {"since": "2026-01-01", "until": "2026-12-31", "confidence": "0.9"}
+    queries: tuple[dict[str, str], ...] = ({}, days, {"confidence": "2"}, {"version": "0"}, {"format": "csv"})
+    statuses = set()
+    paths = ("", "/estimate", "/compare", "/trend", "/combined")
+    for path in (*(f"/v1/metrics/{{name}}{end}" for end in paths), "/m/{name}"):
+        for name in ("theme", "version", "open", "nothing"):
+            for query in queries if path.endswith("estimate") else ({},):
+                case = schema[path]["GET"].Case(path_parameters={"name": name}, query=query)
+                response = case.call(headers=admin)
+                case.validate_response(response)
+                statuses.add((path, name, response.status_code))
+    for name, version, status in (("theme", THEME.version, 200), ("theme", "0" * 16, 404), ("no", THEME.version, 404)):
+        case = schema["/v1/metrics/{name}/versions/{version}"]["GET"].Case(
+            path_parameters={"name": name, "version": version}
+        )
+        response = case.call(headers=admin)
+        case.validate_response(response)
+        assert response.status_code == status
+    for path in ("/v1/metrics/{name}", "/v1/metrics/{name}/estimate", "/m/{name}"):
+        assert {(path, "theme", 200), (path, "nothing", 404)} <= statuses
+    assert ("/v1/metrics/{name}/estimate", "open", 400) in statuses
+    sent = schema["/v1/reports"]["POST"].Case(body=json.loads(batch(THEME).encode()), media_type="application/json")
+    response = sent.call(headers=admin)
+    assert response.status_code == 202
+    sent.validate_response(response)
+
+
+def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:
+    document = client.get("/openapi.json").json
+    assert document == openapi(app)
+    rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint != "static"]
+    assert set(document["paths"]) == {rule.rule.replace("<", "{").replace(">", "}") for rule in rules}
+    operations = [operation for item in document["paths"].values() for operation in item.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    assert all(re.fullmatch("[A-Z].+[.]", one["summary"]) for one in operations)
+
+
+def test_that_an_address_asks_for_too_much_is_described_everywhere() -> None:
+    for item in openapi(BARE)["paths"].values():
+        for operation in item.values():
+            assert "crowded" in operation["responses"]["429"]["description"]
+
+
+def descriptions(part: Any) -> Iterator[str]:
+    """Every description within a part of the document."""
+    for name, one in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        if name == "description" and isinstance(one, str):
+            yield one
+        yield from descriptions(one)
+
+
+def test_descriptions_are_sentences_and_names_of_schemas_are_taken_once() -> None:
+    document = openapi(BARE)
+    said = [*descriptions(document["components"]["schemas"])]
+    for item in document["paths"].values():
+        for operation in item.values():
+            said += descriptions(operation.get("parameters", []))
+    assert len(said) > 80
+    assert [one for one in said if not re.fullmatch(r"[A-Z].+[.]", one, re.DOTALL) or one.startswith("Of ")] == []
+    named = [one.name for one in vars(schemas).values() if isinstance(one, schemas.Schema)]
+    assert sorted(named) == sorted(document["components"]["schemas"])  # of two with one name, one would be lost
+
+
+def test_the_document_changes_only_where_that_is_meant(client: FlaskClient) -> None:
+    assert written(client.get("/openapi.json").json) == PINNED.read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    PINNED.write_text(written(openapi(BARE)), encoding="utf-8")

@@ -1,0 +1,114 @@
+"""What a developer may try without sending a report: whether one would be let in, and whether it would be counted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.app import collector_of, create_app
+from dither_server.store import StoredToken, StoreError
+from dither_shared import parse_metrics
+from server.collecting import MOBILE, THEME, TODAY, batch, config, problem, upload
+from server.observability.test_prometheus import samples
+
+FAR = {"REMOTE_ADDR": "192.0.2.7"}
+
+
+def version_path(name: str = "theme", version: str = THEME.version) -> str:
+    return f"/v1/metrics/{name}/versions/{version}"
+
+
+@pytest.fixture
+def tokens(app: Flask) -> dict[str, str]:
+    drawn = {role.value: draw_token(role) for role in Role}
+    for role, token in drawn.items():
+        collector_of(app).store.add_token(StoredToken(digest_of(token), role, "", TODAY))
+    return drawn | {"nonsense": "dither-report-x"}
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[FlaskClient]:
+    """A collector at which anyone may report."""
+    app = create_app(config(tmp_path, open=frozenset({Role.REPORT})))
+    yield app.test_client()
+    collector_of(app).close()
+
+
+@pytest.mark.parametrize(
+    ("given", "status"), [("nothing", 401), ("nonsense", 401), ("report", 200), ("read", 403), ("admin", 200)]
+)
+def test_to_ask_is_answered_as_to_report(given: str, status: int, client: FlaskClient, tokens: dict[str, str]) -> None:
+    headers = {"Authorization": f"Bearer {tokens[given]}"} if given in tokens else {}
+    sent = client.post(
+        "/v1/reports",
+        data=batch().encode(),
+        content_type="application/json",
+        headers=headers,
+        environ_overrides=FAR,
+    )
+    for method in ("GET", "HEAD"):
+        asked = client.open("/v1/reports", method=method, headers=headers, environ_overrides=FAR)
+        assert (asked.status_code, sent.status_code) == (status, 202 if status == 200 else status)
+        if method == "GET" and status == 200:
+            assert asked.json == {"collector": "dither", "reports": "accepted", "token": "needed"}
+        elif method == "GET":
+            assert asked.json == sent.json
+
+
+def test_a_collector_says_when_it_needs_no_token(client: FlaskClient, opened: FlaskClient) -> None:
+    for needs_none, environ in ((client, {}), (opened, FAR), (opened, FAR | {"HTTP_AUTHORIZATION": "Bearer x"})):
+        told = needs_none.get("/v1/reports", environ_overrides=environ)
+        assert told.json == {"collector": "dither", "reports": "accepted", "token": "not-needed"}
+
+
+def test_whoever_knows_a_version_is_told_what_becomes_of_its_reports(app: Flask, client: FlaskClient) -> None:
+    def told() -> object:
+        return client.get(version_path(), environ_overrides=FAR).json
+
+    assert told() == {"metric": "theme", "version": THEME.version, "reports": "accepted"}
+    collector_of(app).store.disable("theme", None, TODAY)
+    assert told() == {"metric": "theme", "version": THEME.version, "reports": "disabled"}
+
+
+def test_a_former_version_is_accepted_as_its_reports_are(tmp_path: Path) -> None:
+    former = parse_metrics('[metrics.theme]\ntype = "boolean"\nepsilon = 3.0\n')["theme"]
+    collector_of(create_app(config(tmp_path, metrics={"theme": former}))).close()
+    app = create_app(config(tmp_path))
+    door = app.test_client()
+    assert door.get(version_path(version=former.version)).json["reports"] == "accepted"  # type: ignore[index]
+    assert door.post("/v1/reports", data=batch(former).encode(), content_type="application/json").status_code == 202
+    collector_of(app).close()
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [("theme", "0" * 16), ("nothing", THEME.version), ("mobile", THEME.version), ("nothing", "x"), ("theme", "")],
+)
+def test_nobody_can_guess_the_names_of_metrics(name: str, version: str, client: FlaskClient) -> None:
+    """The answer to a name that is known here is the answer to any other."""
+    response = client.get(version_path(name, version or "%20"), environ_overrides=FAR)
+    assert problem(response) == (404, "unknown-version")
+    assert response.data == client.get(version_path("x", "y"), environ_overrides=FAR).data
+
+
+def test_strangers_do_not_reach_the_database(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only who knows a version makes the collector look, and what it costs is one read."""
+
+    def away() -> None:
+        raise StoreError("database: gone")
+
+    monkeypatch.setattr(collector_of(app).store, "disabled", away)
+    assert client.get(version_path(version="0" * 16), environ_overrides=FAR).status_code == 404
+    assert problem(client.get(version_path(), environ_overrides=FAR)) == (503, "unavailable")
+
+
+def test_nothing_that_was_asked_becomes_a_label_of_the_gauges(app: Flask, client: FlaskClient) -> None:
+    collector_of(app).store.commit([upload(MOBILE)], TODAY, b"s" * 16)
+    before = samples(client.get("/metrics").text).keys()
+    for name in ("theme", "nothing", "evil"):
+        client.get(version_path(name))
+    client.get("/v1/reports")
+    assert samples(client.get("/metrics").text).keys() == before

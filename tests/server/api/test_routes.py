@@ -1,0 +1,217 @@
+"""What an analyst may ask, and how wrong questions are answered."""
+
+import json
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from dither_server.estimation.estimate import estimate
+from dither_server.store import StoreError
+from dither_server.tally.tally import Tally
+from dither_shared import parse_metrics
+from server.collecting import METRICS, THEME, TODAY, VERSION, batch, config, problem, rows_of, upload
+
+
+def strictly(text: str) -> Any:
+    """Read JSON as a browser does: NaN and Infinity are none."""
+
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_an_estimate_is_the_tallys(client: FlaskClient) -> None:
+    rows = rows_of(THEME, 800)
+    client.post("/v1/reports", data=batch(THEME, rows).encode(), content_type="application/json")
+    told = strictly(client.get("/v1/metrics/theme/estimate?confidence=0.9").text)
+    expected = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows), 0.9)
+    assert list(told) == [
+        "metric", "version", "mechanism", "epsilon", "epsilon_after_10", "epsilon_forever", "privacy",
+        "reports", "periods", "refused", "since", "until", "confidence", "simultaneous", "poisoning", "health",
+        "unlisted", "values",
+    ]  # fmt: skip
+    assert (told["metric"], told["version"], told["mechanism"]) == ("theme", THEME.version, "randomized-response")
+    assert (told["epsilon"], told["reports"], told["confidence"]) == (THEME.mechanism.epsilon, 800, 0.9)
+    assert (told["epsilon_after_10"], told["epsilon_forever"]) == (THEME.mechanism.epsilon_after(10), None)
+    assert (told["since"], told["until"]) == ("2026-11-20", "2026-11-20")
+    assert [row["value"] for row in told["values"]] == ["dark", "light", "=1+1", "other"]
+    for name in (
+        "frequency", "count", "noise_error", "noise_low", "noise_high", "standard_error", "low", "high", "consistent",
+    ):  # fmt: skip
+        assert [row[name] for row in told["values"]] == pytest.approx(getattr(expected, name).tolist(), abs=0)
+    assert [row["verdict"] for row in told["values"]] == list(expected.verdicts)
+    assert {row["found"] for row in told["values"]} == {None}
+    assert told["values"][1]["frequency"] > 0.5
+
+
+@pytest.mark.parametrize("question", ["estimate", "trend", "combined", "compare"])
+@pytest.mark.parametrize("confidence", ["0.9999999999999999", "1", "0", "-0.5", "nan", "inf", "1e-300", "", "much"])
+def test_a_confidence_of_which_no_interval_can_be_made_is_refused(
+    client: FlaskClient, question: str, confidence: str
+) -> None:
+    client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
+    answer = client.get(f"/v1/metrics/theme/{question}?confidence={confidence}")
+    assert problem(answer) == (400, "parameter")
+    assert "between 0.000001 and 0.999999999" in answer.text
+
+
+@pytest.mark.parametrize("confidence", [0.000001, 0.999999999])
+def test_at_the_least_and_the_highest_confidence_there_are_answers(client: FlaskClient, confidence: float) -> None:
+    client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
+    for question in ("estimate?simultaneous=true&", "estimate?", "trend?", "combined?", "compare?other=mobile&"):
+        assert client.get(f"/v1/metrics/theme/{question}confidence={confidence!r}").status_code in {200, 400}
+    told = strictly(client.get(f"/v1/metrics/theme/estimate?confidence={confidence!r}").text)
+    assert all(0 <= row["low"] <= row["high"] <= 1 for row in told["values"])
+
+
+def test_intervals_may_hold_all_together(client: FlaskClient) -> None:
+    client.post("/v1/reports", data=batch(THEME, rows_of(THEME, 300)).encode(), content_type="application/json")
+    together = strictly(client.get("/v1/metrics/theme/estimate?simultaneous=true").text)
+    alone = strictly(client.get("/v1/metrics/theme/estimate?simultaneous=false").text)
+    assert (together["simultaneous"], alone["simultaneous"]) == ("bonferroni", None)
+    assert together["values"][1]["noise_low"] < alone["values"][1]["noise_low"]
+    assert problem(client.get("/v1/metrics/theme/estimate?simultaneous=yes")) == (400, "parameter")
+
+
+def test_candidates_of_an_open_domain_are_estimated(client: FlaskClient) -> None:
+    body = batch(VERSION, rows_of(VERSION, 1000, value="1.0")).encode()
+    assert client.post("/v1/reports", data=body, content_type="application/json").status_code == 202
+    told = strictly(client.get("/v1/metrics/version/estimate").text)
+    shares = {row["value"]: row["frequency"] for row in told["values"]}
+    assert shares["1.0"] > 0.5 > shares["2.0"]
+    assert {row["value"]: row["found"] for row in told["values"]}["1.0"] is True
+
+
+def test_without_reports_numbers_are_null_not_nan(client: FlaskClient) -> None:
+    told = strictly(client.get("/v1/metrics/theme/estimate").text)
+    assert (told["reports"], told["since"], told["until"]) == (0, None, None)
+    assert {row["frequency"] for row in told["values"]} == {None}
+    assert {row["verdict"] for row in told["values"]} == {"too-few"}
+
+
+def test_days_are_included_at_both_ends(app: Flask, client: FlaskClient) -> None:
+    for day in range(4):
+        uploads = [upload(rows=b"\x00" * 10**day)]
+        collector_of(app).store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
+
+    def reports(query: str) -> int:
+        return int(strictly(client.get(f"/v1/metrics/theme/estimate?{query}").text)["reports"])
+
+    assert reports("") == 1111
+    assert reports("since=2026-11-21&until=2026-11-22") == 110
+    assert reports("since=2026-11-23") == 1000
+    assert reports("until=2026-11-20") == 1
+    assert reports("since=2026-12-01") == 0
+    shown = strictly(client.get("/v1/metrics/theme/estimate?since=2020-01-01").text)
+    assert (shown["since"], shown["until"]) == ("2020-01-01", "2026-11-23")
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("since=yesterday", "since"),
+        ("since=2026-11-31", "since"),
+        ("since=20261120", "since"),
+        ("until=2026-W47-5", "until"),
+        ("until=", "until"),
+        ("since=2026-11-20&until=2026-11-19", "since"),
+        ("since=2026-11-20&since=2026-11-20", "since"),
+        ("confidence=0", "confidence"),
+        ("confidence=1", "confidence"),
+        ("confidence=nan", "confidence"),
+        ("confidence=-inf", "confidence"),
+        ("confidence=95", "confidence"),
+        ("confidence=high", "confidence"),
+        ("format=xml", "format"),
+        ("untill=2026-11-20", "untill"),
+        ("%F0%9F%98%80=1", "U0001f600"),
+    ],
+)
+def test_wrong_parameters_are_named(query: str, named: str, client: FlaskClient) -> None:
+    response = client.get(f"/v1/metrics/theme/estimate?{query}")
+    assert problem(response) == (400, "parameter")
+    assert named in response.json["detail"].split(":")[0]  # type: ignore[index]
+
+
+def test_unknown_names_and_versions(client: FlaskClient) -> None:
+    assert problem(client.get("/v1/metrics/nothing")) == (404, "unknown-metric")
+    assert problem(client.get("/v1/metrics/nothing/estimate")) == (404, "unknown-metric")
+    assert problem(client.get("/v1/metrics/theme/estimate?version=nope")) == (404, "unknown-version")
+    assert problem(client.get("/v1/metrics/open/estimate")) == (400, "no-candidates")
+    assert problem(client.get("/nowhere")) == (404, "not-found")
+    response = client.delete("/v1/metrics")
+    assert problem(response) == (405, "method-not-allowed")
+    assert "GET" in response.headers["Allow"]
+
+
+def test_a_former_version_is_answered_apart(tmp_path: Path) -> None:
+    """Yesterday's app asked with another epsilon; its reports are kept, and never mixed with today's."""
+    former = parse_metrics(
+        '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark"]\nepsilon = 3.0\n'
+    )
+    for metrics, count in ((former, 7), (METRICS, 3)):
+        app = create_app(config(tmp_path, metrics=metrics))
+        collector_of(app).store.commit([upload(metrics["theme"], b"\x00" * count)], TODAY, b"s" * 16)
+        collector_of(app).close()
+    client = app.test_client()
+    old = former["theme"].version
+    assert client.get("/v1/metrics/theme").json["versions"] == sorted([old, THEME.version])  # type: ignore[index]
+    now = strictly(client.get("/v1/metrics/theme/estimate").text)
+    then = strictly(client.get(f"/v1/metrics/theme/estimate?version={old}").text)
+    assert (now["reports"], now["version"], len(now["values"])) == (3, THEME.version, 4)
+    assert (then["reports"], then["version"], len(then["values"])) == (7, old, 2)
+    assert then["epsilon"] == former["theme"].mechanism.epsilon
+    with closing(collector_of(app := create_app(config(tmp_path)))):
+        late = batch(former["theme"], b"\x00").encode()
+        assert app.test_client().post("/v1/reports", data=late, content_type="application/json").status_code == 202
+        asked = [app.test_client().get(f"/v1/metrics/theme/estimate?version={one}") for one in (old, THEME.version)]
+        assert [strictly(answer.text)["reports"] for answer in asked] == [8, 3]
+
+
+def test_metrics_are_listed_with_what_they_promise(client: FlaskClient) -> None:
+    listed = strictly(client.get("/v1/metrics").text)["metrics"]
+    assert [metric["metric"] for metric in listed] == list(METRICS)
+    theme = listed[0]
+    assert theme["epsilon"] == THEME.mechanism.epsilon
+    assert theme["values"] == list(THEME.labels)
+    assert "times in 100" in theme["odds"]
+    assert strictly(client.get("/v1/metrics/theme").text) == theme | {"versions": [THEME.version], "disabled": []}
+
+
+def test_health_and_readiness(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert client.get("/healthz").json == {"status": "ok"}
+    assert client.get("/readyz").json == {"status": "ready"}
+
+    def fail() -> None:
+        raise StoreError("database: gone")
+
+    monkeypatch.setattr(collector_of(app).store, "ping", fail)
+    response = client.get("/readyz")
+    assert problem(response) == (503, "unavailable")
+    assert int(response.headers["Retry-After"]) > 0
+    assert client.get("/healthz").status_code == 200
+
+
+def test_every_answer_is_guarded(client: FlaskClient) -> None:
+    for path in ("/", "/m/theme", "/v1/metrics", "/nowhere", "/v1/metrics/theme/estimate?x=1"):
+        headers = client.get(path).headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers.getlist("Cache-Control") == ["no-store"]
+        assert "Content-Security-Policy" in headers
+
+
+def test_a_fault_of_ours_is_a_problem(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a secret")
+
+    monkeypatch.setattr(collector_of(app).store, "tally", fail)
+    response = client.get("/v1/metrics/theme/estimate")
+    assert problem(response) == (500, "internal")
+    assert "secret" not in response.text

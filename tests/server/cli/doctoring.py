@@ -1,0 +1,69 @@
+"""What the doctor's tests share: a patient, and how to ask about it."""
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.cli.examination import machine
+from dither_server.cli.examination.findings import Finding, Level
+from dither_server.cli.main import cli
+from dither_server.config.config import utc_today
+from dither_server.store import Store, StoredToken
+from server.collecting import METRICS, METRICS_TOML, TODAY, environment, upload
+
+SHARD = b"s" * 16
+
+
+class Usage(NamedTuple):
+    """What ``shutil`` tells of a disk."""
+
+    total: float
+    used: float
+    free: float
+
+
+def usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the machine be a usual one: that which runs the tests is not the one under test."""
+    monkeypatch.setattr(machine, "_fsync_times", lambda _: [0.001, 0.002, 0.004])
+    monkeypatch.setattr(machine, "file_system_of", lambda _: "ext4")
+    usage = Usage(100e9, 50e9, 50e9)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+
+def patient(tmp_path: Path) -> Path:
+    """A folder where a collector has run today, and ended."""
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register(METRICS.values())
+        store.commit([upload()], utc_today(), SHARD)
+        for role in Role:
+            store.add_token(StoredToken(digest_of(draw_token(role)), role.value, "", TODAY))
+    return tmp_path
+
+
+def doctor(folder: Path, *options: str) -> Result:
+    return CliRunner().invoke(cli, ["doctor", *options], env=environment(folder))
+
+
+def found(result: Result, level: str) -> list[str]:
+    return [line for line in result.stdout.splitlines() if line.startswith(level)]
+
+
+def traces(folder: Path) -> dict[str, tuple[str, int, int]]:
+    """Everything that could change in a folder."""
+    return {
+        file.name: (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns, file.stat().st_ino)
+        for file in folder.iterdir()
+        if not file.name.endswith("-shm")  # whoever reads marks there that they do
+    }
+
+
+def levels(findings: Iterator[Finding], about: str = "") -> list[tuple[str, Level]]:
+    return [(one.text, one.level) for one in findings if not about or one.about == about]

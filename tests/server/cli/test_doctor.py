@@ -1,0 +1,155 @@
+"""The doctor as a command: what it finds, what it says to do, and that it leaves everything as it was."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dither_server.cli import doctor as module
+from dither_server.cli.examination import database
+from dither_server.cli.examination.findings import Finding, Level
+from dither_server.cli.main import cli
+from dither_server.config.config import utc_today
+from dither_server.store import Store, StoredToken, StoreError
+from server.cli.doctoring import doctor, found, patient, traces, usual_disk
+from server.collecting import METRICS_TOML, THEME, TODAY, environment
+
+SHARD = b"s" * 16
+
+
+STRANGE = "0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual_disk(monkeypatch)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return patient(tmp_path)
+
+
+def test_a_healthy_collector_gets_a_clean_bill(folder: Path) -> None:
+    text = METRICS_TOML.replace('[metrics.open]\ntype = "string"\nepsilon = 2.0\n', "")
+    (folder / "metrics.toml").write_text(text, encoding="utf-8")
+    result = doctor(folder)
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert all(line.startswith("ok       ") for line in lines), result.stdout
+    abouts = {line.split()[1] for line in lines}
+    assert abouts == {"configuration:", "database:", "reports:", "refused:", "disk:", "fsync:", "collector:"}
+    assert "read whole, and not damaged" in result.stdout
+    assert result.stderr == "0 problems, 0 warnings\n"
+
+
+def test_it_tells_programs_too(folder: Path) -> None:
+    result = doctor(folder, "--json")
+    told = json.loads(result.stdout)
+    assert told["status"] == result.exit_code == 1  # a metric lists no candidates
+    assert {finding["level"] for finding in told["findings"]} == {"ok", "warning"}
+    assert all(finding.keys() == {"level", "about", "text", "advice"} for finding in told["findings"])
+
+
+def test_nothing_is_modified_of_a_collector_that_has_ended(folder: Path) -> None:
+    before, when = traces(folder), folder.stat().st_mtime_ns
+    assert doctor(folder).exit_code == 1
+    assert CliRunner().invoke(cli, ["check"], env=environment(folder)).exit_code == 0
+    assert (traces(folder), folder.stat().st_mtime_ns) == (before, when)
+    assert {file.name for file in folder.iterdir()} == {"metrics.toml", "dither.db", "dither.db.lock"}
+
+
+def test_nothing_is_modified_of_one_that_was_killed_and_its_log_is_read(folder: Path) -> None:
+    script = f"""
+import os, signal, sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from datetime import timedelta
+from dither_server.store import Refusal, Store
+from dither_server.cli import doctor as module
+from dither_server.config.config import utc_today
+store = Store("sqlite:///{folder}/dither.db")
+store.add_refusals({{Refusal("theme", utc_today(), "version-conflict", "{STRANGE}"): 4321}}, b"s" * 16)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+    before = traces(folder)
+    assert before["dither.db-wal"]
+    result = doctor(folder)
+    (line,) = (line for line in found(result, "warning") if " versions: " in line)
+    assert f"apps send theme in version {STRANGE}, 4,321 batches in the last 7 days; it is not known here" in line
+    assert "Give the collector the metrics.toml of that release, and restart it" in line
+    assert traces(folder) == before
+
+
+def test_a_store_that_only_reads_cannot_write(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db", create=False, read_only=True)) as store:
+        assert store.tally(THEME).total == 3
+        with pytest.raises(StoreError, match="readonly"):
+            store.add_token(StoredToken(b"d" * 32, "read", "", TODAY))
+
+
+def test_one_that_has_not_run_yet(tmp_path: Path) -> None:
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    result = doctor(tmp_path)
+    assert result.exit_code == 1
+    assert "does not exist; a collector has not run on it yet" in result.stdout
+    assert [file.name for file in tmp_path.iterdir()] == ["metrics.toml"]
+
+
+def test_a_damaged_database_is_a_problem(folder: Path) -> None:
+    file = folder / "dither.db"
+    with closing(sqlite3.connect(file)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'estimates'").fetchone()
+    with file.open("r+b") as raw:
+        raw.seek((page - 1) * 4096)
+        raw.write(b"\xff" * 4096)
+    result = doctor(folder)
+    assert result.exit_code == 2
+    (line,) = found(result, "problem")
+    assert "database: it is damaged: " in line
+    assert line.endswith("Stop the collector, keep a copy of all its files, and restore the last backup")
+
+
+def test_what_is_no_database_is_a_problem(folder: Path) -> None:
+    (folder / "dither.db").write_bytes(b"no database" * 1000)
+    result = doctor(folder)
+    assert result.exit_code == 2
+    assert any("not a database" in line for line in found(result, "problem")), result.stdout
+
+
+def test_a_large_database_is_read_whole_only_if_asked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "_LARGE", 1000)
+    monkeypatch.setattr(database, "_LONG_LOG", -1)
+    assert "not read whole, for it has" in doctor(folder).stdout
+    result = doctor(folder, "--thorough")
+    assert "read whole, and not damaged" in result.stdout
+    assert "write-ahead log has 0 B. Some process has read for long" in result.stdout
+
+
+def test_metrics_that_cannot_be_are_a_problem_and_the_rest_is_looked_at(folder: Path) -> None:
+    (folder / "metrics.toml").write_text("metrics = 1", encoding="utf-8")
+    result = doctor(folder)
+    assert result.exit_code == 2
+    assert "fsync:" in result.stdout
+
+
+def test_tokens_about_to_end_are_told(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+        store.add_token(StoredToken(b"d" * 32, "read", "", TODAY, utc_today() + timedelta(days=3)))
+    assert any("token 646464646464 (read) expires on" in line for line in found(doctor(folder), "warning"))
+
+
+def test_a_terminal_gets_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", type("Terminal", (), {"isatty": lambda _: True})())
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = module._shown(str(Finding(Level.WARNING, "disk", "a word " * 20, "Do it. " * 10))).splitlines()
+    assert len(lines) > 3
+    assert max(map(len, lines)) <= 60
+    assert all(line.startswith(" " * 9) for line in lines[1:])

@@ -1,0 +1,139 @@
+"""What the doctor finds of disks, clocks and what comes from the field."""
+
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.cli.examination import machine
+from dither_server.cli.examination.field import in_field
+from dither_server.cli.examination.findings import Level
+from dither_server.cli.examination.machine import file_system_of, on_machine
+from dither_server.cli.examination.times import compared
+from dither_server.store import Refusal, Store
+from server.cli.doctoring import Usage, levels, usual_disk
+from server.collecting import THEME, TODAY, upload
+
+SHARD = b"s" * 16
+
+
+SHARD = b"s" * 16
+
+
+@pytest.fixture(autouse=True)
+def _usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual_disk(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("free", "level"),
+    [(50e9, Level.OK), (9e9, Level.WARNING), (0.9e9, Level.PROBLEM), (0, Level.PROBLEM)],
+)
+def test_room(free: float, level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = Usage(100e9, 100e9 - free, free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    assert levels(on_machine(tmp_path), "disk")[0][1] is level
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("ext4", []), ("", []), ("tmpfs", [Level.PROBLEM]), ("nfs4", [Level.PROBLEM]), ("overlay", [Level.WARNING])],
+)
+def test_file_systems(name: str, expected: list[Level], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "file_system_of", lambda _: name)
+    assert [level for _, level in levels(on_machine(tmp_path), "disk")][1:] == expected
+
+
+def test_the_file_system_is_that_of_the_innermost_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a c").mkdir()
+    spaced = str(tmp_path / "a b").replace(" ", "\\040")
+    lines = [
+        "1 0 254:0 / / rw - ext4 /dev/a rw",
+        f"2 1 0:21 / {spaced} rw,relatime shared:1 - tmpfs t rw",
+        f"3 1 0:22 / {spaced}/c rw - nfs n rw",
+    ]
+    (tmp_path / "mountinfo").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setattr(machine, "_MOUNTS", tmp_path / "mountinfo")
+    assert [file_system_of(tmp_path / name) for name in ("a b", "a c", "a b/d", "a b/c")] == [
+        "tmpfs",
+        "ext4",
+        "tmpfs",
+        "nfs",
+    ]
+    monkeypatch.setattr(machine, "_MOUNTS", tmp_path / "nothing")
+    assert file_system_of(tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level"), [(4e-7, Level.WARNING), (1e-4, Level.OK), (4e-3, Level.OK), (0.1, Level.WARNING)]
+)
+def test_fsync(seconds: float, level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_fsync_times", lambda _: [seconds] * 10 + [1.0])
+    assert levels(on_machine(tmp_path), "fsync")[0][1] is level
+
+
+def test_fsync_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    when = tmp_path.stat().st_mtime_ns
+    seconds = machine._fsync_times(tmp_path)
+    assert len(seconds) == 20
+    assert all(one > 0 for one in seconds)
+    assert list(tmp_path.iterdir()) == []
+    assert tmp_path.stat().st_mtime_ns == when
+    assert file_system_of(tmp_path) != ""
+    monkeypatch.setattr(tempfile, "TemporaryFile", _denied)
+    assert levels(on_machine(tmp_path), "fsync")[0][1] is Level.WARNING
+
+
+def _denied(**_: object) -> None:
+    raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.parametrize(
+    ("apart", "said", "level"),
+    [
+        (timedelta(), "agrees", Level.OK),
+        (timedelta(seconds=-5), "agrees", Level.OK),
+        (timedelta(seconds=31), " seconds ahead of", Level.WARNING),
+        (timedelta(minutes=-40), "40 minutes behind", Level.WARNING),
+        (timedelta(days=400), "400 days ahead of", Level.PROBLEM),
+    ],
+)
+def test_clocks(apart: timedelta, said: str, level: Level) -> None:
+    now = datetime.now(UTC)
+    finding = compared("it", (now + apart).replace(microsecond=0), now - timedelta(seconds=0.1), now)
+    assert finding.level is level
+    assert said in finding.text
+
+
+def test_what_comes_from_the_field(store: Store) -> None:
+    assert levels(in_field(store, TODAY)) == [
+        ("none have come yet", Level.OK),
+        ("nothing in the last 7 days", Level.OK),
+    ]
+    store.commit([upload()], TODAY, SHARD)
+    assert levels(in_field(store, TODAY), "reports") == [(f"the last came on {TODAY}", Level.OK)]
+    assert levels(in_field(store, TODAY + timedelta(days=1)), "reports")[0][1] is Level.OK
+    assert levels(in_field(store, TODAY + timedelta(days=2)), "reports")[0][1] is Level.WARNING
+    assert levels(in_field(store, TODAY - timedelta(days=1)), "clock")[0][1] is Level.PROBLEM
+    many = {Refusal("theme", TODAY, "version-conflict", f"{number:016x}"): 100 - number for number in range(8)}
+    now_known = Refusal("theme", TODAY, "version-conflict", THEME.version)
+    store.add_refusals(
+        {
+            **many,
+            now_known: 1000,
+            Refusal("theme", TODAY, "version-conflict"): 7,
+            Refusal("", TODAY, "malformed"): 3,
+            Refusal("", TODAY - timedelta(days=7), "malformed"): 9999,
+        },
+        SHARD,
+    )
+    told = levels(in_field(store, TODAY))
+    assert "1,782 batches in the last 7 days (version-conflict 1,779, malformed 3)" in told[1][0]
+    assert (told[2][1], "registered by now" in told[2][0]) == (Level.OK, True)
+    assert [level for _, level in told[3:]] == [Level.WARNING] * 5
+    assert told[3][0].startswith("apps send theme in version 0000000000000000, 100 batches")
+    assert told[-1][0].startswith(f"{96 + 95 + 94 + 93 + 7} batches more")

@@ -1,0 +1,148 @@
+"""The files of google/rappor: what is written can be read and decoded, and what is wrong in them is named."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dither_server.cli.main import cli
+from dither_server.cli.rappor_files import COUNTS, MAP, PARAMS, read, write
+from dither_server.estimation.regression.rappor import regress
+from dither_server.store import Store
+from dither_server.tally.tally import Tally
+from dither_shared import parse_metrics
+from server.collecting import rows_of
+from server.estimation.test_rappor import CANDIDATES, MECHANISM, sampled, zipf
+
+TALLY = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES, zipf(60), 200_000)
+TOML = """
+[metrics.word]
+type = "string"
+mechanism = "rappor"
+epsilon = 2.0
+bits = 16
+cohorts = 4
+candidates = ["one", "two, or so", "three"]
+
+[metrics.theme]
+type = "choice"
+values = ["dark", "light"]
+epsilon = 1.0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path, MECHANISM, TALLY, CANDIDATES)
+    return tmp_path
+
+
+def decode(folder: Path, *more: str) -> str:
+    """Run the command on a folder's files; return what it prints."""
+    paths = (f"--{name}={folder / file}" for name, file in (("params", PARAMS), ("counts", COUNTS), ("map", MAP)))
+    result = CliRunner().invoke(cli, ["rappor-decode", *paths, *more])
+    assert result.exit_code == (2 if result.stdout == "" else 0), result.output
+    return result.stdout or result.stderr
+
+
+def test_the_files_hold_what_the_tally_does(folder: Path) -> None:
+    """Positions are 1-based, as ``cohort * k + bit + 1``."""
+    given = read(*(str(folder / name) for name in (PARAMS, COUNTS, MAP)))
+    assert given.strings == CANDIDATES
+    assert (given.table.counts == TALLY.counts).all()
+    assert (given.table.reports == TALLY.reports).all()
+    assert (given.table.a, given.table.b) == pytest.approx((float(MECHANISM.a), float(MECHANISM.b)), abs=1e-12)
+    first = (folder / MAP).read_text(encoding="utf-8").splitlines()[0].split(",")
+    bits = [
+        cohort * MECHANISM.bits + bit + 1 for cohort in range(8) for bit in MECHANISM.marked(b"candidate 0", cohort)
+    ]
+    assert first == ["candidate 0", *map(str, bits)]
+
+
+def test_files_decode_as_the_metric_does(folder: Path) -> None:
+    told = json.loads(decode(folder, "--json", "--all"))
+    fit = regress(MECHANISM, CANDIDATES, TALLY)
+    values = {row["value"]: row for row in told["values"]}
+    assert len(values) == told["candidates"] == 60
+    assert [values[name]["frequency"] for name in CANDIDATES] == pytest.approx(fit.frequency.tolist(), abs=1e-9)
+    assert [values[name]["found"] for name in CANDIDATES] == fit.found.tolist()
+    assert [values[name]["consistent"] for name in CANDIDATES] == pytest.approx(fit.consistent.tolist(), abs=1e-9)
+    assert told["unlisted"]["frequency"] == pytest.approx(fit.unlisted, abs=1e-9)
+    assert told["found"] == len(json.loads(decode(folder, "--json"))["values"]) == fit.found.sum()
+
+
+def test_what_is_found_is_shown_as_a_table(folder: Path) -> None:
+    shown = decode(folder)
+    assert shown.startswith("200,000 reports, 60 candidates, ")
+    assert "hold none of the candidates" in shown
+    assert "\ncandidate 0 " in shown
+    assert "an expected 5% of them are not there" in shown
+    assert {line.split()[-1] for line in shown.splitlines()[4:]} == {"yes"}
+    assert {line.split()[-1] for line in decode(folder, "--all").splitlines()[4:]} == {"yes", "no"}
+
+
+def test_hashes_that_fall_on_one_bit_mark_it_once(folder: Path) -> None:
+    """google/rappor's do; the candidate marks one bit in that cohort, whether the map repeats it or leaves it out."""
+    rows = (folder / MAP).read_text(encoding="utf-8").splitlines()
+    name, first, _, *rest = rows[0].split(",")
+    for positions in ([first, first, *rest], [first, *rest]):
+        (folder / MAP).write_text("\n".join([",".join([name, *positions]), *rows[1:]]), encoding="utf-8")
+        marks = read(*(str(folder / file) for file in (PARAMS, COUNTS, MAP))).marks
+        assert marks[0, :, 0].tolist() == [int(first) - 1, MECHANISM.bits]
+        assert "candidate 0" in decode(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "complaint"),
+    [
+        (PARAMS, "k,h,m\n64,2,8\n", "one header, k,h,m,p,q,f"),
+        (PARAMS, "k,h,m,p,q,f\n64,2,8,x,0.5,0.5\n", "line 2: k, h and m are whole numbers"),
+        (PARAMS, "k,h,m,p,q,f\n64,2,8,0.5,0.5,0.5\n", "p not q"),
+        (PARAMS, "k,h,m,p,q,f\n64,2,8,0.5,nan,0.5\n", "cannot be"),
+        (PARAMS, "k,h,m,p,q,f\n0,2,8,0.5,0.6,0.5\n", "k >= 2"),
+        (COUNTS, "1,1\n", "1 rows; one for each of m = 8"),
+        (COUNTS, "\n".join(["1,1"] * 8), "line 1: 2 cells; a total and k = 64"),
+        (COUNTS, "\n".join([",".join(["1", *["2"] * 64])] * 8), "line 1: no count is below 0 or above the total"),
+        (COUNTS, "\n".join([",".join(["0"] * 65)] * 8), "has no reports"),
+        (COUNTS, "\n".join([",".join(["1.5"] * 65)] * 8), "line 1: a cell is not a whole number"),
+        (MAP, "", "has no candidates"),
+        (MAP, "a,1\nb\n", "line 2: a string without positions marks nothing"),
+        (MAP, "a,0\n", "line 1: positions go from 1 to m·k = 512"),
+        (MAP, "a,1\nb,513\n", "line 2: positions go from 1"),
+        (MAP, "a,1,2,3\n", "line 1: more than h = 2 bits in one cohort"),
+        (MAP, b"\xff,1\n", "not CSV in UTF-8"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(folder: Path, file: str, text: str | bytes, complaint: str) -> None:
+    (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
+    said = decode(folder)
+    assert said.startswith(f"dither-server: {folder / file}: ")
+    assert complaint in said
+    assert said.count("\n") == 1
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    (folder / MAP).unlink()
+    assert decode(folder) == f"dither-server: {folder / MAP}: cannot be read: No such file or directory\n"
+
+
+def test_a_metric_of_the_collector_goes_into_the_files(tmp_path: Path) -> None:
+    (tmp_path / "metrics.toml").write_text(TOML, encoding="utf-8")
+    metric = parse_metrics(TOML)["word"]
+    database = f"sqlite:///{tmp_path}/d.db"
+    settings = [f"--metrics={tmp_path}/metrics.toml", f"--db={database}", f"--output={tmp_path}/out"]
+    store = Store(database)
+    store.register([metric])
+    store.close()
+    result = CliRunner().invoke(cli, ["rappor-export", "word", *settings])
+    assert result.exit_code == 0, result.output
+    assert result.stderr.endswith(f"0 reports and 3 candidates in {tmp_path}/out\n")
+    assert (tmp_path / "out" / MAP).read_text(encoding="utf-8").splitlines()[1].startswith('"two, or so",')
+    assert "has no reports" in decode(tmp_path / "out")
+    tally = Tally.fold(metric.mechanism, rows_of(metric, 50))
+    write(tmp_path / "out", metric.mechanism, tally, metric.labels)  # type: ignore[arg-type]
+    assert decode(tmp_path / "out").startswith("50 reports, 3 candidates")
+    for name, complaint in (("theme", "these files are for rappor"), ("nothing", "no such metric")):
+        assert complaint in CliRunner().invoke(cli, ["rappor-export", name, *settings]).stderr

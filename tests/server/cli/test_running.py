@@ -1,0 +1,165 @@
+"""What the doctor finds of a collector that runs, and of what is none."""
+
+import http.server
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.cli.examination.findings import Level
+from dither_server.cli.examination.peer import Peer, UnreachableError
+from dither_server.cli.examination.running import of_running, seen
+from dither_server.store import Store, StoredToken
+from dither_shared import ParameterError
+from server.cli.doctoring import doctor, found, patient, traces, usual_disk
+from server.collecting import METRICS, METRICS_TOML, TODAY, batch, config, running
+from server.test_process import PATIENCE
+from torture.devices import post
+
+SHARD = b"s" * 16
+
+
+@pytest.fixture(autouse=True)
+def _usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual_disk(monkeypatch)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return patient(tmp_path)
+
+
+SIGHT: Mapping[str, Any] = {
+    "address": "10.0.0.7",
+    "loopback": False,
+    "proxy": False,
+    "forwarded_for": None,
+    "signs": [],
+    "local": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("sight", "near", "level", "said"),
+    [
+        ({}, False, Level.OK, "this machine's own address"),
+        ({"loopback": True}, True, Level.OK, "none, by this address"),
+        ({"loopback": True}, False, Level.WARNING, "passes requests on, and hides it"),
+        ({"signs": ["Via"]}, False, Level.WARNING, "10.0.0.7 passes requests on (Via), and is not declared"),
+        ({"signs": ["HTTP/1.0"], "loopback": True}, False, Level.OK, "on the collector's machine passes requests on"),
+        ({"signs": ["X-Forwarded-For"], "proxy": True}, False, Level.WARNING, "tells no address: 100 requests"),
+        ({"signs": ["X"], "proxy": True, "forwarded_for": "1.2.3.4"}, False, Level.OK, "for whom it asks"),
+        ({"local": True, "loopback": True}, False, Level.PROBLEM, "passes for this machine's own"),
+    ],
+)
+def test_proxies(sight: dict[str, Any], near: bool, level: Level, said: str) -> None:
+    finding = next(seen({**SIGHT, **sight}, near, 100))
+    assert finding.level is level
+    assert said in finding.text
+    assert bool(finding.advice) == (level is not Level.OK)
+
+
+def test_a_collector_that_runs(tmp_path: Path) -> None:
+    """It is asked over HTTP: what it knows, what it sees; and what it refused is in its database soon."""
+    with running(tmp_path, "--log-level", "error") as (url, process):
+        token = draw_token(Role.ADMIN)
+        with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+            store.add_token(StoredToken(digest_of(token), "admin", "", TODAY))
+        assert post(url, batch().encode()) is not None
+        before = traces(tmp_path)
+        result = doctor(tmp_path, "--url", url + "/", "--token", token)
+        assert traces(tmp_path).keys() == before.keys()
+        assert result.exit_code == 1, result.output
+        assert re.sub(r"(?m)^.*lists no candidates.*\n|^ok .*\n", "", result.stdout) == ""
+        for said in ("collector: answers", "counts what metrics.toml asks", "proxies: none, by this address"):
+            assert said in result.stdout
+        (tmp_path / "metrics.toml").write_text(METRICS_TOML.replace("epsilon = 1.0", "epsilon = 1.5"), encoding="utf-8")
+        stale = doctor(tmp_path, "--url", url, "--token", "nonsense")
+        assert stale.exit_code == 2
+        (line,) = found(stale, "problem")
+        assert "does not count theme in version" in line
+        assert any("proxies: not looked at (401)" in line for line in found(stale, "warning"))
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    gone = doctor(tmp_path, "--url", url)
+    assert found(gone, "problem")[0].startswith("problem  collector: it cannot be reached: Connection refused. Is it")
+
+
+@contextmanager
+def answering(
+    status: int, body: bytes = b"{}", when: datetime | None = None, headers: Mapping[str, str] = {}
+) -> Iterator[str]:
+    """Something on HTTP that is no collector; its URL."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.headers.get("Authorization"))
+            self.send_response_only(status)
+            for name, value in {"Date": format_datetime(when or datetime.now(UTC)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    asked: list[str | None] = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+    assert asked == [None] * len(asked), "nobody but a collector is shown the token"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers", "said"),
+    [
+        (404, b"no", {}, "no collector (404)"),
+        (200, b"welcome", {}, "no collector (200)"),
+        (200, b"[]", {}, "no collector (200)"),
+        (301, b"", {"Location": "https://evil.example/"}, "leads elsewhere (301)"),
+        (502, b"", {}, "no collector (502)"),
+    ],
+)
+def test_what_answers_may_be_something_else(
+    status: int, body: bytes, headers: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    with answering(status, body, headers=headers) as url:
+        findings = list(of_running(Peer(url, "secret"), config(tmp_path), METRICS))
+    assert findings[0].level is Level.PROBLEM
+    assert said in findings[0].text
+
+
+def test_a_clock_that_answers_is_compared(tmp_path: Path) -> None:
+    with answering(200, b'{"status": "ok"}', datetime.now(UTC) - timedelta(days=2)) as url:
+        findings = list(of_running(Peer(url), config(tmp_path), {}))
+    assert [one.level for one in findings if one.about == "clock"] == [Level.PROBLEM]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "telemetry.example.org", "ftp://a", "http://", "http://a:b", "http://me:pw@a", "http://a?b", "http://[a"],
+)
+def test_what_is_no_address_is_told(url: str, folder: Path) -> None:
+    result = doctor(folder, "--url", url)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--url: not " in result.stderr
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 70, "127.0.0.1:1", "[::1]:1"])
+def test_an_address_that_leads_nowhere_is_a_finding(host: str) -> None:
+    with pytest.raises(UnreachableError, match="cannot be reached"):
+        Peer(f"http://{host}").get("healthz")
+    with pytest.raises(ParameterError, match="--token"):
+        Peer("http://a", "line\nbreak")

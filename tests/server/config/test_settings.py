@@ -1,0 +1,103 @@
+"""Flags before environment before file before defaults."""
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.access.gatekeeper import Role
+from dither_server.config.config import Config
+from dither_server.config.settings import SETTINGS, configured, resolve
+from dither_server.tally.retention import Retention
+from dither_shared import ParameterError
+from server.collecting import METRICS
+
+NEEDED = {"DITHER_METRICS": "m.toml", "DITHER_DB": "sqlite:///d.db"}
+
+
+def test_defaults_are_the_dataclasss_own() -> None:
+    assert configured(resolve({}, NEEDED)) == Config(metrics="m.toml", db="sqlite:///d.db")
+
+
+def test_each_source_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text('port = 1\nthreads = 2\nhorizon = 60\nopen = ["read"]\ntrust_loopback = false\n', encoding="utf-8")
+    environment = NEEDED | {"DITHER_CONFIG": str(file), "DITHER_PORT": "3", "DITHER_THREADS": "4", "DITHER_HOST": ""}
+    config = configured(resolve({"port": "5", "threads": None}, environment))
+    assert (config.port, config.threads, config.horizon, config.host) == (5, 4, 60, "127.0.0.1")
+    assert (config.open, config.trust_loopback) == (frozenset({Role.READ}), False)
+    assert configured(resolve({}, environment | {"DITHER_OPEN": "report, read"})).open == {Role.REPORT, Role.READ}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_is_read_from_the_environment(name: str) -> None:
+    """And a wrong value is told with its source, so that none is ignored."""
+    variable = f"DITHER_{name.upper()}"
+    if isinstance(SETTINGS[name].default, int | float | frozenset | Retention):
+        with pytest.raises(ParameterError, match=variable):
+            resolve({}, NEEDED | {variable: "nonsense"})
+    else:
+        found = resolve({}, NEEDED | {variable: "text"})[name]
+        assert found is not None
+        assert (found.value, found.source) == ("text", variable)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("port = ", "not TOML"),
+        ("prot = 1", "prot: unknown; known here: metrics, db"),
+        ("port = true", "port: not a whole number"),
+        ("port = 1.5", "port: not a whole number"),
+        ("lock_wait = 'long'", "lock_wait: not a number"),
+        ("lock_wait = -1", "lock_wait: -1.0 is not positive"),
+        ("host = 1", "host: not a string"),
+        ("open = 1", "open: not a list of roles"),
+        ("trust_loopback = 'perhaps'", "trust_loopback: neither true nor false"),
+        ("retention = 400", "retention: no span of days; write 400 days"),
+        ("retention = 'for ever'", "retention: no span of 1 to 365000 days"),
+        ("retention = '0 days'", "retention: no span of 1 to 365000 days"),
+        ("retention = '400000 days'", "retention: no span of 1 to 365000 days"),
+        ("retention = '3 days, 4 days'", "retention: *: given twice"),
+        ("[retention]\ntheme = 90", "retention: theme: no span of 1 to 365000 days"),
+        ("log_level = 'loud'", "log_level: 'loud' is not one of"),
+    ],
+)
+def test_mistakes_in_the_file_are_named(text: str, what: str, tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ParameterError) as error:
+        configured(resolve({}, NEEDED, str(file)))
+    assert what in str(error.value)
+    assert "c.toml" in str(error.value)
+
+
+def test_what_must_be_given() -> None:
+    with pytest.raises(
+        ParameterError, match=r"DITHER_DB: not set, nor --db, nor db in a collector\.toml here; for example sqlite:///"
+    ):
+        configured(resolve({"metrics": "m.toml"}, {}))
+
+
+def test_limits_that_cannot_be() -> None:
+    with pytest.raises(ParameterError, match="queue_limit: 0 is not positive"):
+        Config(metrics=METRICS, db="sqlite:///x.db", queue_limit=0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'retention = "400 days, theme = 90 days, crash=1 day"',
+        '[retention]\n"*" = "400 days"\ntheme = "90 days"\ncrash = "1 day"',
+    ],
+)
+def test_retention_is_of_all_metrics_and_of_some(text: str, tmp_path: Path) -> None:
+    file, today = tmp_path / "c.toml", date(2026, 11, 20)
+    file.write_text(text, encoding="utf-8")
+    retention = configured(resolve({}, NEEDED, str(file))).retention
+    assert str(retention) == "400 days, theme = 90 days, crash = 1 days"
+    assert Retention.read(str(retention), "") == retention
+    kept = [retention.before(name, today) for name in ("crash", "theme", "other")]
+    assert kept == [today - timedelta(days=days) for days in (1, 90, 400)]
+    assert Retention.read("theme = 90 days", "").before("other", today) is None
+    assert configured(resolve({}, NEEDED)).retention.before("theme", today) is None

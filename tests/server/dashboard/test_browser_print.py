@@ -1,0 +1,77 @@
+"""The pages on paper: every chart and every table, with a script and without."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dither_server.app import collector_of
+from dither_server.dashboard import pages
+from server.browser import Page
+from server.dashboard.test_browser import served
+from server.dashboard.test_pages import filled
+
+SEEN = """[...document.querySelectorAll(%r)].every((one) =>
+    one.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})
+    && one.getBoundingClientRect().height > 0)"""
+DAYS = ("2026-11-20", "2026-11-21", "2026-11-24")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    app = filled(tmp_path_factory.mktemp("site"))
+    with closing(collector_of(app)), served(app) as url:
+        yield url
+
+
+@pytest.fixture(params=["plotly", "svg"])
+def charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Charts by Plotly where scripts run, or drawings."""
+    if request.param == "svg":
+        monkeypatch.setattr(pages, "bundle", lambda: None)
+
+
+@pytest.mark.usefixtures("charts")
+@pytest.mark.parametrize("path", ["/", "/m/theme", "/m/wide"])
+def test_every_chart_and_table_is_on_paper(tab: Page, site: str, path: str) -> None:
+    tab.look(1000, dark=True)
+    tab.open(site + path)
+    tab.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    tab.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert tab.run("document.querySelectorAll('figure').length") > 3
+    for selector in ("table", ".still svg", ".drawn svg", "td", "figcaption"):
+        assert tab.run(SEEN % selector), selector
+    assert not tab.run("[...document.querySelectorAll('.plot, form, summary')].some((one) => one.checkVisibility())")
+    assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    tab.call("Emulation.setEmulatedMedia", media="")
+
+
+@pytest.mark.usefixtures("charts")
+@pytest.mark.skipif(shutil.which("pdftoppm") is None, reason="no pdftoppm here: apt-get install poppler-utils")
+def test_a_page_that_is_saved_as_pdf_is_whole(tab: Page, site: str, tmp_path: Path) -> None:
+    tab.look(1280, dark=True)
+    tab.open(f"{site}/m/theme")
+    tab.pdf(tmp_path / "page.pdf")
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "page.pdf", "-"], capture_output=True, text=True, check=True
+    )
+    for day in DAYS:
+        assert text.stdout.count(f"{day} ") >= 1 + 4, day  # its reports, and each of four values
+    assert "too few" not in text.stdout
+    assert text.stdout.count("● clear of 0") == 1
+    subprocess.run(["pdftoppm", "-r", "40", tmp_path / "page.pdf", tmp_path / "page"], check=True)
+    blue = sum(_blue(path) for path in tmp_path.glob("page-*.ppm"))
+    assert blue > 2000  # bars of shares and of days: some square centimetres at 40 dots an inch
+
+
+def _blue(path: Path) -> int:
+    """How many dots of a picture have the colour of a bar."""
+    kind, size, depth, dots = path.read_bytes().split(b"\n", 3)
+    assert (kind, depth) == (b"P6", b"255")
+    width, height = map(int, size.split())
+    dots_of = np.frombuffer(dots, dtype=np.uint8).reshape(height, width, 3).astype(int)
+    return int((np.abs(dots_of - (0x4A, 0x86, 0xC5)).sum(axis=2) < 12).sum())

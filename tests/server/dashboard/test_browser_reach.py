@@ -1,0 +1,168 @@
+"""The pages for everyone: on a phone, by keyboard alone, with long values, and by the rules that axe-core checks."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from dither_server.app import collector_of, create_app
+from dither_server.dashboard import pages
+from dither_shared import parse_metrics
+from server.browser import Page
+from server.collecting import METRICS, TODAY, VERSION, config, rows_of, upload
+from server.dashboard.test_browser import SCROLL, served
+from server.dashboard.test_pages import MANY_METRICS, filled
+
+AXE = "axe-core@4.10.3"
+ALIKE = "a-build-with-a-long-name-and-no-spaces-" * 40
+LONG = parse_metrics(f"""
+[metrics.long]
+type = "choice"
+values = ["{ALIKE}1", "{ALIKE}2", "short"]
+epsilon = 3.0
+""")["long"]
+NUMBERED = """[...document.querySelectorAll("a[href], input:not([type=hidden]), select, button, summary")]
+    .filter((one) => one.checkVisibility()).map((one, place) => { one.dataset.place = place; return place; }).length"""
+FOCUSED = """(() => {
+    const one = document.activeElement, style = getComputedStyle(one);
+    return [Number(one.dataset.place ?? -1), style.outlineStyle !== "none" && style.outlineWidth === "2px"];
+})()"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    app = filled(tmp_path_factory.mktemp("site"))
+    store = collector_of(app).store
+    store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"s" * 16)
+    with closing(collector_of(app)), served(app) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A collector of long values, and of many metrics."""
+    folder = tmp_path_factory.mktemp("long")
+    app = create_app(config(folder, metrics=METRICS | {"long": LONG} | MANY_METRICS))
+    collector_of(app).store.commit([upload(LONG, rows_of(LONG, 900, value=LONG.labels[0]))], TODAY, b"s" * 16)
+    with closing(collector_of(app)), served(app) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The script of axe-core, which npm brings: it is no part of what is shipped."""
+    if shutil.which("npm") is None:
+        pytest.skip("no npm here: apt-get install npm")
+    folder = tmp_path_factory.mktemp("axe")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(folder), AXE]
+    if subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip(f"npm cannot bring {AXE}: no network?")
+    return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
+@pytest.mark.parametrize("charts", ["plotly", "svg"])
+def test_axe_finds_nothing(
+    tab: Page,
+    site: str,
+    long_site: str,
+    axe: str,
+    width: int,
+    dark: bool,
+    charts: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if charts == "svg":
+        monkeypatch.setattr(pages, "bundle", lambda: None)
+    tab.look(width, dark=dark)
+    for url in (
+        f"{site}/",
+        f"{site}/m/theme",
+        f"{site}/m/version",
+        f"{site}/m/nothing",
+        f"{long_site}/",
+        f"{long_site}/m/long",
+    ):
+        tab.open(url)
+        tab.run(SCROLL)
+        tab.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        tab.run(f"{axe};0")
+        found = tab.run("axe.run(document).then((told) => JSON.stringify([told.passes.length, told.violations]))")
+        passed, violations = json.loads(found)
+        assert passed > 20
+        assert [(one["id"], one["nodes"][0]["html"]) for one in violations] == [], url
+    tab.complaints.clear()
+
+
+@pytest.mark.parametrize("path", ["/m/theme", "/m/version", "/m/wide"])
+def test_on_a_phone_each_value_has_its_verdict(tab: Page, site: str, path: str) -> None:
+    tab.look(390)
+    tab.open(site + path)
+    tab.run(SCROLL)
+    rows = tab.run("document.querySelectorAll('.values tbody tr').length")
+    told = tab.run("""[...document.querySelectorAll(".values tbody tr td:nth-child(6)")]
+        .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right <= 390)
+        .map((one) => one.innerText)""")
+    assert len(told) == rows > 1
+    assert all(one[0] in "●○△" and one[2:].startswith(("clear of 0", "may be 0", "too few")) for one in told)
+
+
+@pytest.mark.parametrize(("width", "charts"), [(390, "svg"), (390, "plotly"), (1000, "svg"), (1000, "plotly")])
+def test_a_long_value_does_not_push_the_chart_away(
+    tab: Page,
+    long_site: str,
+    width: int,
+    charts: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if charts == "svg":
+        monkeypatch.setattr(pages, "bundle", lambda: None)
+    tab.look(width)
+    tab.open(f"{long_site}/m/long")
+    tab.run(SCROLL)
+    assert tab.run("document.documentElement.scrollWidth") == width
+    drawn = ".nsewdrag" if (width, charts) == (1000, "plotly") else ".drawn svg"
+    room = tab.run(f"document.querySelector('[data-chart=bars] {drawn}').getBoundingClientRect().width")
+    top = tab.run(f"document.querySelector('[data-chart=bars] {drawn}').getBoundingClientRect().top + scrollY")
+    assert top < 900
+    assert room > (0.45 if width == 390 or charts == "plotly" else 0.15) * width
+    if drawn == ".drawn svg":
+        assert (
+            tab.run("Math.max(...[...document.querySelectorAll('.values tbody tr')].map((row) => row.offsetHeight))")
+            < 170
+        )
+        named = "[...document.querySelectorAll('.values .long summary')].map((one) => one.innerText)"
+        first, second = tab.run(named)
+        assert (first[-1], second[-1]) == ("1", "2")  # what tells them apart is at the end
+        tab.run("document.querySelector('.values .long summary').focus()")
+        tab.press("Enter")
+        assert tab.run("document.querySelector('.values .long[open]').innerText.trim()").endswith(f"{ALIKE}1")
+
+
+@pytest.mark.parametrize("path", ["/", "/m/theme", "/m/wide?page=2"])
+def test_the_tab_key_reaches_everything_and_shows_where_it_is(tab: Page, site: str, path: str) -> None:
+    tab.look(1280)
+    tab.open(site + path)
+    tab.run(SCROLL)
+    many = tab.run(NUMBERED)
+    assert many > 5
+    reached: list[int] = []
+    while len(reached) < 3 * many:  # a field of a date has parts
+        tab.press("Tab")
+        place, outlined = tab.run(FOCUSED)
+        if place < 0:
+            break
+        assert outlined
+        reached.append(place)
+    assert list(dict.fromkeys(reached)) == list(range(many))
+
+
+def test_words_and_shapes_tell_without_colours(tab: Page, site: str) -> None:
+    tab.look(1280)
+    tab.open(f"{site}/m/theme")
+    tab.run(SCROLL)
+    ticks = tab.run("[...document.querySelectorAll('[data-chart=bars] .y2tick text')].map((one) => one.textContent)")
+    assert [tick.split(None, 1)[1] for tick in ticks] == ["○ may be 0", "● clear of 0", "○ may be 0", "○ may be 0"]

@@ -1,0 +1,116 @@
+"""Estimates: unbiased, covered, and honest about noise."""
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.estimation.consistency import onto_simplex, onto_subsimplex
+from dither_server.estimation.estimate import estimate
+from dither_server.tally.tally import Tally
+from dither_shared import Mechanism, ParameterError, RandomizedResponse, SymmetricUnary
+
+SURVEY = RandomizedResponse(size=2, truth=Fraction(3, 4))
+NAMES = ("no", "yes")
+
+
+def tally_of(counts: list[int], reports: int) -> Tally:
+    return Tally(np.array([reports]), np.array([counts]))
+
+
+def test_the_textbook_survey() -> None:
+    """1,000 people, 400 say yes: (0.4 - 0.25)/0.5 = 30 in 100, give or take sqrt(.4·.6/1000)/.5."""
+    answer = estimate(SURVEY, NAMES, tally_of([600, 400], 1000))
+    assert answer.frequency.tolist() == pytest.approx([0.7, 0.3])
+    assert answer.standard_error[1] == pytest.approx(np.sqrt(0.4 * 0.6 / 1000) / 0.5)
+    exact = stats.binomtest(400, 1000).proportion_ci(0.95, method="exact")
+    assert answer.low[1] == pytest.approx((exact.low - 0.25) / 0.5)
+    assert answer.high[1] == pytest.approx((exact.high - 0.25) / 0.5)
+    assert answer.consistent.tolist() == pytest.approx([0.7, 0.3])
+    assert answer.verdicts == ("ok", "ok")
+
+
+def test_a_survey_of_the_opposite_answer_gives_the_same() -> None:
+    opposite = RandomizedResponse(size=2, truth=Fraction(1, 4))
+    turned = estimate(opposite, NAMES, tally_of([400, 600], 1000))
+    straight = estimate(SURVEY, NAMES, tally_of([600, 400], 1000))
+    for column in ("frequency", "standard_error", "low", "high", "consistent"):
+        assert getattr(turned, column) == pytest.approx(getattr(straight, column))
+
+
+@pytest.mark.parametrize("mechanism", [RandomizedResponse.calibrate(4, 1.0), SymmetricUnary.calibrate(4, 1.0)])
+@pytest.mark.parametrize("frequency", [0.0, 0.02, 0.5, 1.0])
+def test_estimates_are_unbiased_and_intervals_cover_by_enumeration(mechanism: Mechanism, frequency: float) -> None:
+    """Over every possible support count of 60 reports, weighted by its exact binomial law."""
+    n = 60
+    supported = float(mechanism.q) + frequency * float(mechanism.p - mechanism.q)
+    law = [comb(n, count) * supported**count * (1 - supported) ** (n - count) for count in range(n + 1)]
+    answers = [estimate(mechanism, tuple("abcd"), tally_of([count, 0, 0, 0], n)) for count in range(n + 1)]
+    mean = sum(chance * answer.frequency[0] for chance, answer in zip(law, answers, strict=True))
+    covered = sum(
+        chance
+        for chance, answer in zip(law, answers, strict=True)
+        if answer.low[0] <= frequency + 1e-12 and frequency - 1e-12 <= answer.high[0]
+    )
+    assert mean == pytest.approx(frequency, abs=1e-9)
+    assert covered >= 0.95
+
+
+def test_raw_frequencies_are_not_clipped_and_intervals_stay_within() -> None:
+    answer = estimate(SURVEY, NAMES, tally_of([900, 100], 1000))
+    assert answer.frequency.tolist() == pytest.approx([1.3, -0.3])
+    assert (answer.low[1], answer.noise_low[1]) == (0, 0)
+    error = (0.25 * 0.75 / 1000) ** 0.5 / 0.5
+    assert 0 < answer.high[1] < 0.15 * error  # 11 standard errors below 0: of such an estimate too it is no point
+    assert answer.consistent.tolist() == pytest.approx([1.0, 0.0])
+    assert (answer.standard_error > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("yes", "reports", "verdict"),
+    [(300, 1000, "ok"), (260, 1000, "noise"), (10, 20, "too-few"), (0, 0, "too-few"), (0, 1, "too-few")],
+)
+def test_verdicts(yes: int, reports: int, verdict: str) -> None:
+    assert estimate(SURVEY, NAMES, tally_of([reports - yes, yes], reports)).verdicts[1] == verdict
+
+
+def test_no_reports_say_nothing() -> None:
+    answer = estimate(SURVEY, NAMES, Tally.zero(SURVEY))
+    assert np.isnan(answer.frequency).all()
+    assert (answer.low.tolist(), answer.high.tolist()) == ([0, 0], [1, 1])
+
+
+def test_more_confidence_is_a_wider_interval() -> None:
+    tally = tally_of([600, 400], 1000)
+    narrow, wide = estimate(SURVEY, NAMES, tally, 0.5), estimate(SURVEY, NAMES, tally, 0.99)
+    assert (wide.low < narrow.low).all()
+    assert (wide.high > narrow.high).all()
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan")])
+def test_confidence_that_cannot_be(confidence: float) -> None:
+    with pytest.raises(ParameterError, match="confidence: "):
+        estimate(SURVEY, NAMES, Tally.zero(SURVEY), confidence)
+
+
+def test_labels_that_do_not_fit() -> None:
+    with pytest.raises(ParameterError, match="labels: 3 given for a domain of 2"):
+        estimate(SURVEY, ("a", "b", "c"), Tally.zero(SURVEY))
+    with pytest.raises(ParameterError, match="candidates: none given"):
+        estimate(SURVEY, (), Tally.zero(SURVEY))
+
+
+def test_projection_is_the_closest_consistent_point() -> None:
+    """No other point of the simplex (10,000 random ones) is closer, and a consistent point stays where it is."""
+    rng = np.random.default_rng(20261120)
+    raw = rng.normal(0.1, 0.3, 8)
+    projected = onto_simplex(raw)
+    assert projected.sum() == pytest.approx(1)
+    assert (projected >= 0).all()
+    others = rng.dirichlet(np.full(8, 0.3), 10_000)
+    assert ((others - raw) ** 2).sum(axis=1).min() >= ((projected - raw) ** 2).sum()
+    assert onto_simplex(projected) == pytest.approx(projected)
+    assert onto_subsimplex(np.array([0.2, -0.1, 0.3])).tolist() == [0.2, 0.0, 0.3]
+    assert onto_subsimplex(np.array([0.9, 0.9])).tolist() == pytest.approx([0.5, 0.5])

@@ -1,0 +1,188 @@
+"""Exact ends: against sums of the binomial law, and thousands at once against each by itself."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize, special
+
+from dither_server.estimation.chebyshev import ends_of_many
+from dither_server.estimation.exact_intervals import LowEnds, Support
+from dither_server.estimation.feldman_cousins import tails
+from dither_server.estimation.intervals import exact_interval, level_of_each, noise_law, score_interval
+from dither_shared import MECHANISMS, BitFlip, Mechanism, OptimizedUnary, RandomizedResponse
+
+PURE = [name for name, family in MECHANISMS.items() if not family.open_domain]
+ALPHAS = (0.5, 0.05, 1e-3, 1e-9, 1e-9 / 16384)
+LAWS = {
+    "rare": Support.between(Fraction(1, 16384), Fraction(3, 16384)),
+    "frequent": Support.between(Fraction(27, 100), Fraction(1, 2)),
+    "nearly-all": Support.between(1 - Fraction(3, 16384), 1 - Fraction(1, 16384)),
+}
+
+
+def upper_tail(seen: int, trials: int, success: float) -> float:
+    """P[as many or more], by a sum over the law from ratios of its terms; to 1e-9 of itself."""
+    spread = 60 + int(45 * (trials * success * (1 - success)) ** 0.5)
+    first, last = (
+        max(0, min(seen, int(trials * success)) - spread),
+        min(trials, max(seen, int(trials * success)) + spread),
+    )
+    terms = np.arange(first, last, dtype=np.float64)
+    steps = np.log((trials - terms) / (terms + 1) * (success / (1 - success)))
+    weights = np.append(0.0, np.cumsum(steps))
+    weights = np.exp(weights - weights.max())
+    return float(weights[seen - first :].sum() / weights.sum())
+
+
+def split_of(share: float, alpha: float) -> float:
+    """Return the lower tail of a share in standard errors, by the definition of Feldman and Cousins's order."""
+    alike = -special.ndtri(alpha / 2)
+    if share >= alike:
+        return alpha / 2
+    if share == 0:
+        return 0.0
+
+    def excess(w: float) -> float:
+        return float(special.ndtr(-np.sqrt(share * (2 * w - share))) + special.ndtr(-w) - alpha)
+
+    return float(special.ndtr(-optimize.brentq(excess, alike, alike**2 / share + alike + 10, xtol=1e-14)))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_tails_are_those_of_their_definition(alpha: float) -> None:
+    split = tails(alpha)
+    for part in (1e-3, 0.1, 0.5, 0.9, 0.999):
+        share = np.array([part * split.alike])
+        lower = split_of(float(share[0]), alpha)
+        assert special.ndtr(-split.wide(share)) == pytest.approx(lower, rel=1e-6)
+        d, w = split.narrow(share), split.wide(share)
+        assert split.below(share + d) == pytest.approx(d, abs=1e-8)
+        assert split.above(share - w) == pytest.approx(w, abs=1e-8)
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("trials", [1, 2, 30, 10**4, 10**7, 10**9])
+@pytest.mark.parametrize("law", LAWS)
+def test_an_end_is_where_its_tail_is_as_large_as_it_should(law: str, trials: int, alpha: float) -> None:
+    """A millionth of a standard error below an end the tail, summed, is less than is allowed; as much above, more."""
+    support = LAWS[law]
+    expected = trials * np.array([support.q, (0.999 * support.q + 0.001 * support.p), support.p])
+    spread = np.sqrt(trials * support.q * (1 - support.q))
+    near = np.append(expected, support.q * trials + spread * np.array([1, 2, 4, 9]))
+    seen = np.unique(np.clip(np.ceil(near), 0, trials))
+    for count, end in zip(seen, LowEnds(support, alpha).ends(seen, np.full(len(seen), float(trials))), strict=True):
+        share = np.clip(support.estimate(count, np.array([float(trials)])), 0, 1)
+        near_by = 1e-6 * float(support.error(share, np.array([float(trials)]))[0])
+        if end > near_by:
+            assert excess_at(support, end - near_by, int(count), trials, alpha) < 1e-9
+        elif end > 0:
+            assert excess_at(support, 0.0, int(count), trials, alpha) < 1e-9
+        if end + near_by < 1:
+            assert excess_at(support, end + near_by, int(count), trials, alpha) > -1e-9
+
+
+def excess_at(support: Support, share: float, seen: int, trials: int, alpha: float) -> float:
+    """By how much the chance to see as much exceeds the tail, as a part of the larger: all computed anew."""
+    errors = [np.sqrt(at * (1 - at) / trials) / support.gap for at in (support.q, support.p)]
+    lower_by_0, upper_by_1 = (
+        split_of(part / error, alpha) for part, error in zip((share, 1 - share), errors, strict=True)
+    )
+    allowed = upper_by_1 + alpha / 2 - lower_by_0
+    chance = upper_tail(seen, trials, support.q + share * support.gap)
+    return (chance - allowed) / max(chance, allowed)
+
+
+def opposite(law: Support) -> Support:
+    return Support.between(1 - Fraction(law.p), 1 - Fraction(law.q))
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+@pytest.mark.parametrize("alike", [True, False], ids=["equal-trials", "own-trials"])
+@pytest.mark.parametrize("name", PURE)
+def test_thousands_of_ends_are_those_of_each_by_itself(name: str, alike: bool, alpha: float) -> None:
+    """A sweep over ε, k, n and populations: within 1e-6 standard errors, never falling, 0 and 1 where each is."""
+    rng = np.random.default_rng([11, *name.encode(), alike, int(-1e3 * np.log(alpha))])
+    for _ in range(2):
+        size = int(rng.choice([16, 300, 16384]))
+        mechanism = MECHANISMS[name].configure(size, {"epsilon": float(rng.uniform(0.3, 4))} | SHAPE.get(name, {}))
+        users = int(10 ** rng.uniform(5, 9))
+        trials = np.full(3000, users) if alike else rng.poisson(users, 3000)
+        rare = rng.choice([0.0, 1e-3, 0.3], 3000) * rng.uniform(0, 1, 3000)
+        p, q = float(mechanism.p), float(mechanism.q)
+        seen = rng.binomial(trials, q + rare * (p - q))
+        seen[:3] = 0, trials[1], trials[2] // 2
+        law = Support.between(mechanism.q, mechanism.p)
+        for support, counts in ((law, seen), (opposite(law), trials - seen)):
+            assert_as_alone(LowEnds(support, alpha), counts.astype(float), trials.astype(float))
+
+
+SHAPE: dict[str, dict[str, float]] = {"bit-flip": {"bits": 8}}
+
+
+def assert_as_alone(ends: LowEnds, seen: np.ndarray, trials: np.ndarray) -> None:
+    together = ends_of_many(ends, seen, trials)
+    order = np.lexsort((seen, trials))
+    assert (np.diff(together[order])[np.diff(trials[order]) == 0] >= 0).all()
+    first = np.argsort(np.where(together > 0, together, 2))[:10]  # those beside the place where ends leave 0
+    some = np.concatenate([np.arange(3), first, np.arange(3, len(seen), 101)])
+    last = np.flatnonzero(together == 0)
+    some = np.append(some, last[np.argsort(-seen[last] / np.maximum(trials[last], 1))[:10]])
+    alone = ends.ends(seen[some], trials[some])
+    support = ends.support
+    error = support.error(np.clip(support.estimate(seen[some], trials[some]), 0, 1), trials[some])
+    assert (np.abs(together[some] - alone) < 1e-6 * error).all()
+    assert ((together[some] == 0) == (alone == 0)).all()
+    assert ((together[some] == 1) == (alone == 1)).all()
+
+
+@pytest.mark.parametrize("users", [10**3, 10**6, 10**12])
+@pytest.mark.parametrize("alpha", [0.9, 0.5, 0.05, 1e-9 / 2**20])
+def test_an_interval_is_in_order_for_every_count(alpha: float, users: int) -> None:
+    """Of nobody, of all, and of everything between: low <= high, neither falls, and at 95% it is never a point."""
+    for mechanism in (OptimizedUnary.calibrate(4, 1.0), RandomizedResponse.calibrate(2**20, 1.0)):
+        seen = np.unique(np.linspace(0, users, 2001).astype(np.int64))
+        low, high = exact_interval(mechanism, seen, np.full(len(seen), users), alpha)
+        assert (np.diff(low) >= 0).all()
+        assert (np.diff(high) >= 0).all()
+        assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+        assert alpha >= 0.5 or (low < high).all()
+
+
+@pytest.mark.parametrize("users", [0, 1, 2])
+@pytest.mark.parametrize("size", [2, 2000])
+def test_no_report_and_the_first_ones_say_little(users: int, size: int) -> None:
+    mechanism: Mechanism = RandomizedResponse.calibrate(size, 1.0)
+    low, high = exact_interval(mechanism, np.zeros(size, dtype=np.int64), np.full(size, users), 0.05)
+    assert (low == 0).all()
+    assert (high > 0.5).all()
+
+
+def test_counts_that_are_all_alike_have_one_interval() -> None:
+    low, high = exact_interval(BitFlip.calibrate(3000, 1.0, 8), np.full(3000, 700), np.full(3000, 2000), 0.05)
+    assert len(set(low)) == len(set(high)) == 1
+
+
+@pytest.mark.parametrize("alpha", ALPHAS)
+def test_intervals_of_normal_estimates_do_not_fall_and_leave_0_where_they_should(alpha: float) -> None:
+    mechanism = OptimizedUnary.calibrate(100, 1.0)
+    law, trials = noise_law(mechanism), np.full(20_001, 10**6)
+    error = float(law.error(np.zeros(1), trials[:1])[0])
+    estimate = np.linspace(-30, 30, 20_001) * error
+    low, high = score_interval(law, estimate, trials, alpha)
+    assert (np.diff(low) >= -1e-12 * error).all()
+    assert (np.diff(high) >= -1e-12 * error).all()
+    assert ((low > 0) == (estimate > -special.ndtri(min(alpha, 0.5)) * error)).mean() > 0.9999
+    assert alpha == 0.5 or (high > 0).all()
+
+
+def test_all_of_millions_of_intervals_hold_together_at_the_highest_confidence() -> None:
+    for mechanism, rule in (
+        (OptimizedUnary.calibrate(2, 1.0), "sidak"),
+        (RandomizedResponse.calibrate(2, 1.0), "bonferroni"),
+    ):
+        name, each = level_of_each(mechanism, 10**7, 1e-9)
+        assert name == rule
+        assert each == pytest.approx(1e-16, rel=1e-6)
+        low, high = exact_interval(mechanism, np.array([300, 900]), np.array([1000, 1000]), each)
+        assert (low < high).all()

@@ -1,0 +1,298 @@
+"""Intervals about those who reported, by enumeration of the law of noise; and many intervals at once."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.estimation.collisions import collision_bias, concentration
+from dither_server.estimation.estimate import Estimate, estimate
+from dither_server.estimation.intervals import Law, exact_interval, noise_cube, normal_interval, score_interval
+from dither_server.tally.tally import Tally
+from dither_shared import (
+    BitFlip,
+    CountMeanSketch,
+    HadamardCountMeanSketch,
+    Mechanism,
+    OptimizedUnary,
+    RandomizedResponse,
+    SymmetricUnary,
+)
+
+PURE: list[Mechanism] = [
+    RandomizedResponse.calibrate(2, 1.0),
+    RandomizedResponse.calibrate(16, 1.0),
+    OptimizedUnary.calibrate(16, 1.0),
+    SymmetricUnary.calibrate(16, 4.0),
+]
+
+
+def law_of_noise(mechanism: Mechanism, users: int, holders: int) -> np.ndarray:
+    """P[support = 0, 1, …] of a value that so many of the users hold: Bin(n_v, p) + Bin(n - n_v, q)."""
+    p, q = float(mechanism.p), float(mechanism.q)
+    own = stats.binom.pmf(np.arange(holders + 1), holders, p)
+    others = stats.binom.pmf(np.arange(users - holders + 1), users - holders, q)
+    return np.convolve(own, others)
+
+
+@cache
+def estimates_of_every_support(mechanism: Mechanism, users: int) -> list[Estimate]:
+    size = mechanism.size or 0
+    labels = tuple(map(str, range(size)))
+    rows = ([[count, *[0] * (size - 1)]] for count in range(users + 1))
+    return [estimate(mechanism, labels, Tally(np.array([users]), np.array(row))) for row in rows]
+
+
+@pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
+def test_the_noise_interval_covers_the_share_of_those_who_reported(mechanism: Mechanism) -> None:
+    """Exactly computed, for every number of holders: on average what it says, and never much less."""
+    users = 400
+    answers = estimates_of_every_support(mechanism, users)
+    low = np.array([answer.noise_low[0] for answer in answers])
+    high = np.array([answer.noise_high[0] for answer in answers])
+    covered = []
+    for holders in range(0, users + 1, 5):
+        share = holders / users
+        inside = (low <= share + 1e-12) & (share - 1e-12 <= high)
+        covered.append(float(law_of_noise(mechanism, users, holders)[inside].sum()))
+    assert min(covered) > 0.93
+    assert 0.945 < float(np.mean(covered)) < 0.96
+    assert covered[0] < 0.965  # of nobody's value, too
+
+
+@pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
+@pytest.mark.parametrize("holders", [0, 20, 100])
+def test_the_third_moment_of_the_noise_is_that_of_its_law(mechanism: Mechanism, holders: int) -> None:
+    """By enumeration: of those who reported, and of anyone, for whom a report is a coin."""
+    users, share = 400, np.array([holders / 400])
+    p, q = float(mechanism.p), float(mechanism.q)
+    frequency = (np.arange(users + 1) / users - q) / (p - q)
+    noise, anyone = law_of_noise(mechanism, users, holders), stats.binom(users, q + share[0] * (p - q)).pmf
+    for law, thinning in ((noise, 0.0), (anyone(np.arange(users + 1)), 1.0)):
+        exact = float(law @ (frequency - share[0]) ** 3)
+        assert noise_cube(mechanism, share, np.array([users]), thinning)[0] == pytest.approx(exact, rel=1e-6, abs=1e-15)
+
+
+def test_the_third_moment_where_a_report_speaks_of_some_values() -> None:
+    """By enumeration of how many holders are among a tenth of 4,000, a hypergeometric law, and then of the noise."""
+    mechanism, users, holders, reports = BitFlip.calibrate(10, 2.0, 1), 4_000, 200, 400
+    p, q, seen = float(mechanism.p), float(mechanism.q), np.arange(reports + 1)
+    frequency, share = (seen / reports - q) / (p - q), holders / users
+    among = range(60)
+    law = sum(stats.hypergeom.pmf(n, users, holders, reports) * law_of_noise(mechanism, reports, n) for n in among)
+    exact = float(np.asarray(law) @ (frequency - share) ** 3)
+    thinned = noise_cube(mechanism, np.array([share]), np.array([reports]), 1 - float(mechanism.coverage))[0]
+    assert thinned == pytest.approx(exact, rel=0.01)
+
+
+@pytest.mark.parametrize(("reports", "alpha"), [(1000, 0.05), (1000, 4e-4), (200, 4e-4)])
+@pytest.mark.parametrize("holders", [0, 2, 10])
+def test_the_noise_interval_covers_where_few_reports_support_a_value(reports: int, alpha: float, holders: int) -> None:
+    """By enumeration: 6.7 or 1.3 reports support nobody's value; level 4e-4 is that of one of 128 together.
+
+    Without regard to the skewness all 128 hold together in 83 of 100 surveys of 1000 instead of 95.
+    """
+    mechanism = OptimizedUnary.calibrate(128, 5.0)
+    law = law_of_noise(mechanism, reports, holders)
+    counts = np.flatnonzero(law > 1e-12)
+    tallies = (Tally(np.array([reports]), np.array([[count, *[0] * 127]])) for count in counts)
+    answers = [estimate(mechanism, tuple(map(str, range(128))), tally, 1 - alpha) for tally in tallies]
+    share = holders / reports
+    missed = [not answer.noise_low[0] - 1e-12 <= share <= answer.noise_high[0] + 1e-12 for answer in answers]
+    assert law[counts][missed].sum() < 1.5 * alpha
+
+
+@pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
+@pytest.mark.parametrize("users", [12, 400])
+def test_the_population_interval_covers_every_share_at_least_as_often_as_it_says(
+    mechanism: Mechanism, users: int
+) -> None:
+    """Exactly computed over a fine grid of shares; near 0, where one side cannot miss, not much more often."""
+    answers = estimates_of_every_support(mechanism, users)
+    low = np.array([answer.low[0] for answer in answers])
+    high = np.array([answer.high[0] for answer in answers])
+    p, q = float(mechanism.p), float(mechanism.q)
+    shares = np.concatenate([np.linspace(0, 1, 101), low - 1e-9, high + 1e-9])
+    for share in shares[(shares >= 0) & (shares <= 1)]:
+        inside = (low <= share + 1e-12) & (share - 1e-12 <= high)
+        assert float(stats.binom.pmf(np.arange(users + 1), users, q + share * (p - q))[inside].sum()) >= 0.95 - 1e-6
+    nobody = (low <= 0) & (high >= 0)
+    assert users < 400 or float(stats.binom.pmf(np.arange(users + 1), users, q)[nobody].sum()) < 0.965
+
+
+def test_intervals_near_zero_are_those_of_feldman_and_cousins() -> None:
+    """Their table X: of a normal estimate of -3, …, 4 standard errors at 95%, rounded to hundredths."""
+    table = {-3.0: (0.00, 0.42), -2.0: (0.00, 0.62), -1.0: (0.00, 1.10), 0.0: (0.00, 1.96), 1.0: (0.00, 2.96),
+             2.0: (0.35, 3.96), 3.0: (1.14, 4.96), 4.0: (2.04, 5.96)}  # fmt: skip
+    estimates = 1e-3 * np.array(list(table))
+    low, high = score_interval(Law(1.0, 0.0, 0.0), estimates, np.full(8, 10**6), 0.05)
+    assert [*zip(low.round(5).tolist(), high.round(5).tolist(), strict=True)] == [
+        (pytest.approx(one / 1000, abs=1e-5), pytest.approx(other / 1000, abs=1e-5)) for one, other in table.values()
+    ]
+
+
+def test_many_intervals_near_zero_are_those_of_each_by_itself() -> None:
+    """3,000 values of which most are nobody's, some are rare and one is common; a millionth of an error."""
+    mechanism, users = OptimizedUnary.calibrate(3000, 1.0), 10**6
+    rng = np.random.default_rng(1)
+    holders = np.concatenate([[500_000], rng.integers(0, 4000, 999), np.zeros(2000, dtype=np.int64)])
+    counts = rng.binomial(holders, 0.5) + rng.binomial(users - holders, float(mechanism.q))
+    together = exact_interval(mechanism, counts, np.full(3000, users), 0.05)
+    error = (float(mechanism.variance()) / users) ** 0.5
+    for place in range(0, 3000, 149):
+        alone = exact_interval(mechanism, counts[[place]], np.array([users]), 0.05)
+        assert [end[place] for end in together] == pytest.approx([end[0] for end in alone], abs=1e-6 * error)
+
+
+@pytest.mark.parametrize("confidence", [0.01, 0.3, 0.5, 0.8, 0.999, 1 - 1e-9])
+def test_any_confidence_is_kept(confidence: float) -> None:
+    """About the population, of nobody's value and of rare ones, by enumeration."""
+    mechanism, users = OptimizedUnary.calibrate(4, 1.0), 60
+    seen = np.arange(users + 1)
+    low, high = exact_interval(mechanism, seen, np.full(users + 1, users), 1 - confidence)
+    assert (low <= high).all()
+    assert (low >= 0).all()
+    assert (high <= 1).all()
+    p, q = float(mechanism.p), float(mechanism.q)
+    for share in (0.0, 0.05, 0.4, 1.0):
+        law = stats.binom.pmf(seen, users, q + share * (p - q))
+        assert float(law[(low <= share + 1e-9) & (share - 1e-9 <= high)].sum()) >= confidence - 1e-9
+
+
+def test_an_interval_is_never_a_point() -> None:
+    mechanism = OptimizedUnary.calibrate(4, 1.0)
+    tally = Tally(np.array([1000]), np.array([[240, 225, 480, 500]]))  # 269 would be nobody's, 500 everybody's
+    answer = estimate(mechanism, tuple("abcd"), tally)
+    assert (answer.low[:2] == 0).all()
+    assert (answer.high > answer.low + 0.02).all()
+    assert answer.high[3] == pytest.approx(1)
+    mirrored = estimate(
+        RandomizedResponse.calibrate(2, 1.0), ("a", "b"), Tally(np.array([900]), np.array([[670, 230]]))
+    )
+    assert mirrored.low[0] == pytest.approx(1 - mirrored.high[1])
+    assert mirrored.noise_high[0] == pytest.approx(1 - mirrored.noise_low[1])
+
+
+@pytest.mark.parametrize("mechanism", PURE, ids=lambda m: f"{m.name}-{m.size}")
+@pytest.mark.parametrize("holders", [0, 20, 100])
+def test_the_noise_error_is_that_of_its_law(mechanism: Mechanism, holders: int) -> None:
+    """The squared error of the estimate, and the mean of its own claim, by enumeration."""
+    users = 400
+    law = law_of_noise(mechanism, users, holders)
+    answers = estimates_of_every_support(mechanism, users)
+    frequency = np.array([answer.frequency[0] for answer in answers])
+    exact = float(law @ (frequency - holders / users) ** 2)
+    told = float(law @ np.array([answer.noise_error[0] ** 2 for answer in answers]))
+    assert exact == pytest.approx(mechanism.variance(holders / users) / users)
+    assert told == pytest.approx(exact, rel=0.08)  # from the estimate, cut at 0 and 1
+
+
+def test_sampling_adds_its_part_to_the_noise() -> None:
+    mechanism = OptimizedUnary.calibrate(4, 2.0)
+    answer = estimate(mechanism, tuple("abcd"), Tally(np.array([1000]), np.array([[400, 300, 200, 150]])))
+    sampling = np.clip(answer.frequency, 0, 1) * (1 - np.clip(answer.frequency, 0, 1)) / 1000
+    assert answer.standard_error**2 == pytest.approx(answer.noise_error**2 + sampling)
+    assert answer.count.tolist() == pytest.approx((1000 * answer.frequency).tolist())
+    assert (answer.noise_high - answer.noise_low < answer.high - answer.low).all()
+
+
+def test_a_value_of_which_no_report_speaks_is_anywhere() -> None:
+    mechanism = BitFlip.calibrate(4, 1.0, 1)
+    tally = Tally(np.array([50, 0, 50, 50]), np.array([[20], [0], [20], [30]]))
+    answer = estimate(mechanism, tuple("abcd"), tally)
+    assert (answer.noise_low[1], answer.noise_high[1], answer.low[1], answer.high[1]) == (0, 1, 0, 1)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_huge_counts_lose_no_digits(share: float) -> None:
+    """10^15 reports: the interval is the normal one, to five digits."""
+    mechanism, users = OptimizedUnary.calibrate(2, 1.0), 10**15
+    p, q = float(mechanism.p), float(mechanism.q)
+    answer = estimate(
+        mechanism, ("a", "b"), Tally(np.array([users]), np.array([[round(users * (q + share * (p - q))), users // 2]]))
+    )
+    assert answer.noise_high[0] - answer.frequency[0] == pytest.approx(1.959964 * answer.noise_error[0], rel=1e-5)
+
+
+def test_all_intervals_of_a_unary_encoding_together() -> None:
+    """Independent supports: each covers with 0.95^(1/k), so that all do with 0.95; as by Bonferroni but shorter."""
+    unary, choice = SymmetricUnary.calibrate(20, 1.0), RandomizedResponse.calibrate(20, 1.0)
+    for mechanism, rule, each in ((unary, "sidak", 0.95 ** (1 / 20)), (choice, "bonferroni", 1 - 0.05 / 20)):
+        tally = Tally(np.array([9000]), np.arange(2000, 4000, 100)[np.newaxis])
+        labels = tuple(map(str, range(20)))
+        together, alone = (
+            estimate(mechanism, labels, tally, simultaneous=True),
+            estimate(mechanism, labels, tally, each),
+        )
+        assert together.simultaneous == rule
+        assert alone.simultaneous is None
+        assert together.confidence == 0.95
+        for name in ("noise_low", "noise_high", "low", "high"):
+            assert getattr(together, name) == pytest.approx(getattr(alone, name))
+
+
+SKETCHES: list[CountMeanSketch | HadamardCountMeanSketch] = [
+    CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 64}),
+    HadamardCountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 64}),
+]
+
+
+@pytest.mark.parametrize("mechanism", SKETCHES, ids=lambda m: m.name)
+def test_the_concentration_of_all_strings_shows_in_the_tally(mechanism: CountMeanSketch) -> None:
+    """The tally that is expected of one string held by all, and of 400 held by few: 1 and 1/400, but for collisions."""
+    reports = np.full(mechanism.cohorts, 10**9)
+    for strings, expected, error in ((1, 1.0, 1e-6), (400, 1 / 400, 0.01)):
+        share = np.zeros((mechanism.cohorts, mechanism.cells))
+        for number in range(strings):
+            for cohort in range(mechanism.cohorts):
+                share[cohort, list(mechanism.marked(str(number).encode(), cohort))] += 1 / strings
+        law = float(mechanism.b) + float(mechanism.a - mechanism.b) * share
+        tally = Tally(reports, np.rint(law * reports[:, np.newaxis]).astype(np.int64))
+        assert concentration(mechanism, tally) == pytest.approx(expected, abs=error)
+    assert concentration(mechanism, Tally.zero(mechanism)) == 1.0
+
+
+def test_a_string_does_not_collide_with_itself() -> None:
+    mechanism = SKETCHES[0]
+    reports = np.full(mechanism.cohorts, 10**9)
+    share = np.zeros((mechanism.cohorts, mechanism.cells))
+    for cohort in range(mechanism.cohorts):
+        share[cohort, list(mechanism.marked(b"all", cohort))] = 1
+    law = float(mechanism.b) + float(mechanism.a - mechanism.b) * share
+    tally = Tally(reports, np.rint(law * reports[:, np.newaxis]).astype(np.int64))
+    own, other = collision_bias(mechanism, tally, np.array([1.0, 0.0])).error
+    assert own < 1e-3
+    assert other == pytest.approx(mechanism.collision_variance**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("thinning", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("slope", [-0.8, 0.0, 1.5])
+@pytest.mark.parametrize("bias", [0.0, 0.02])
+def test_the_ends_of_a_score_interval_are_so_many_errors_away(slope: float, thinning: float, bias: float) -> None:
+    """In the middle of the range both ends f have |estimate - f| = z error(f), the error being that at f itself."""
+    law, z = Law(1.1, slope, thinning), 1.959963984540054
+    estimate, trials = np.array([0.35, 0.5, 0.6]), np.array([400, 401, 1000])
+    low, high = score_interval(law, estimate, trials, 0.05, bias)
+    assert ((low > 0) & (low < estimate) & (estimate < high) & (high < 1)).all()
+    np.testing.assert_allclose(estimate - low, z * law.error(low, trials, bias), rtol=1e-6)
+    np.testing.assert_allclose(high - estimate, z * law.error(high, trials, bias), rtol=1e-6)
+
+
+def test_a_skewed_score_is_corrected_as_cornish_and_fisher_say() -> None:
+    """z + (z² - 1)/6 of the skewness, on the side of the end; a skewness beyond a half counts as a half."""
+    law, z = Law(1.0, 0.0, 0.0), 1.959963984540054
+    estimate, trials = np.array([0.5]), np.array([400])
+    for skewness, counted in ((0.3, 0.3), (-0.3, -0.3), (0.9, 0.5), (-2.0, -0.5)):
+        low, high = score_interval(law, estimate, trials, 0.05, 0.0, lambda at, s=skewness: np.full(len(at), s))  # type: ignore[misc]
+        shift = (z**2 - 1) / 6 * counted
+        assert 20 * (0.5 - low[0]) == pytest.approx(z + shift, rel=1e-6)
+        assert 20 * (high[0] - 0.5) == pytest.approx(z - shift, rel=1e-6)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+def test_a_normal_interval_is_that_of_the_normal_law(confidence: float) -> None:
+    z = stats.norm.ppf((1 + confidence) / 2)
+    low, high = normal_interval(np.array([0.5, 0.4]), np.array([0.01, 0.02]), confidence)
+    np.testing.assert_allclose(low, [0.5 - z * 0.01, 0.4 - z * 0.02], rtol=1e-6)
+    np.testing.assert_allclose(high, [0.5 + z * 0.01, 0.4 + z * 0.02], rtol=1e-6)

@@ -1,0 +1,186 @@
+"""RAPPOR decoding: right on average, honest about error, and aware of strings that are not in the list."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dither_server.estimation.estimate import estimate
+from dither_server.estimation.hashing import marks_of
+from dither_server.estimation.regression.linear_system import Table
+from dither_server.estimation.regression.rappor import decode, regress
+from dither_server.tally.tally import Tally
+from dither_shared import CountMeanSketch, RandomizedResponse, Rappor
+
+MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=64, hashes=2, cohorts=8)
+CANDIDATES = tuple(f"candidate {number}" for number in range(60))
+
+
+def design(mechanism: Rappor, strings: tuple[str, ...]) -> NDArray[np.float64]:
+    """Return which bits strings mark; shape (cohorts, bits, strings)."""
+    marks = marks_of(strings, mechanism.cohorts, mechanism.bits, mechanism.hashes)
+    marked = np.zeros((mechanism.cohorts, mechanism.bits, len(strings)))
+    for cohort, positions in zip(marked, marks, strict=True):
+        cohort[positions, np.arange(len(strings))] = 1
+    return marked
+
+
+def zipf(size: int) -> NDArray[np.float64]:
+    frequency = np.arange(1, size + 1) ** -1.2
+    return np.asarray(frequency / frequency.sum())
+
+
+def expected(mechanism: Rappor, strings: tuple[str, ...], frequency: NDArray[np.float64], reports: int) -> Tally:
+    """Return the mean tally: what infinitely many people would give, scaled down."""
+    share = design(mechanism, strings) @ frequency
+    a, b = float(mechanism.a), float(mechanism.b)
+    each = reports // mechanism.cohorts
+    counts = np.rint((b + (a - b) * share) * each).astype(np.int64)
+    return Tally(np.full(mechanism.cohorts, each), counts)
+
+
+def sampled(
+    rng: np.random.Generator, mechanism: Rappor, strings: tuple[str, ...], frequency: NDArray[np.float64], reports: int
+) -> Tally:
+    """Return a tally of one report each, by its exact law."""
+    users = rng.multinomial(reports, frequency)
+    cohorts = np.array([rng.multinomial(count, np.full(mechanism.cohorts, 1 / mechanism.cohorts)) for count in users])
+    marked = np.einsum("cjv,vc->cj", design(mechanism, strings), cohorts).astype(np.int64)
+    sizes = cohorts.sum(axis=0)
+    counts = rng.binomial(marked, float(mechanism.a)) + rng.binomial(sizes[:, None] - marked, float(mechanism.b))
+    return Tally(sizes, counts)
+
+
+def test_the_mean_tally_gives_the_frequencies_back() -> None:
+    frequency = zipf(60)
+    fit = regress(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES, frequency, 8 * 10**12))
+    assert fit.frequency == pytest.approx(frequency, abs=1e-9)
+    assert fit.consistent == pytest.approx(frequency, abs=1e-4)
+
+
+def test_errors_are_as_large_as_they_say() -> None:
+    """50 surveys of 60 strings: the squared standardised errors average to 1 within 4.9 of their standard deviations.
+
+    The 3,000 of them are nearly normal and, within a survey, weakly dependent; counting only half as independent,
+    their mean strays by 4.9·sqrt(2/1500) = 0.18 with probability below 1e-6. They are taken against the population.
+    """
+    rng = np.random.default_rng(7)
+    squares = []
+    for _ in range(50):
+        tally = sampled(rng, MECHANISM, CANDIDATES, zipf(60), 20_000)
+        fit = regress(MECHANISM, CANDIDATES, tally)
+        squares.append(((fit.frequency - zipf(60)) / fit.standard_error) ** 2)
+    assert abs(np.mean(squares) - 1) < 0.18
+
+
+def test_strings_that_are_not_candidates_do_not_pass_for_some_that_are() -> None:
+    """Half of the people hold strings that are not listed: the listed ones keep their shares."""
+    unknown = tuple(f"unlisted {number}" for number in range(2000))
+    frequency = np.concatenate([zipf(60) / 2, np.full(2000, 0.5 / 2000)])
+    fit = regress(MECHANISM, CANDIDATES, expected(MECHANISM, CANDIDATES + unknown, frequency, 8 * 10**9))
+    assert fit.frequency == pytest.approx(zipf(60) / 2, abs=0.01)
+    assert fit.consistent.sum() == pytest.approx(0.5, abs=0.05)
+
+
+def test_empty_cohorts_have_no_say() -> None:
+    full = expected(MECHANISM, CANDIDATES, zipf(60), 8 * 10**12)
+    full.reports[3] = 0
+    full.counts[3] = 0
+    fit = regress(MECHANISM, CANDIDATES, full)
+    assert fit.frequency == pytest.approx(zipf(60), abs=1e-9)
+
+
+def test_more_candidates_than_cells_still_find_the_common_ones() -> None:
+    many = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
+    fit = regress(MECHANISM, many, expected(MECHANISM, CANDIDATES, zipf(60), 8 * 10**6))
+    assert fit.frequency[:3] == pytest.approx(zipf(60)[:3], rel=0.1)
+    assert (fit.standard_error > 0).all()
+    assert np.isfinite(fit.frequency).all()
+    assert fit.found[:3].all()
+    assert not fit.together
+
+
+def test_hundreds_of_candidates_are_not_fitted_together_however_many_cells_there_are() -> None:
+    """The fit of all of 1,500 beside 8,192 cells takes 30 times as long as selection, which finds as many."""
+    wide = Rappor.calibrate(None, 2.0, bits=128, hashes=2, cohorts=64)
+    for decoys, together in ((200, True), (340, False)):
+        many = CANDIDATES + tuple(f"decoy {number}" for number in range(decoys))
+        fit = regress(wide, many, expected(wide, CANDIDATES, zipf(60), 64 * 10**5))
+        assert fit.together is together
+        assert fit.found[:3].all()
+
+
+def test_candidates_that_mark_the_same_bits_are_not_told_apart_and_say_so() -> None:
+    """Two strings on one bit have one share between them; a third on a bit of its own keeps its own."""
+    narrow = Rappor.calibrate(None, 2.0, 4.0, bits=16, hashes=1, cohorts=1)
+    by_bit: dict[tuple[int, ...], list[str]] = {}
+    for number in range(12):
+        by_bit.setdefault(narrow.marked(str(number).encode()), []).append(str(number))
+    twins = next(names for names in by_bit.values() if len(names) == 2)
+    single = next(names[0] for names in by_bit.values() if len(names) == 1)
+    candidates = (*twins, single)
+    tally = expected(narrow, candidates, np.array([0.5, 0.2, 0.3]), 10**6)
+    fit = regress(narrow, candidates, tally)
+    assert np.isinf(fit.standard_error[:2]).all()
+    assert fit.frequency[:2].sum() == pytest.approx(0.7, abs=1e-3)
+    assert fit.standard_error[2] < 0.01
+    answer = estimate(narrow, candidates, tally)
+    assert answer.verdicts == ("too-few", "too-few", "ok")
+    assert (answer.low[0], answer.high[0]) == (0, 1)
+
+
+@pytest.mark.parametrize("simultaneous", [False, True])
+@pytest.mark.parametrize("decoys", [0, 90, 1500])
+@pytest.mark.parametrize("reports", [1, 300, 20_000, 300_000])
+def test_a_verdict_speaks_of_the_interval_and_found_of_the_list(reports: int, decoys: int, simultaneous: bool) -> None:
+    """From a list that is read whole to one of many more candidates than cells."""
+    candidates = CANDIDATES[:40] + tuple(f"decoy {number}" for number in range(decoys))
+    tally = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES[:40], zipf(40), reports)
+    told = estimate(MECHANISM, candidates, tally, simultaneous=simultaneous)
+    verdicts = np.array(told.verdicts)
+    assert told.found is not None
+    assert (told.low[verdicts == "ok"] > 0).all()
+    assert (told.low[verdicts == "noise"] == 0).all()
+    level = estimate(MECHANISM, candidates, tally, 0.5, simultaneous=simultaneous)
+    assert level.found is not None
+    assert (level.found == told.found).all()  # whatever the intervals' confidence
+    assert reports < 20_000 or told.found.sum() > 2
+
+
+def test_found_and_clear_of_noise_are_two_things() -> None:
+    """Many are found whose interval, which allows for the search, reaches 0, or are clear of 0 and not found."""
+    candidates = CANDIDATES + tuple(f"decoy {number}" for number in range(1500))
+    told = estimate(MECHANISM, candidates, sampled(np.random.default_rng(6), MECHANISM, CANDIDATES, zipf(60), 300_000))
+    assert told.found is not None
+    of = set(zip(told.found.tolist(), told.verdicts, strict=True))
+    assert of == {(True, "ok"), (True, "noise"), (False, "ok"), (False, "noise")}
+
+
+def test_without_reports_nothing_is_found_and_where_answers_are_listed_nothing_is_selected() -> None:
+    nothing = estimate(MECHANISM, CANDIDATES, Tally.zero(MECHANISM))
+    assert nothing.found is not None
+    assert not nothing.found.any()
+    sketch = CountMeanSketch.calibrate(None, 2.0)
+    for mechanism in (RandomizedResponse.calibrate(60, 1.0), sketch):
+        assert estimate(mechanism, CANDIDATES, Tally.zero(mechanism)).found is None
+
+
+def test_one_report_is_enough_not_to_fail() -> None:
+    tally = Tally.zero(MECHANISM)
+    tally.reports[2] = 1
+    fit = regress(MECHANISM, CANDIDATES, tally)
+    assert np.isfinite(fit.frequency).all()
+    assert np.isfinite(fit.standard_error).all()
+
+
+def test_odd_tables_are_decoded_without_complaint() -> None:
+    """Counts of nothing, of everything, of a few reports, in tables of all shapes: every number is one."""
+    rng = np.random.default_rng(0)
+    for _ in range(80):
+        bits, cohorts, strings = (int(rng.choice(sizes)) for sizes in ([2, 3, 9, 33], [1, 3, 30], [1, 2, 50, 400]))
+        reports = rng.integers(0, rng.choice([2, 1000, 10**6]), size=cohorts)
+        reports[0] += 1
+        share = rng.choice([0.0, 0.1, 1.0, rng.random()])
+        counts = rng.binomial(reports[:, np.newaxis], share, size=(cohorts, bits))
+        marks = marks_of(tuple(map(str, range(strings))), cohorts, bits, int(rng.integers(1, min(bits, 4))))
+        fit = decode(Table(reports, counts, 0.9, 0.1), marks)
+        assert not np.isnan([*fit.frequency, *fit.low, *fit.high, *fit.consistent, fit.unlisted]).any()

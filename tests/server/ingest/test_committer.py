@@ -1,0 +1,207 @@
+"""The committer: groups under load, bounded memory, no false acknowledgement, a clean end."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from datetime import date, timedelta
+
+import pytest
+
+from dither_server.ingest.committer import ClosedError, Committer, Limits, QueueFullError
+from dither_server.ingest.refusals import Refused
+from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
+from dither_server.tally.tally import Tally
+from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
+
+PATIENCE = 20.0
+
+
+class Gate:
+    """A store whose commits wait until the test lets them through."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[Upload]] = []
+        self.entered = threading.Semaphore(0)
+        self.open = threading.Semaphore(0)
+        self.poison: bytes = b""
+        self.failure: Exception | None = None
+        self.forgotten: list[date] = []
+        self.refusals: list[dict[Refusal, int]] = []
+        self.day = TODAY
+
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+        assert (day, len(shard)) == (self.day, 16)
+        self.groups.append(list(uploads))
+        self.entered.release()
+        assert self.open.acquire(timeout=PATIENCE)
+        if self.failure is not None:
+            raise self.failure
+        if self.poison in {one.batch for one in uploads}:
+            raise ArithmeticError
+        return [COUNTED] * len(uploads)
+
+    def tend(self) -> bool:
+        return False
+
+    def forget(self, before: date) -> bool:
+        self.forgotten.append(before)
+        return len(self.forgotten) < 2
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        self.refusals.append(dict(refused))
+
+    def let(self, commits: int) -> None:
+        self.open.release(commits)
+
+    def wait(self) -> None:
+        assert self.entered.acquire(timeout=PATIENCE)
+
+
+def submitted(committer: Committer, one: Upload) -> "Future[Outcome]":
+    """Submit an upload; return what is told of it."""
+    told: Future[Outcome] = Future()
+    committer.submit(
+        one, lambda what: told.set_exception(what) if isinstance(what, StoreError) else told.set_result(what)
+    )
+    return told
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+def committer(gate: Gate) -> Iterator[Committer]:
+    committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2))
+    yield committer
+    gate.let(100)
+    committer.close()
+
+
+def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Committer) -> None:
+    uploads = [upload() for _ in range(4)]
+    answers = [submitted(committer, uploads[0])]
+    gate.wait()
+    answers += [submitted(committer, one) for one in uploads[1:]]
+    assert not any(answer.done() for answer in answers)  # nothing is acknowledged before its commit
+    gate.let(3)
+    assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
+    assert gate.groups == [uploads[:1], uploads[1:3], uploads[3:]]
+
+
+def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer) -> None:
+    first = submitted(committer, upload())
+    gate.wait()
+    waiting = [submitted(committer, upload()) for _ in range(3)]
+    with pytest.raises(QueueFullError):
+        submitted(committer, upload())
+    gate.let(100)
+    assert all(answer.result(PATIENCE) is COUNTED for answer in (first, *waiting))
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
+    assert sum(map(len, gate.groups)) == 5
+
+
+def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: Gate, committer: Committer) -> None:
+    gate.failure = StoreError("database: full")
+    answers = [submitted(committer, upload())]
+    gate.wait()
+    answers += [submitted(committer, upload()) for _ in range(2)]
+    gate.let(2)
+    for answer in answers:
+        assert isinstance(answer.exception(PATIENCE), StoreError)
+    gate.failure = None
+    gate.let(1)
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
+
+
+def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> None:
+    first, bad, good = upload(), upload(), upload()
+    gate.poison = bad.batch
+    before = submitted(committer, first)
+    gate.wait()
+    poisoned, healthy = submitted(committer, bad), submitted(committer, good)
+    gate.let(100)
+    assert before.result(PATIENCE) is COUNTED
+    assert isinstance(poisoned.exception(PATIENCE), StoreError)
+    assert healthy.result(PATIENCE) is COUNTED
+
+
+def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer) -> None:
+    answers = [submitted(committer, upload())]
+    gate.wait()
+    answers += [submitted(committer, upload()) for _ in range(3)]
+    closing = threading.Thread(target=committer.close)
+    closing.start()
+    gate.let(100)
+    closing.join(PATIENCE)
+    assert all(answer.done() and answer.result() is COUNTED for answer in answers)
+    with pytest.raises(ClosedError):
+        submitted(committer, upload())
+    assert "dither-committer" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_closing_what_never_started_is_immediate() -> None:
+    Committer(Gate(), lambda: TODAY, Limits(1, 1)).close()
+
+
+def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
+    committer = Committer(store, lambda: TODAY, Limits(queue=1000, group=7))
+    uploads = [upload() for _ in range(5)]
+    answers = [[submitted(committer, one) for one in uploads] for _ in range(20)]
+    conflict = submitted(committer, upload(rows=b"\x00", name=uploads[0].batch))
+    assert all(answer.result(PATIENCE) is COUNTED for row in answers for answer in row)
+    assert conflict.result(PATIENCE) is CONFLICT
+    committer.close()
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
+
+
+def test_two_committers_on_one_store_write_two_shards(store: Store) -> None:
+    for _ in range(2):
+        committer = Committer(store, lambda: TODAY, Limits(10, 10))
+        assert submitted(committer, upload()).result(PATIENCE) is COUNTED
+        committer.close()
+    with store._transaction() as connection:
+        shards = connection.exec_driver_sql("SELECT DISTINCT shard FROM tallies").all()
+    assert len(shards) == 2
+    assert store.tally(THEME).total == 6
+
+
+def test_rows_that_wait_are_bounded_in_bytes(gate: Gate) -> None:
+    committer = Committer(gate, lambda: TODAY, Limits(queue=100, group=100, bytes=10))
+    answers = [submitted(committer, upload(rows=b"\x00" * 9))]
+    gate.wait()
+    answers += [submitted(committer, upload(rows=b"\x00" * 9)) for _ in range(2)]  # the second one is the last to fit
+    with pytest.raises(QueueFullError):
+        submitted(committer, upload(rows=b"\x00"))
+    gate.let(2)
+    assert all(answer.result(PATIENCE) is COUNTED for answer in answers)
+    gate.let(1)
+    assert submitted(committer, upload(rows=b"\x00" * 9)).result(PATIENCE) is COUNTED
+    committer.close()
+
+
+def test_old_ids_are_dropped_once_a_day_after_commits_until_none_is_left(gate: Gate) -> None:
+    days = [TODAY]
+    committer = Committer(gate, lambda: days[-1], Limits(), horizon=timedelta(days=40))
+    gate.let(4)
+    for _ in range(3):
+        assert submitted(committer, upload()).result(PATIENCE) is COUNTED
+    days.append(TODAY + timedelta(days=1))
+    gate.day = days[-1]
+    assert submitted(committer, upload()).result(PATIENCE) is COUNTED
+    committer.close()
+    first = TODAY - timedelta(days=40)
+    assert gate.forgotten == [first, first, first + timedelta(days=1)]
+
+
+def test_refusals_are_written_once_at_the_end_however_many(gate: Gate) -> None:
+    committer = Committer(gate, lambda: TODAY, Limits())
+    for _ in range(1000):
+        committer.refused(Refused("malformed", "theme", THEME.version, is_ours=True))
+    committer.refused(Refused("unauthorized"))
+    assert gate.refusals == []  # none of them made a write
+    committer.close()
+    assert gate.refusals == [
+        {Refusal("theme", TODAY, "malformed", THEME.version): 1000, Refusal("", TODAY, "unauthorized"): 1}
+    ]

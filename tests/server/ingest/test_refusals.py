@@ -1,0 +1,241 @@
+"""Refused batches: counted in memory, written seldom, told by metric, day and kind."""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of
+from dither_server.cli.main import cli
+from dither_server.config.config import utc_today
+from dither_server.ingest.refusals import Refusals, Refused
+from dither_server.store import Refusal, Store, StoreError
+from server.collecting import METRICS_TOML, THEME, TODAY, batch, environment
+
+TOMORROW = TODAY + timedelta(days=1)
+VERSION = THEME.version
+THEME_BATCH = Refused("malformed", "theme", VERSION, is_ours=True, size=120)
+
+
+class Written:
+    """What reached the database, which may be away."""
+
+    def __init__(self) -> None:
+        self.writes: list[dict[Refusal, int]] = []
+        self.failure: Exception | None = None
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.writes.append(dict(refused))
+
+
+def test_a_flood_is_written_once_and_not_at_once() -> None:
+    now, days, written = [0.0], [TODAY], Written()
+    refusals = Refusals(lambda: days[-1], lambda: now[-1])
+    assert refusals.pause() is None
+    firsts = [refusals.add(THEME_BATCH) for _ in range(500)]
+    now.append(4.0)
+    days.append(TOMORROW)
+    firsts += [refusals.add(THEME_BATCH)]
+    assert firsts == [True] + [False] * 500
+    assert refusals.pause() == 6.0
+    now.append(11.0)
+    assert refusals.pause() == 0.0
+    refusals.write(written, b"")
+    assert written.writes == [
+        {Refusal("theme", TODAY, "malformed", VERSION): 500, Refusal("theme", TOMORROW, "malformed", VERSION): 1}
+    ]
+    assert refusals.pause() is None
+    refusals.write(written, b"")
+    assert len(written.writes) == 1
+    assert refusals.add(THEME_BATCH)
+
+
+@pytest.mark.parametrize("failure", [StoreError("database: locked"), ArithmeticError()])
+def test_what_cannot_be_written_is_kept_and_tried_later(failure: Exception) -> None:
+    now, written = [0.0], Written()
+    refusals = Refusals(lambda: TODAY, lambda: now[-1])
+    refusals.add(Refused("malformed"))
+    now.append(10.0)
+    written.failure = failure
+    refusals.write(written, b"")
+    assert refusals.pause() == 10.0
+    refusals.add(Refused("malformed"))
+    written.failure = None
+    refusals.write(written, b"")
+    assert written.writes == [{Refusal("", TODAY, "malformed"): 2}]
+
+
+def test_counts_add_up_over_writes_shards_and_days(store: Store) -> None:
+    for day, shard in ((TODAY, b"a" * 16), (TODAY, b"b" * 16), (TOMORROW, b"a" * 16), (TODAY, b"a" * 16)):
+        store.add_refusals({Refusal("theme", day, "malformed"): 3, Refusal("", day, "too-large"): 1}, shard)
+    store.add_refusals({Refusal("theme", TODAY, "batch-conflict", VERSION): 5}, b"a" * 16)
+    assert store.refused("theme", TODAY, TODAY) == {
+        Refusal("theme", TODAY, "batch-conflict", VERSION): 5,
+        Refusal("theme", TODAY, "malformed"): 9,
+    }
+    assert store.refused(since=TOMORROW) == {
+        Refusal("", TOMORROW, "too-large"): 1,
+        Refusal("theme", TOMORROW, "malformed"): 3,
+    }
+    assert store.refusals("theme") == {"batch-conflict": 5, "malformed": 12}
+    assert store.refusals("theme", TOMORROW) == {"malformed": 3}
+    assert store.refusals("theme", until=TODAY) == {"batch-conflict": 5, "malformed": 9}
+    assert store.refusals("") == {"too-large": 4}
+    assert store.refusals("mobile", date(2026, 1, 1), TOMORROW) == {}
+
+
+def test_a_collector_counts_what_it_refuses(client: FlaskClient, app: Flask) -> None:
+    good = batch()
+    bodies = [good.encode(), b"{", good.encode()[:-1] + b" }", batch(rows=b"\xff").encode()]
+    bodies += [batch(rows=b"\x00", name=good.batch).encode(), batch(rows=b"\x00" * 1001).encode()]
+    bodies += [batch().encode().replace(b"theme", b"stranger")] * 2
+    for body in bodies:
+        client.post("/v1/reports", data=body, content_type="application/json")
+    client.post("/v1/reports", data=bodies[0], content_type="text/plain")
+    store = collector_of(app).store
+    assert store.refusals("theme") == {}
+    collector_of(app).close()
+    assert store.refusals("theme") == {"batch-conflict": 1, "malformed": 1, "too-large": 1}
+    assert store.refusals("") == {"malformed": 1, "media-type": 1, "unknown-metric": 2}
+    assert store.refusals("stranger") == {}
+    named = {(refusal.metric, refusal.version) for refusal in store.refused()}
+    assert named == {("theme", VERSION), ("", "")}
+
+
+def test_versions_that_are_not_ours_are_named_but_make_no_end_of_rows() -> None:
+    days, written = [TODAY], Written()
+    refusals = Refusals(lambda: days[-1], lambda: 0.0)
+    for day in (TODAY, TOMORROW):
+        days.append(day)
+        for number in range(1000):
+            refusals.add(Refused("version-conflict", "theme", f"{number:016x}"))
+        refusals.add(THEME_BATCH)
+    refusals.write(written, b"")
+    (counts,) = written.writes
+    assert len(counts) == 2 * (16 + 1 + 1)
+    assert counts[Refusal("theme", TODAY, "version-conflict", "0" * 16)] == 1
+    assert counts[Refusal("theme", TOMORROW, "version-conflict", "")] == 1000 - 16
+    assert counts[Refusal("theme", TOMORROW, "malformed", VERSION)] == 1
+
+
+def test_one_of_many_is_logged_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    refusals = Refusals(lambda: TODAY, lambda: now[-1])
+    for second in range(150):
+        now.append(float(second))
+        refusals.add(THEME_BATCH if second < 50 else Refused("too-large"))
+    ours = f"malformed, metric theme, version {VERSION}, 120 bytes; 1"
+    other = "too-large, metric unknown, version unknown, unread; 60"
+    assert [record.getMessage() for record in caplog.records] == [
+        f"a batch was refused: {told} refused since the last such line, at most one a minute"
+        for told in (ours, other, other)
+    ]
+
+
+def test_what_was_refused_is_a_metric_with_few_labels(client: FlaskClient) -> None:
+    bodies = [batch().encode().replace(VERSION.encode(), f"{number:016x}".encode()) for number in range(50)]
+    bodies += [batch().encode().replace(b"theme", f"stranger{number}".encode()) for number in range(50)]
+    for body in [*bodies, batch(rows=b"\xff").encode()]:
+        client.post("/v1/reports", data=body, content_type="application/json")
+    lines = client.get("/metrics").text.splitlines()
+    assert {line for line in lines if line.startswith("dither_refused_batches_total{")} == {
+        'dither_refused_batches_total{metric="theme",reason="version-conflict",version="(unknown)"} 50.0',
+        'dither_refused_batches_total{metric="(unknown)",reason="unknown-metric",version="(unknown)"} 50.0',
+        f'dither_refused_batches_total{{metric="theme",reason="malformed",version="{VERSION}"}} 1.0',
+    }
+
+
+def test_the_pages_show_what_was_refused(app: Flask, client: FlaskClient) -> None:
+    assert "Refused" not in client.get("/").text
+    strange = {Refusal("theme", TODAY, "version-conflict", f"{number:016x}"): 10 + number for number in range(12)}
+    ours = {Refusal("theme", TODAY, "malformed", VERSION): 1234, Refusal("", TODAY, "too-large"): 99}
+    collector_of(app).store.add_refusals({**strange, **ours}, b"a" * 16)
+    page = client.get("/").text
+    assert page.count("unknown here") == 8
+    assert "And 46 more, of other kinds." in page
+    assert '<data value="1234">1,234</data>' in page
+    assert "too-large" in page
+    about_theme = client.get("/m/theme").text
+    assert "too-large" not in about_theme
+    assert "And 33 more, of other kinds." in about_theme
+    assert "Refused" not in client.get("/m/mobile").text
+    assert "Refused" not in client.get("/?until=2026-11-19").text
+
+
+@pytest.fixture
+def refused(tmp_path: Path) -> Path:
+    """A folder with a database in which some batches were refused, yesterday and today."""
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    today = utc_today()
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register([THEME])
+        store.add_refusals(
+            {
+                Refusal("theme", today, "version-conflict", "0123456789abcdef"): 12_345,
+                Refusal("theme", today - timedelta(days=1), "malformed", VERSION): 31,
+                Refusal("theme", today, "malformed", VERSION): 1,
+                Refusal("", today, "unknown-metric"): 4,
+                Refusal("", today - timedelta(days=8), "unknown-metric"): 1000,
+            },
+            b"a" * 16,
+        )
+    return tmp_path
+
+
+def test_a_command_shows_them(refused: Path) -> None:
+    def lines(*options: str) -> list[list[str]]:
+        result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
+        assert result.exit_code == 0, result.output
+        assert max(map(len, result.stdout.splitlines())) <= 80
+        return [line.split() for line in result.stdout.splitlines()]
+
+    today, before = str(utc_today()), str(utc_today() - timedelta(days=1))
+    table = [
+        ["version-conflict", "12,345", "0123456789abcdef", "theme", "(unknown", "here)"],
+        ["malformed", "32", VERSION, "theme"],
+        ["unknown-metric", "4", "-", "(no", "metric)"],
+    ]
+    assert lines() == [["reason", "batches", "version", "metric"], *table]
+    assert lines("--metric", "theme")[1:] == table[:2]
+    by_day = lines("--by-day")[1:]
+    assert by_day[0] == [before, "malformed", "31", VERSION, "theme"]
+    assert [row[0] for row in by_day] == [before, today, today, today]
+    assert lines("--until", "2020-01-01") == [["nothing", "was", "refused", "from", "2019-12-26", "to", "2020-01-01"]]
+    assert lines("--since", "2026-01-01")[1][:2] == ["version-conflict", "12,345"]
+    assert lines("--since", "2026-01-01")[2][:2] == ["unknown-metric", "1,004"]
+
+
+def test_a_command_tells_them_in_json(refused: Path) -> None:
+    told = json.loads(CliRunner().invoke(cli, ["refusals", "--json"], env=environment(refused)).stdout)
+    assert told["until"] == str(utc_today())
+    assert told["refused"][0] == {
+        "day": None,
+        "metric": "theme",
+        "version": "0123456789abcdef",
+        "registered": False,
+        "reason": "version-conflict",
+        "batches": 12_345,
+    }
+    assert told["refused"][-1] | {"batches": 0, "reason": ""} == {
+        "day": None,
+        "metric": None,
+        "version": None,
+        "registered": None,
+        "reason": "",
+        "batches": 0,
+    }
+
+
+@pytest.mark.parametrize("options", [["--since", "soon"], ["--since", "2026-02-01", "--until", "2026-01-01"]])
+def test_a_command_refuses_days_that_cannot_be(options: list[str], refused: Path) -> None:
+    result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
+    assert result.exit_code == 2
+    assert "--since: " in result.stderr

@@ -1,0 +1,200 @@
+"""The samples for Prometheus and Grafana: every name in them is told, every question in them has an answer."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from flask.testing import FlaskClient
+
+from dither_server.analysis.answers import answer
+from dither_server.protocol.problems import Kind
+from dither_server.reading.materialize import refresh
+from dither_server.store import Refusal, Store
+from dither_shared import Metric, parse_metrics
+from server.collecting import METRICS, THEME, TODAY, rows_of, upload
+from server.postgresql import WHY_NOT, server
+
+DEPLOY = Path(__file__).parents[2] / "server" / "deploy"
+ALERTS = DEPLOY / "prometheus" / "alerts.yml"
+DASHBOARD = json.loads((DEPLOY / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
+PANELS = {panel["title"]: panel for panel in DASHBOARD["panels"] if panel["type"] != "row"}
+VARIABLES = {one["name"]: one for one in DASHBOARD["templating"]["list"]}
+QUERIES = [target["expr"] for panel in PANELS.values() for target in panel["targets"] if "expr" in target]
+ODD = "it's = 1"
+"""A value that SQL would stumble over if it were not quoted."""
+QUOTED = parse_metrics(f'[metrics.quoted]\ntype = "choice"\nepsilon = 2.0\nvalues = ["{ODD}", "b"]\n')["quoted"]
+SHARD = b"s" * 16
+
+
+@pytest.mark.parametrize("where", ["alerts", "dashboard"])
+def test_every_name_is_one_that_the_collector_tells(where: str, client: FlaskClient) -> None:
+    text = ALERTS.read_text(encoding="utf-8") if where == "alerts" else "\n".join(QUERIES)
+    asked = set(re.findall(r"\bdither_\w+", text))
+    families = re.findall(r"^# TYPE (\S+) (\S+)$", client.get("/metrics").text, re.MULTILINE)
+    endings = {"histogram": ("_bucket", "_sum", "_count")}
+    told = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
+    assert asked
+    assert asked <= told
+
+
+def test_reasons_in_the_alerts_are_kinds_of_problems() -> None:
+    named = re.findall(r'reason!?[=~]+"([a-z|-]+)"', ALERTS.read_text(encoding="utf-8"))
+    assert {one for group in named for one in group.split("|")} <= {kind.slug for kind in Kind}
+    assert len(named) == 3
+
+
+def promtool() -> str:
+    found = shutil.which("promtool")
+    if found is None:
+        pytest.skip("no promtool here: apt-get install prometheus")
+    return found
+
+
+def checked(*command: object) -> None:
+    told = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_each_alert_fires_for_what_is_sick_and_for_nothing_else(tmp_path: Path) -> None:
+    checked(promtool(), "check", "rules", ALERTS)
+    for file in (ALERTS, Path(__file__).with_name("alerts_test.yml")):
+        shutil.copy(file, tmp_path)
+    checked(promtool(), "test", "rules", tmp_path / "alerts_test.yml")
+    tried = (tmp_path / "alerts_test.yml").read_text(encoding="utf-8")
+    alerts = re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8"))
+    assert all(f'alertname="{alert}"' in tried for alert in alerts)
+
+
+def test_prometheus_reads_every_question_of_the_dashboard(tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel:{place}", "expr": query.replace("$__rate_interval", "5m").replace("$instance", ".*")}
+        for place, query in enumerate(QUERIES)
+    ]
+    assert len(rules) > 20
+    file = tmp_path / "rules.yml"
+    file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}), encoding="utf-8")  # JSON is YAML
+    checked(promtool(), "check", "rules", file)
+
+
+def test_prometheus_reads_what_the_collector_tells(client: FlaskClient) -> None:
+    read = subprocess.run(
+        [promtool(), "check", "metrics"], input=client.get("/metrics").data, capture_output=True, check=False
+    )
+    assert read.returncode == 0, read.stdout + read.stderr
+
+
+def test_panels_do_not_overlap_and_their_ids_differ() -> None:
+    panels = DASHBOARD["panels"]
+    places = [
+        (x, y)
+        for at in (panel["gridPos"] for panel in panels)
+        for x in range(at["x"], at["x"] + at["w"])
+        for y in range(at["y"], at["y"] + at["h"])
+    ]
+    assert len(places) == len(set(places))
+    assert max(x for x, _ in places) == 23
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    assert all(panel["description"] for panel in PANELS.values())
+
+
+def test_a_share_has_its_interval_as_a_band() -> None:
+    (bands,) = (one for one in PANELS["$value"]["fieldConfig"]["overrides"] if one["matcher"]["options"] == "high")
+    assert {"id": "custom.fillBelowTo", "value": "low"} in bands["properties"]
+
+
+@pytest.fixture(scope="module")
+def filled() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A PostgreSQL database with estimates and refusals, and the estimates of a day of each metric."""
+    with server() as url:
+        if url is None:
+            pytest.skip(WHY_NOT)
+        with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+            connection.execute("DROP DATABASE IF EXISTS dither_grafana")
+            connection.execute("CREATE DATABASE dither_grafana")
+        database = f"{url}/dither_grafana"
+        with closing(Store(database)) as store:
+            store.register([*METRICS.values(), QUOTED])
+            yield database, {metric.name: _fill(store, metric) for metric in (THEME, QUOTED)}
+
+
+def _fill(store: Store, metric: Metric) -> Any:
+    value = metric.labels[0]
+    for days in range(40):
+        store.commit([upload(metric, rows_of(metric, 50, value=value))], TODAY - timedelta(days=days), SHARD)
+    assert len(list(refresh(store, metric))) == 40
+    strange = Refusal(metric.name, TODAY, "version-conflict", "0123456789abcdef")
+    store.add_refusals({strange: 5, Refusal(metric.name, TODAY, "malformed", metric.version): 3}, SHARD)
+    if metric is THEME:
+        store.add_refusals({Refusal("", TODAY, "too-large"): 2}, SHARD)
+    return answer(metric, store.tally(metric, TODAY, TODAY), (TODAY, TODAY))
+
+
+def asked(database: str, sql: str, **variables: str) -> list[dict[str, Any]]:
+    """What Grafana would be told, over the last 30 days, with the rights that the README names."""
+    for name, value in variables.items():
+        quoted = value.replace("'", "''")
+        sql = sql.replace(f"${{{name}:sqlstring}}", f"'{quoted}'")
+    first = TODAY - timedelta(days=30)
+    sql = re.sub(r"\$__timeFilter\((\w+)\)", rf"\1 BETWEEN '{first}T08:30:00Z' AND '{TODAY}T08:30:00Z'", sql)
+    assert "$" not in sql
+    with psycopg.connect(database, row_factory=psycopg.rows.dict_row) as connection:
+        connection.execute("CREATE ROLE grafana")
+        connection.execute("GRANT SELECT ON daily_estimates, refusals, metrics TO grafana")
+        connection.execute("SET LOCAL ROLE grafana")
+        rows = connection.execute(sql.encode()).fetchall()
+        connection.rollback()
+    return rows
+
+
+@pytest.mark.parametrize("metric", [THEME, QUOTED], ids=lambda metric: metric.name)
+def test_shares_are_those_of_the_api(metric: Metric, filled: tuple[str, Mapping[str, Any]]) -> None:
+    database, told = filled
+    asks = {"metric": metric.name, "version": metric.version}
+    for row in told[metric.name]["values"]:
+        shown = asked(database, PANELS["$value"]["targets"][0]["rawSql"], **asks, value=row["value"])
+        assert list(shown[0]) == ["time", "low", "share", "high"]
+        assert len(shown) == 31
+        last = shown[-1]
+        assert last["time"].isoformat().startswith(f"{TODAY}T00:00:00")
+        assert [last["low"], last["share"], last["high"]] == [row["low"], row["frequency"], row["high"]]
+
+
+def test_the_variables_list_what_there_is(filled: tuple[str, Mapping[str, Any]]) -> None:
+    database, told = filled
+
+    def listed(name: str, **variables: str) -> list[str]:
+        return [next(iter(row.values())) for row in asked(database, VARIABLES[name]["query"], **variables)]
+
+    assert listed("metric") == ["quoted", "theme"]
+    assert listed("version", metric="theme") == [THEME.version]
+    values = listed("value", metric="quoted", version=QUOTED.version)
+    assert sorted(values) == sorted(row["value"] for row in told["quoted"]["values"])
+    assert values[0] == ODD
+
+
+def test_reports_and_refusals_of_each_day(filled: tuple[str, Mapping[str, Any]]) -> None:
+    database, _ = filled
+    reports = asked(database, PANELS["Reports a day"]["targets"][0]["rawSql"])
+    assert len(reports) == 2 * 31
+    assert {(row["metric"], row["reports"]) for row in reports} == {("quoted", 50), ("theme", 50)}
+    refused = asked(database, PANELS["Refused batches, by day"]["targets"][0]["rawSql"])
+    assert [tuple(row.values()) for row in refused if row["metric"] != "quoted"] == [
+        (str(TODAY), "version-conflict", "theme", "0123456789abcdef", False, 5),
+        (str(TODAY), "malformed", "theme", THEME.version, True, 3),
+        (str(TODAY), "too-large", "(no metric)", "", None, 2),
+    ]
+
+
+def test_every_question_in_sql_was_asked() -> None:
+    panels = {name for name, panel in PANELS.items() if any("rawSql" in target for target in panel["targets"])}
+    assert panels == {"$value", "Reports a day", "Refused batches, by day"}
+    variables = {name for name, one in VARIABLES.items() if one["type"] == "query" and isinstance(one["query"], str)}
+    assert variables == {"metric", "version", "value"}

@@ -1,0 +1,142 @@
+"""Daily estimates in the database: what the API says, made anew only where something changed, readable by SQL."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import duckdb_extension_sqlite_scanner  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner
+
+from dither_server.analysis.answers import answer
+from dither_server.cli.main import cli
+from dither_server.reading import materialize as module
+from dither_server.reading.materialize import refresh
+from dither_server.store import Store
+from dither_shared import parse_metrics
+from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
+
+SHARD = b"s" * 16
+TOMORROW = TODAY + timedelta(days=1)
+SELECT = "SELECT day, value, reports, frequency, count, noise_error, standard_error, low, high FROM daily_estimates"
+
+
+def add(store: Store, day: date, count: int, shard: bytes = SHARD) -> None:
+    store.commit([upload(THEME, rows_of(THEME, count)), upload(VERSION, rows_of(VERSION, count))], day, shard)
+
+
+def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
+    """The view's rows of a day, from the tally."""
+    told = answer(THEME, store.tally(THEME, day, day))
+    names = ("frequency", "count", "noise_error", "standard_error", "low", "high")
+    return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]  # type: ignore[literal-required]
+
+
+def recipes() -> list[str]:
+    """The README's SQL."""
+    readme = Path(__file__).parents[3] / "README.md"
+    return re.findall(r"^```sql\n(.*?)^```$", readme.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def view(store: Store, tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program's connection to the same file."""
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
+        yield connection
+
+
+def test_the_view_says_what_the_api_says(store: Store, view: sqlite3.Connection) -> None:
+    add(store, TODAY, 300)
+    add(store, TOMORROW, 500)
+    add(store, TOMORROW, 200, b"t" * 16)
+    assert list(refresh(store, THEME)) == [TODAY, TOMORROW]
+    rows = view.execute(f"{SELECT} WHERE metric = 'theme' AND version = ? ORDER BY day", [THEME.version]).fetchall()
+    for day in (TODAY, TOMORROW):
+        shown = sorted(row[1:] for row in rows if row[0] == day.isoformat())
+        assert shown == [pytest.approx(row) for row in sorted(expected(store, day))]
+    assert [row[2] for row in rows] == [300] * 4 + [700] * 4
+
+
+def test_only_what_changed_is_made_anew(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(store, TODAY, 30)
+    add(store, TOMORROW, 30)
+    assert list(refresh(store, THEME)) == [TODAY, TOMORROW]
+    assert list(refresh(store, THEME)) == []
+    add(store, TOMORROW, 1, b"t" * 16)
+    assert list(refresh(store, THEME)) == [TOMORROW]
+    assert list(refresh(store, THEME, everything=True)) == [TODAY, TOMORROW]
+    monkeypatch.setattr(module, "answer", None)  # what is true is not even computed
+    assert list(refresh(store, THEME)) == []
+
+
+def test_other_candidates_make_every_day_anew(store: Store, view: sqlite3.Connection) -> None:
+    add(store, TODAY, 50)
+    assert list(refresh(store, VERSION)) == [TODAY]
+    more = parse_metrics(METRICS_TOML.replace('["1.0", "2.0"]', '["1.0", "2.0", "3.0"]'))["version"]
+    assert more.version == VERSION.version
+    assert list(refresh(store, more)) == [TODAY]
+    assert view.execute("SELECT count(*) FROM daily_estimates").fetchone() == (3,)
+    assert list(refresh(store, OPEN)) == []
+
+
+def test_a_failure_leaves_what_was_there(store: Store, view: sqlite3.Connection) -> None:
+    add(store, TODAY, 50)
+    list(refresh(store, THEME))
+    before = view.execute(SELECT).fetchall()
+    basis = store.estimated(THEME.version)[TODAY]
+    with pytest.raises(KeyError):
+        store.write_estimates(THEME.version, TODAY, basis._replace(reports=51), [{"value": "no numbers"}])
+    assert view.execute(SELECT).fetchall() == before
+    assert store.estimated(THEME.version) == {TODAY: basis}
+
+
+def test_reports_by_day_are_the_tallies_totals(store: Store) -> None:
+    add(store, TOMORROW, 70)
+    add(store, TODAY, 30)
+    add(store, TODAY, 9, b"t" * 16)
+    for metric in (THEME, VERSION):
+        assert list(store.reports_by_day(metric).items()) == [(TODAY, 39), (TOMORROW, 70)]
+    assert store.reports_by_day(OPEN) == {}
+
+
+def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register(METRICS.values())
+        add(store, TODAY, 40)
+        add(store, TOMORROW, 40)
+    for days in ("2 days", "0 days"):
+        result = CliRunner().invoke(cli, ["refresh"], env=environment(tmp_path))
+        assert result.exit_code == 0, result.output
+        assert f"theme {THEME.version}: {days} written\n" in result.stdout
+    missing = CliRunner().invoke(cli, ["refresh", "--db", "sqlite:///missing.db"], env=environment(tmp_path))
+    assert (missing.exit_code, missing.stdout) == (2, "")
+    assert "does not exist" in missing.stderr
+
+
+def test_a_version_that_cannot_be_read_is_left_out(store: Store, tmp_path: Path) -> None:
+    add(store, TODAY, 40)
+    with store._transaction(write=True) as connection:
+        connection.exec_driver_sql("UPDATE metrics SET definition = replace(definition, 'rappor', 'other')")
+    result = CliRunner().invoke(cli, ["refresh"], env=environment(tmp_path))
+    assert "version is left out: " in result.stderr
+    assert f"theme {THEME.version}: 1 day written" in result.stdout
+
+
+def test_duckdb_reads_the_file(store: Store, tmp_path: Path) -> None:
+    add(store, TODAY, 300)
+    list(refresh(store, THEME))
+    folder = Path(duckdb_extension_sqlite_scanner.__file__).parent
+    (extension,) = folder.glob("**/sqlite_scanner.duckdb_extension")
+    with duckdb.connect() as connection:
+        connection.execute(f"LOAD '{extension}'")
+        connection.execute(f"ATTACH '{tmp_path}/dither.db' (TYPE sqlite, READ_ONLY); USE dither")
+        rows = connection.execute(f"{SELECT} WHERE day = DATE '2026-11-20'").fetchall()
+        ((day, value, reports, *_),) = connection.execute(recipes()[0]).fetchall()
+    assert (day, value, reports) == (TODAY, "dark", 300)
+    assert [row[0] for row in rows] == [TODAY] * 4
+    assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(store, TODAY))]

@@ -1,0 +1,300 @@
+"""Connections: who may have one and for how long, and how the app's answers leave."""
+
+import asyncio
+import http.client
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from itertools import repeat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+import pytest
+
+from dither_server.access.proxies import Proxies
+from dither_server.observability.prometheus import Gauges
+from dither_server.reading.places import PEER_GONE
+from dither_server.serving.connection import Connection
+from dither_server.serving.crowd import Crowd
+from dither_server.serving.gateway import Gateway
+from dither_server.serving.parser import Room
+from dither_server.serving.server import _accept
+from dither_shared import ParameterError
+from server.collecting import batch, running
+from server.test_process import JSON, PATIENCE, connect
+from torture.slow import slow_clients
+
+HEAD = b"POST /v1/reports HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+class Waiter:
+    def __init__(self) -> None:
+        self.ends: list[str] = []
+
+    def expire(self) -> None:
+        self.ends.append("late")
+
+    def close(self) -> None:
+        self.ends.append("closed")
+
+    def abort(self) -> None:
+        self.ends.append("cut")
+
+
+def crowd_at(now: list[float], limit: int = 2, for_each: int = 2) -> tuple[Crowd, Gauges]:
+    gauges = Gauges()
+    return Crowd(limit, for_each, 30.0, gauges, lambda: now[0]), gauges
+
+
+def test_who_has_waited_longest_gives_way_but_not_who_is_served_or_has_just_come() -> None:
+    now = [0.0]
+    crowd, gauges = crowd_at(now)
+    idle, served, fresh = Waiter(), Waiter(), Waiter()
+    for one in (idle, served):
+        crowd.enter()
+        crowd.wait(one)
+    crowd.serve(served)
+    assert not crowd.make_room()
+    now[0] = 1.0
+    crowd.wait(fresh)
+    assert crowd.make_room()
+    assert (idle.ends, served.ends, fresh.ends) == (["cut"], [], [])
+    assert not crowd.make_room()
+    assert b'dither_connections_closed_total{reason="gave way"} 1.0' in gauges.text()
+
+
+def test_waiting_has_an_end_and_begins_anew_with_each_request() -> None:
+    now = [0.0]
+    crowd, _ = crowd_at(now)
+    slow, busy = Waiter(), Waiter()
+    for one in (slow, busy):
+        crowd.wait(one)
+    now[0] = 29.0
+    crowd.wait(busy)
+    crowd.expire()
+    assert slow.ends == []
+    now[0] = 30.0
+    crowd.expire()
+    crowd.expire()
+    assert (slow.ends, busy.ends) == (["late"], [])
+
+
+def test_an_address_has_so_many_connections_and_loopback_any_number() -> None:
+    crowd, gauges = crowd_at([0.0])
+    assert [crowd.count("192.0.2.7") for _ in range(3)] == ["192.0.2.7", "192.0.2.7", None]
+    assert crowd.count("::ffff:192.0.2.7") is None
+    assert crowd.count("192.0.2.8") == "192.0.2.8"
+    of_one_network = [crowd.count(f"2001:db8::{host}") for host in ("1", "2", "ffff")]
+    assert of_one_network == ["2001:db8::/64", "2001:db8::/64", None]
+    assert crowd.count("2001:db8:0:1::1") == "2001:db8:0:1::/64"
+    assert {crowd.count(address) for address in ["127.0.0.1", "::1", "127.8.8.8"] * 5} == {""}
+    crowd.discount("192.0.2.7")
+    assert crowd.count("192.0.2.7") == "192.0.2.7"
+    assert b'dither_connections_closed_total{reason="address"} 3.0' in gauges.text()
+
+
+def test_a_declared_proxy_is_believed_for_the_last_address_that_is_no_proxy() -> None:
+    proxies = Proxies("10.0.0.0/8, 192.0.2.1, ::1")
+    assert [one in proxies for one in ("10.1.2.3", "192.0.2.1", "::ffff:10.1.2.3", "::1", "192.0.2.2", "", "x")] == [
+        *[True] * 4,
+        *[False] * 3,
+    ]
+    assert proxies.forwarded("203.0.113.9, 198.51.100.4, 10.0.0.3") == "198.51.100.4"
+    assert proxies.forwarded("") == ""
+    assert "127.0.0.1" not in Proxies("")
+    with pytest.raises(ParameterError, match="proxies: not addresses or networks"):
+        Proxies("localhost")
+
+
+GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"
+
+
+class Served:
+    """A WSGI app behind the gateway, in a loop of its own thread."""
+
+    def __init__(self, seconds: float = 20.0) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = self.listener.getsockname()
+        self.seen: list[Any] = []
+        self.seconds = seconds
+        self.ready = threading.Event()
+        self.gone = threading.Event()
+        self.watching = threading.Event()
+        self.thread = threading.Thread(target=lambda: asyncio.run(self.run()))
+
+    async def run(self) -> None:
+        self.loop, self.stop = asyncio.get_running_loop(), asyncio.Event()
+        self.gauges = Gauges()
+        self.crowd = Crowd(100, 100, self.seconds, self.gauges)
+        proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
+        ingest: Any = SimpleNamespace(refuse=self.seen.append, gauges=self.gauges)
+        gateway = Gateway(self.app, ingest, 4, self.crowd, proxies)
+        accept = _accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
+        tasks = [asyncio.create_task(accept), asyncio.create_task(self.crowd.watch())]
+        self.ready.set()
+        await self.stop.wait()
+        for task in tasks:
+            task.cancel()
+        self.crowd.close()
+        await gateway.drain(5)
+        await self.crowd.end(5)
+        gateway.close()
+        self.left = room.taken
+
+    def __enter__(self) -> "Served":
+        self.thread.start()
+        self.ready.wait(PATIENCE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.loop.call_soon_threadsafe(self.stop.set)
+        self.thread.join(PATIENCE)
+        self.listener.close()
+        assert self.left == 0
+
+    def app(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/stream":
+            start("200 OK", [])
+            return iter([b"one", b"", b"two"])
+        if path == "/breaks":
+            start("200 OK", [])
+            return self.breaking()
+        if path == "/raises":
+            raise ArithmeticError
+        if path == "/silent":
+            self.watch(environ)
+        if path == "/endless":
+            start("200 OK", [])
+            return self.endless(environ)
+        body = path.encode() + environ["wsgi.input"].read()
+        start("200 OK", [("Content-Length", str(len(body)))])
+        return [body]
+
+    def breaking(self) -> Iterator[bytes]:
+        yield b"part"
+        raise ArithmeticError
+
+    def watch(self, environ: WSGIEnvironment) -> None:
+        """Compute, and send nothing, until the peer is gone."""
+        self.watching.set()
+        ticks = iter(range(1000 * int(PATIENCE)))
+        while next(ticks, None) is not None and not environ[PEER_GONE]():
+            time.sleep(0.001)
+        if environ[PEER_GONE]():
+            self.gone.set()
+
+    def endless(self, environ: WSGIEnvironment) -> Iterator[bytes]:
+        try:
+            while not environ[PEER_GONE]():
+                yield b"x" * 65_536
+        finally:
+            self.gone.set()
+
+    def ask(self, data: bytes) -> bytes:
+        with socket.create_connection(self.address, PATIENCE) as peer:
+            peer.sendall(data)
+            return peer.makefile("rb").read()
+
+
+def test_an_app_is_told_that_the_peer_has_hung_up_before_it_sends_anything() -> None:
+    with Served() as served:
+        with socket.create_connection(served.address, PATIENCE) as peer:
+            peer.sendall(b"GET /silent HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert served.watching.wait(PATIENCE)
+            assert not served.gone.is_set()
+        assert served.gone.wait(PATIENCE)
+
+
+def test_answers_of_the_app() -> None:
+    with (
+        Served() as served,
+        closing(http.client.HTTPConnection("127.0.0.1", served.address[1], timeout=PATIENCE)) as device,
+    ):
+        for _ in range(2):
+            device.request("GET", "/stream")
+            response = device.getresponse()
+            assert (response.headers["Transfer-Encoding"], response.read()) == ("chunked", b"onetwo")
+            device.request("HEAD", "/stream")
+            assert device.getresponse().read() == b""
+            device.request("POST", "/x", b"body", {"Expect": "100-continue"})
+            assert device.getresponse().read() == b"/xbody"
+        device.request("GET", "/breaks")
+        with pytest.raises(http.client.IncompleteRead):
+            device.getresponse().read()
+        device.close()
+        device.request("GET", "/raises")
+        assert device.getresponse().status == 500
+        plain = served.ask(b"GET /stream HTTP/1.0\r\n\r\n")
+        assert plain.endswith(b"\r\n\r\nonetwo")
+        assert b"chunked" not in plain
+        many = b"".join(b"GET /%d HTTP/1.1\r\n\r\n" % number for number in range(200))
+        told = served.ask(many + b"GET /last HTTP/1.1\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\n\r\n")
+        places = [told.index(b"\r\n\r\n/%d" % number) for number in range(200)]
+        assert places == sorted(places)
+        assert told.endswith(b"/last")
+        told = served.ask(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
+        assert told.startswith(b"HTTP/1.1 413 ")
+        assert b'dither_unread_requests_total{status="413"} 1.0' in served.gauges.text()
+        told = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
+        assert told.endswith(b"/a")
+    assert len(served.crowd) == 0
+
+
+def test_who_does_not_read_an_answer_or_hangs_up_ends_it() -> None:
+    with Served(seconds=0.4) as served:
+        with socket.create_connection(served.address, PATIENCE) as peer:
+            peer.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
+            assert served.gone.wait(PATIENCE)
+        served.gone.clear()
+        with socket.create_connection(served.address, PATIENCE) as peer:
+            peer.sendall(b"GET /endless HTTP/1.1\r\n\r\n")
+            peer.recv(10)
+        assert served.gone.wait(PATIENCE)
+        with (
+            socket.create_connection(served.address, PATIENCE) as peer,
+            pytest.raises((ConnectionResetError, BrokenPipeError)),
+        ):
+            list(map(peer.sendall, repeat(b"GET /%s HTTP/1.1\r\n\r\n" % (b"x" * 8000) * 100)))  # and reads nothing
+
+
+def test_a_request_that_does_not_end_gets_408_and_silence_an_end() -> None:
+    with Served(seconds=0.3) as served:
+        assert served.ask(b"") == b""
+        assert served.ask(b"GET / HTTP/1.1\r\nHost: x\r\n").startswith(b"HTTP/1.1 408 ")
+        assert served.ask(GOOD[:-1]).startswith(b"HTTP/1.1 408 ")
+        assert len(served.seen) == 1
+
+
+def test_connections_that_drip_give_way(tmp_path: Path) -> None:
+    """Ten times as many as there are places; the torture has 5,000 with a limit of 1,000."""
+    seconds = slow_clients(tmp_path, 300, 4, 10, options=("--connections", "30", "--request-seconds", "2"))
+    assert len(seconds) == 40
+
+
+def test_a_proxy_is_counted_by_what_it_forwards(tmp_path: Path) -> None:
+    options = ("--proxies", "127.0.0.1", "--connections-per-address", "1", "--open", "report", "--lock-wait", "20")
+    with (
+        running(tmp_path, *options) as (url, _),
+        closing(sqlite3.connect(tmp_path / "dither.db", isolation_level=None)) as other,
+        ExitStack() as stack,
+    ):
+        other.execute("BEGIN IMMEDIATE")  # what is taken waits
+        one, same, another = (stack.enter_context(closing(connect(url))) for _ in range(3))
+        one.request("POST", "/v1/reports", batch().encode(), JSON | {"X-Forwarded-For": "127.0.0.1, 192.0.2.7"})
+        with closing(connect(url)) as probe:
+            probe.request("GET", "/healthz", headers={"X-Forwarded-For": "192.0.2.9"})
+            assert probe.getresponse().status == 200
+        same.request("POST", "/v1/reports", batch().encode(), JSON | {"X-Forwarded-For": "192.0.2.7"})
+        response = same.getresponse()
+        assert (response.status, response.headers["Retry-After"]) == (429, "1")
+        another.request("POST", "/v1/reports", batch().encode(), JSON | {"X-Forwarded-For": "192.0.2.8"})
+        other.execute("ROLLBACK")
+        assert (one.getresponse().status, another.getresponse().status) == (202, 202)
+    assert urlsplit(url).port

@@ -1,0 +1,282 @@
+"""Backup and restore: whole or not there, under load, and nothing lost that was acknowledged before."""
+
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_server.cli.main import cli
+from dither_server.store import Store, StoreError, back_up
+from dither_server.store import backup as module
+from dither_server.store.tables.schema import HEAD
+from dither_shared import ParameterError
+from server.collecting import COUNTED, METRICS, THEME, TODAY, batch, environment, running, upload
+from server.test_process import PATIENCE, send, tally
+
+SHARD = b"s" * 16
+
+
+def url(folder: Path) -> str:
+    return f"sqlite:///{folder}/dither.db"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a collector has counted three reports."""
+    (tmp_path / "old").mkdir()
+    with closing(Store(url(tmp_path))) as store:
+        store.register(METRICS.values())
+        store.commit([upload()], TODAY, SHARD)
+    return tmp_path
+
+
+def invoke(folder: Path, *arguments: object) -> Result:
+    return CliRunner().invoke(cli, list(map(str, arguments)), env=environment(folder))
+
+
+def tried(folder: Path, *arguments: object) -> tuple[int, str]:
+    result = invoke(folder, *arguments)
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr.count("\n") == 1
+    return result.exit_code, result.stderr
+
+
+def into(folder: Path) -> Path:
+    """A folder for another database."""
+    (folder / "new").mkdir()
+    return folder / "new"
+
+
+def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_began(tmp_path: Path) -> None:
+    bodies = [batch(THEME, b"\x00").encode() for _ in range(1000)]
+    saved = tmp_path / "saved.db"
+    with running(tmp_path) as (address, process):
+        assert send(address, bodies[:400], 400, threading.Event()) == []
+        under_way, left = threading.Event(), list[bytes]()
+        load = threading.Thread(target=lambda: left.extend(send(address, bodies[400:], 200, under_way)))
+        load.start()
+        assert under_way.wait(PATIENCE)  # these 600 are acknowledged, and more are on their way
+        command = [sys.executable, "-m", "dither_server", "backup", str(saved)]
+        subprocess.run(command, check=True, env=environment(tmp_path), capture_output=True)
+        load.join(3 * PATIENCE)
+        assert left == []
+        refused = tried(tmp_path, "restore", saved, "--overwrite")
+        assert refused == (1, f"dither-server: {tmp_path}/dither.db: in use; stop every collector and command that has "
+                              "it open first\n")  # fmt: skip
+        process.kill()
+        process.communicate()
+    new = into(tmp_path)
+    assert invoke(new, "restore", saved).exit_code == 0
+    held = tally(new, THEME).total
+    assert 600 <= held <= 1000
+    with running(new) as (address, process):  # devices send again what they may: each still counts once
+        assert send(address, bodies[:400], 400, threading.Event()) == []
+        assert tally(new, THEME).total == held
+        assert send(address, bodies, 1000, threading.Event()) == []
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    assert tally(new, THEME).total == 1000
+
+
+def test_a_copy_of_the_file_alone_lacks_what_came_last(folder: Path) -> None:
+    """Why there is a command: while a collector runs, what it has counted stands in the file beside it."""
+    with closing(Store(url(folder))) as store:
+        store.commit([one := upload()], TODAY, SHARD)
+        (folder / "old" / "dither.db").write_bytes((folder / "dither.db").read_bytes())
+        assert back_up(url(folder), folder / "saved.db") == (folder / "saved.db").stat().st_size
+    assert tally(folder / "old", THEME).total < 6
+    new = into(folder)
+    assert invoke(new, "restore", folder / "saved.db").exit_code == 0
+    with closing(Store(url(new))) as store:
+        assert store.tally(THEME).total == 6
+        assert store.commit([one], TODAY, SHARD) == [COUNTED]
+        assert store.tally(THEME).total == 6
+
+
+def test_a_backup_is_one_file_that_only_its_owner_reads(folder: Path) -> None:
+    saved = folder / "old" / "saved.db"
+    assert invoke(folder, "backup", saved).exit_code == 0
+    assert [path.name for path in saved.parent.iterdir()] == ["saved.db"]
+    assert saved.stat().st_mode & 0o777 == 0o600
+    assert tried(folder, "backup", saved)[1].endswith("is there already; --overwrite replaces it\n")
+    assert invoke(folder, "backup", saved, "--overwrite").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("dither.db", "is the database itself"),
+        ("old/../dither.db", "is the database itself"),
+        ("link.db", "is the database itself"),
+        ("dither.db-wal", "is the database itself"),
+        ("dither.db.lock", "is the database itself"),
+        ("old", "is a folder; name a file"),
+        ("/dev/full", "is not a plain file"),
+        ("missing/saved.db", "cannot be written: No such file or directory"),
+    ],
+)
+def test_targets_that_cannot_be(name: str, what: str, folder: Path) -> None:
+    (folder / "link.db").symlink_to(folder / "dither.db")
+    before = (folder / "dither.db").read_bytes()
+    code, line = tried(folder, "backup", folder / name, "--overwrite")
+    assert (code, what in line) == (2, True), line
+    assert (folder / "dither.db").read_bytes() == before
+
+
+def full() -> None:
+    """Let this process write no file beyond 64 KiB; the database is larger."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, 65_536))
+
+
+def test_a_disk_that_fills_leaves_no_half_file_and_what_was_there(folder: Path) -> None:
+    saved = folder / "old" / "saved.db"
+    saved.write_text("the backup of yesterday", encoding="utf-8")
+    command = [sys.executable, "-m", "dither_server", "backup", str(saved), "--overwrite"]
+    ended = subprocess.run(
+        command, check=False, env=environment(folder), capture_output=True, text=True, preexec_fn=full
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1), ended.stderr
+    assert ended.stderr.startswith(f"dither-server: {saved}: ")
+    assert [path.name for path in saved.parent.iterdir()] == ["saved.db"]
+    assert saved.read_text(encoding="utf-8") == "the backup of yesterday"
+
+
+def test_a_disk_that_fills_while_restoring_leaves_the_database_as_it_was(folder: Path) -> None:
+    saved, new = folder / "saved.db", into(folder)
+    back_up(url(folder), saved)
+    command = [sys.executable, "-m", "dither_server", "restore", str(saved)]
+    for there in (False, True):
+        if there:
+            with closing(sqlite3.connect(new / "dither.db")) as other, other:
+                other.execute("CREATE TABLE kept (number)")
+        ended = subprocess.run(
+            [*command, *(["--overwrite"] if there else [])],
+            check=False, env=environment(new), capture_output=True, text=True, preexec_fn=full,
+        )  # fmt: skip
+        assert (ended.returncode, ended.stderr.count("\n")) == (1, 1), ended.stderr
+        assert [path.name for path in new.iterdir()] == (["dither.db"] if there else [])
+    with closing(sqlite3.connect(new / "dither.db")) as other:
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("kept",)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_interrupts_a_backup_finds_no_half_file(
+    number: signal.Signals, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(sqlite3.Connection):
+        def backup(self, *arguments: object, progress: Callable[..., object], **extra: object) -> None:  # type: ignore[override]
+            def interrupting(_: int, remaining: int, total: int) -> object:
+                if remaining < total - 3:
+                    signal.raise_signal(number)
+                return progress(0, remaining, total)
+
+            super().backup(*arguments, progress=interrupting, **extra)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "_STEP", 1)
+    monkeypatch.setattr(module, "_connect", lambda path, *_: sqlite3.connect(path, factory=Interrupted))
+    result = invoke(folder, "backup", folder / "old" / "saved.db")
+    assert result.exit_code == (1 if number == signal.SIGINT else 128 + number)
+    assert list((folder / "old").iterdir()) == []
+
+
+def test_a_restore_overwrites_only_if_it_is_told_to(folder: Path) -> None:
+    saved, new = folder / "saved.db", into(folder)
+    back_up(url(folder), saved)
+    with closing(Store(url(new))) as store:
+        store.register(METRICS.values())
+        store.commit([upload(), upload()], TODAY, SHARD)
+    code, line = tried(new, "restore", saved)
+    assert (code, "--overwrite" in line, tally(new, THEME).total) == (2, True, 6)
+    assert invoke(new, "restore", saved, "--overwrite").exit_code == 0
+    assert tally(new, THEME).total == 3
+    assert tried(new, "restore", new / "dither.db", "--overwrite")[1].endswith("is the database itself\n")
+
+
+def damaged(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4096 * 3 : 4096 * 4] = os.urandom(4096)
+    path.write_bytes(content)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5000])
+
+
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def garbled(path: Path) -> None:
+    path.write_bytes(b"certainly not SQLite\n" * 1000)
+
+
+def newer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+
+
+def anothers(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE songs (name)")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "what"),
+    [
+        (damaged, "saved.db: "),
+        (cut, "saved.db: "),
+        (emptied, "holds no dither tables"),
+        (garbled, "file is not a database"),
+        (newer, f"has schema 9999 of a newer dither, this program {HEAD}"),
+        (anothers, "holds no dither tables"),
+        (Path.unlink, "is not a file"),
+    ],
+)
+def test_a_file_that_is_no_whole_backup_is_refused(spoil: Callable[[Path], None], what: str, folder: Path) -> None:
+    saved, new = folder / "saved.db", into(folder)
+    back_up(url(folder), saved)
+    spoil(saved)
+    code, line = tried(new, "restore", saved)
+    assert code in {1, 2}
+    assert what in line
+    assert list(new.iterdir()) == []
+
+
+def test_an_older_database_is_saved_before_the_upgrade_and_upgraded_after_the_restore(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '0000'")
+    assert invoke(folder, "backup", folder / "saved.db").exit_code == 0
+    with closing(sqlite3.connect(folder / "saved.db")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", (HEAD,))
+    new = into(folder)
+    assert invoke(new, "restore", folder / "saved.db").exit_code == 0
+    assert tally(new, THEME).total == 3
+
+
+def test_only_a_database_of_ours_is_saved(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="does not exist"):
+        back_up(url(tmp_path), tmp_path / "saved.db")
+    (tmp_path / "dither.db").touch()
+    anothers(tmp_path / "dither.db")
+    with pytest.raises((ParameterError, StoreError), match="holds no dither tables"):
+        back_up(url(tmp_path), tmp_path / "saved.db")
+    assert not (tmp_path / "saved.db").exists()
+
+
+def test_postgresql_is_told_how(folder: Path) -> None:
+    db = ("--db", "postgresql://user:secret@host/telemetry")
+    for verb, tool in (("backup", "pg_dump --format=custom"), ("restore", "pg_restore --clean")):
+        code, line = tried(folder, verb, folder / "saved.db", *db)
+        assert (code, tool in line, "secret" in line) == (2, True, False)
+        assert "--dbname=postgresql://user:***@host/telemetry" in line

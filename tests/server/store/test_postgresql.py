@@ -1,0 +1,259 @@
+"""The same store on a real PostgreSQL server."""
+
+import itertools
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+import sqlalchemy
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+
+from dither_server.app import collector_of, create_app
+from dither_server.cli.examination.database import in_database
+from dither_server.cli.examination.findings import Level
+from dither_server.reading.materialize import refresh
+from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
+from dither_server.store.tables.schema import SCHEMA
+from dither_server.tally.tally import Tally
+from dither_shared import LocalHashing, Metric
+from server.collecting import (
+    CONFLICT,
+    COUNTED,
+    DISABLED,
+    METRICS,
+    THEME,
+    TODAY,
+    VERSION,
+    batch,
+    config,
+    problem,
+    rows_of,
+    same,
+    upload,
+)
+from server.observability.test_prometheus import samples
+from server.postgresql import WHY_NOT, server
+from server.reading.test_materialize import SELECT, expected, recipes
+from server.tally.test_blocks import some_rows
+
+SHARD = b"s" * 16
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with server() as url:
+        if url is None:
+            pytest.skip(WHY_NOT)
+        yield url
+
+
+@pytest.fixture
+def url(postgresql: str) -> str:
+    """The URL of a fresh database."""
+    name = f"dither_{next(NUMBERS)}"
+    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name}".encode())
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return f"{postgresql}/{name}"
+
+
+@pytest.fixture
+def pg(url: str) -> Iterator[Store]:
+    with closing(Store(url)) as store:
+        store.register(METRICS.values())
+        yield store
+
+
+def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
+    one = upload()
+    other = upload(rows=one.rows * 2, name=one.batch)
+    assert pg.commit([one, other, one], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED]
+    assert pg.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
+    rows = rows_of(VERSION, 200)
+    assert pg.commit([upload(VERSION, rows)], TODAY, SHARD) == [COUNTED]
+    with closing(Store(url, create=False)) as again:
+        assert again.tally(THEME).total == 3
+        assert same(again.tally(VERSION), Tally.fold(VERSION.mechanism, rows))
+        assert again.days(VERSION) == (TODAY, TODAY)
+        assert again.versions("theme") == [THEME.version]
+    for day in (1, 2):
+        assert pg.commit([upload(THEME, b"\x00")], TODAY + timedelta(days=day), SHARD) == [COUNTED]
+    assert pg.forget(TODAY + timedelta(days=1)) is False  # a partition is dropped whole
+    assert pg.doubts() == []
+    for _ in range(2):
+        pg.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, SHARD)
+    assert pg.refusals("theme", TODAY, TODAY) == {"malformed": 6}
+    assert pg.refused() == {Refusal("theme", TODAY, "malformed", THEME.version): 6}
+    assert pg.disable("theme", None, TODAY) == [THEME.version]
+    assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
+    assert pg.enable("theme", THEME.version) == [THEME.version]
+
+
+def test_the_migrations_make_what_the_schema_says(pg: Store) -> None:
+    with pg._transaction() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+
+
+def test_refusals_of_a_former_schema_are_kept(url: str) -> None:
+    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        alembic = Config()
+        alembic.set_main_option("script_location", "dither_server.store:migrations")
+        alembic.attributes["connection"] = connection
+        command.upgrade(alembic, "0007")
+    engine.dispose()
+    with psycopg.connect(url) as old:
+        old.execute("INSERT INTO refusals VALUES ('theme', %s, 'malformed', %s, 7)", (TODAY, SHARD))
+    with closing(Store(url)) as upgraded:
+        upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
+        assert upgraded.refusals("theme") == {"malformed": 9}
+
+
+def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
+    pg.commit([upload()], TODAY, SHARD)
+    with closing(Store(url, create=False, read_only=True)) as store:
+        database, clock = in_database(store, thorough=True)
+        assert re.match(r"postgresql [0-9.]+, schema [0-9]{4}, .* MB, about 1 batch ids", database.text), database
+        assert (clock.level, "the database's clock agrees" in clock.text) == (Level.OK, True)
+        assert store.doubts() == []
+        with pytest.raises(StoreError, match="read-only transaction"):
+            store.commit([upload()], TODAY, SHARD)
+    assert pg.tally(THEME).total == 3
+
+
+def test_several_start_at_the_same_time_on_an_empty_database(url: str) -> None:
+    failed: list[Exception] = []
+
+    def start() -> None:
+        try:
+            with closing(Store(url)) as store:
+                store.ping()
+        except Exception as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+def test_writers_that_meet_count_each_batch_once(pg: Store, url: str) -> None:
+    """Four processes are sent the same batches, in different orders and groups; PostgreSQL lets them all in."""
+    uploads = [upload(rows=rows_of(THEME, 2, bytes([number]))) for number in range(40)]
+    answers: list[Outcome] = []
+
+    def write(turn: int) -> None:
+        ordered = uploads[turn * 10 :] + uploads[: turn * 10]
+        with closing(Store(url)) as store:
+            for start in range(0, 40, 4 + turn):
+                group = ordered[start : start + 4 + turn]
+                while True:
+                    try:
+                        answers.extend(store.commit(group, TODAY, bytes([turn]) * 16))
+                        break
+                    except StoreError:  # raced too often; a device would come again
+                        continue
+
+    threads = [threading.Thread(target=write, args=(turn,)) for turn in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [COUNTED] * 160
+    assert same(pg.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
+
+
+def test_a_lost_connection_is_told_and_comes_back(pg: Store, url: str) -> None:
+    pg.commit([upload()], TODAY, SHARD)
+    with psycopg.connect(url, autocommit=True) as connection:
+        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
+        connection.execute(cut.encode() + b"current_database()")
+    assert pg.commit([upload()], TODAY, SHARD) == [COUNTED]
+    assert pg.tally(THEME).total == 6
+
+
+def test_a_connection_that_fails_in_any_way_when_tried_out_is_replaced(
+    pg: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cut off just then, psycopg says that it cannot change autocommit."""
+    pg.commit([upload()], TODAY, SHARD)
+    dialect, tried = pg._engine.dialect, []
+
+    def fail(connection: object) -> bool:
+        tried.append(connection)
+        raise psycopg.ProgrammingError("can't change 'autocommit' now: connection in transaction status ACTIVE")
+
+    monkeypatch.setattr(dialect, "do_ping", fail)
+    assert pg.commit([upload()], TODAY, SHARD) == [COUNTED]
+    assert tried
+
+
+def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
+    metric = Metric(name="wide", kind="choice", mechanism=LocalHashing.calibrate(100_000, 3.0))
+    rows = some_rows(metric.mechanism, 8_000)
+    pg.register([metric])
+    for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
+        assert pg.commit([upload(metric, part)], TODAY, SHARD) == [COUNTED]
+    assert same(pg.tally(metric), Tally.fold(metric.mechanism, rows))
+
+
+def test_tokens_end_and_show_their_last_use(pg: Store) -> None:
+    old, new = StoredToken(b"o" * 32, "read", "Ann", TODAY), StoredToken(b"n" * 32, "read", "Ann", TODAY, TODAY)
+    pg.add_token(old)
+    pg.rotate_token(old.digest, new, TODAY)
+    for day in (TODAY, TODAY - timedelta(days=1)):
+        pg.use_tokens([old.digest], day)
+    assert {one.identifier: (one.expires, one.used) for one in pg.tokens()} == {
+        old.identifier: (TODAY, TODAY),
+        new.identifier: (TODAY, None),
+    }
+
+
+def test_another_program_reads_daily_estimates(pg: Store, url: str) -> None:
+    """It may see nothing but the view."""
+    pg.commit([upload(THEME, rows_of(THEME, 300))], TODAY, SHARD)
+    assert list(refresh(pg, THEME)) == [TODAY]
+    assert list(refresh(pg, THEME)) == []
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("DROP ROLE IF EXISTS dither_reader")
+        owner.execute("CREATE ROLE dither_reader LOGIN")
+        owner.execute("GRANT SELECT ON daily_estimates TO dither_reader")
+    with psycopg.connect(url.replace("dither@", "dither_reader@")) as reader:
+        rows = reader.execute(SELECT.encode()).fetchall()
+        grafana = recipes()[1].replace("$__timeFilter(day)", "day BETWEEN '2026-11-01' AND '2026-11-30'")
+        drawn = reader.execute(grafana.encode()).fetchall()
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            reader.execute("SELECT * FROM tallies")
+    assert {(time.date(), value) for time, value, _ in drawn} == {(TODAY, value) for value in THEME.labels}
+    assert [row[0] for row in rows] == [TODAY] * 4
+    assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(pg, TODAY))]
+
+
+def test_a_collector_on_it(url: str, tmp_path: Path) -> None:
+    app = create_app(config(tmp_path, db=url))
+    client = app.test_client()
+    for _ in range(2):
+        sent = client.post("/v1/reports", data=batch(name="ab" * 16).encode(), content_type="application/json")
+        assert sent.status_code == 202
+    other = batch(rows=b"\x01", name="ab" * 16).encode()
+    assert problem(client.post("/v1/reports", data=other, content_type="application/json")) == (409, "batch-conflict")
+    assert client.get("/v1/metrics/theme/estimate").json["reports"] == 3  # type: ignore[index]
+    assert client.get("/readyz").status_code == 200
+    told = samples(client.get("/metrics").text)
+    assert (told["dither_database_up"], told["dither_batch_ids"]) == (1, 1)
+    assert told["dither_database_bytes"] > 1_000_000
+    assert any('database="postgresql ' in name for name in told)
+    assert not any(name.startswith("dither_disk") for name in told)  # its disk is that of another machine
+    collector_of(app).close()

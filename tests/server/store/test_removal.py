@@ -1,0 +1,276 @@
+"""Whole days are removed, by an operator and by the setting ``retention``; nothing that was removed counts again."""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+from click.testing import CliRunner, Result
+
+from dither_server.app import collector_of, create_app
+from dither_server.cli.main import cli
+from dither_server.reading.materialize import refresh
+from dither_server.store import Refusal, Store, StoreError, Upload
+from dither_server.store.removal import Housekeeper, removals
+from dither_server.tally.retention import Retention
+from dither_shared import parse_metrics
+from server.cli.test_main import told
+from server.collecting import COUNTED, METRICS, MOBILE, THEME, TODAY, config, environment, rows_of, running, upload
+
+SHARD = b"s" * 16
+(NEWER,) = parse_metrics(
+    '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["dark", "b"]\nepsilon = 2.0\n'
+).values()
+
+
+def ago(days: int) -> date:
+    return TODAY - timedelta(days=days)
+
+
+def fill(store: Store, days: int = 10) -> list[Upload]:
+    """Three reports of theme and one of mobile on each of some days up to today, and their estimates."""
+    store.register([*METRICS.values(), NEWER])
+    sent = []
+    for day in range(days):
+        sent += (some := [upload(), upload(MOBILE, b"\x00")])
+        for shard in (SHARD, b"t" * 16):
+            store.commit(some, ago(day), shard)
+        store.add_refusals({Refusal("theme", ago(day), "malformed"): 1, Refusal("", ago(day), "malformed"): 1}, SHARD)
+    for metric in (THEME, MOBILE):
+        list(refresh(store, metric))
+    return sent
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Store]:
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        fill(store)
+        yield store
+
+
+def purge(folder: Path, *arguments: str, answer: str | None = None) -> Result:
+    return CliRunner().invoke(cli, ["purge", *arguments], env=environment(folder), input=answer)
+
+
+def viewed(store: Store) -> set[tuple[str, str]]:
+    """The metrics and days of the view daily_estimates."""
+    with store._transaction() as connection:
+        rows = connection.exec_driver_sql("SELECT DISTINCT metric, day FROM daily_estimates")
+        return {(row.metric, str(row.day)) for row in rows}
+
+
+def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Path) -> None:
+    asked = ("--metric", "theme", "--before", str(ago(6)))
+    dry = purge(tmp_path, *asked, "--dry-run")
+    assert dry.exit_code == 0, dry.stderr
+    head, theme, refused, total = dry.stdout.splitlines()
+    assert head.split() == ["metric", "version", "days", "reports", "rows"]
+    assert theme.split() == ["theme", THEME.version, "3", "9", "21", str(ago(9)), "to", str(ago(7))]
+    assert refused.split()[:5] == ["theme", "0", "0", "3", "counts"]
+    assert total.split() == ["in", "all", "3", "9", "24"]
+    assert filled.tally(THEME).total == 30
+    done = purge(tmp_path, *asked, "--yes")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, dry.stdout, "removed\n")
+    assert filled.days(THEME) == (ago(6), TODAY)
+    assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (21, 10)
+    assert filled.refusals("theme") == {"malformed": 7}
+    assert ("theme", str(ago(7))) not in viewed(filled)
+    assert {("theme", str(ago(6))), ("mobile", str(ago(9)))} <= viewed(filled)
+    assert list(refresh(filled, THEME)) == []
+    again = purge(tmp_path, *asked, "--yes")
+    assert (again.exit_code, again.stdout) == (0, "nothing to remove\n")
+
+
+def test_what_was_removed_is_acknowledged_and_not_counted_again(tmp_path: Path) -> None:
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        sent = fill(store)
+        assert purge(tmp_path, "--before", str(TODAY), "--yes").exit_code == 0
+        before = [store.tally(metric).total for metric in (THEME, MOBILE)]
+        assert store.commit(sent, TODAY, b"u" * 16) == [COUNTED] * len(sent)
+        assert [store.tally(metric).total for metric in (THEME, MOBILE)] == before == [3, 1]
+
+
+def test_versions_and_whole_metrics_are_removed_and_stay_registered(filled: Store, tmp_path: Path) -> None:
+    filled.commit([upload(NEWER, rows_of(NEWER, 5, value="dark"))], TODAY, SHARD)
+    assert purge(tmp_path, "--metric", "theme", "--version", NEWER.version, "--yes").exit_code == 0
+    assert (filled.tally(NEWER).total, filled.tally(THEME).total) == (0, 30)
+    assert filled.refusals("theme") == {"malformed": 10}
+    assert purge(tmp_path, "--metric", "theme", "--metric", "mobile", "--yes").exit_code == 0
+    assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (0, 0)
+    assert filled.refusals("theme") == {}
+    assert filled.versions("theme") == sorted([THEME.version, NEWER.version])
+    assert filled.commit([upload()], TODAY, SHARD) == [COUNTED]  # it is collected as before
+    assert filled.tally(THEME).total == 3
+
+
+def test_it_asks_first(filled: Store, tmp_path: Path) -> None:
+    for answer in ("n\n", "", None):
+        refused = purge(tmp_path, "--metric", "theme", answer=answer)
+        assert (refused.exit_code, filled.tally(THEME).total) == (1, 30)
+    assert "Remove all this for good? [y/N]" in refused.stderr
+    assert purge(tmp_path, "--metric", "theme", answer="y\n").exit_code == 0
+    assert filled.tally(THEME).total == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ([], "purge: name what to remove: --metric, --before or both"),
+        (["--before", "2026-1-1"], "--before: not a date"),
+        (["--before", "2999-01-01"], "--before: later than today"),
+        (["--metric", "nothing"], "nothing: no such metric; there are mobile, open, theme, version"),
+        (["--version", THEME.version], "--version: belongs to one metric"),
+        (["--metric", "theme", "--metric", "mobile", "--version", THEME.version], "--version: belongs to one metric"),
+        (["--metric", "theme", "--version", MOBILE.version], "--version: not collected here; there are"),
+        (["--metric", "theme", "--db", "sqlite:///missing.db"], "missing.db does not exist"),
+    ],
+)
+def test_mistakes_get_one_line(arguments: list[str], what: str, filled: Store, tmp_path: Path) -> None:
+    assert what in told(purge(tmp_path, *arguments, "--yes"))
+    assert filled.tally(THEME).total == 30
+
+
+def test_a_definition_that_cannot_be_read_is_no_hindrance(filled: Store, tmp_path: Path) -> None:
+    with filled._transaction(write=True) as connection:
+        connection.exec_driver_sql("UPDATE metrics SET definition = replace(definition, 'randomized', 'forgotten')")
+    done = purge(tmp_path, "--metric", "theme", "--yes")
+    assert done.exit_code == 0
+    assert f"{THEME.version}    10  unknown" in done.stdout
+    assert filled.rows_by_day(THEME.version) == {}
+
+
+def test_estimates_that_were_made_while_their_day_was_removed_go_at_the_next_refresh(filled: Store) -> None:
+    basis = filled.estimated(THEME.version)[ago(9)]
+    row = dict.fromkeys(("frequency", "noise_error", "standard_error", "low", "high"), 0.0) | {"value": "dark"}
+    filled.purge_day(THEME.version, ago(9))
+    filled.write_estimates(THEME.version, ago(9), basis, [row])
+    assert list(refresh(filled, THEME)) == []
+    assert ago(9) not in filled.estimated(THEME.version)
+
+
+def housekeeper(folder: Path, retention: str, today: list[date]) -> Housekeeper:
+    url = f"sqlite:///{folder}/dither.db"
+    return Housekeeper(Retention.read(retention, ""), lambda: Store(url, create=False), lambda: today[0])
+
+
+def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    today = [TODAY]
+    keeper = housekeeper(tmp_path, "8 days, theme = 3 days", today)
+    keeper.look()
+    assert filled.days(THEME) == (ago(3), TODAY)
+    assert filled.days(MOBILE) == (ago(8), TODAY)
+    assert (filled.refusals("theme"), filled.refusals("")) == ({"malformed": 4}, {"malformed": 9})
+    assert viewed(filled) & {("theme", str(ago(4))), ("mobile", str(ago(9)))} == set()
+    assert f"removed 6 days of theme {THEME.version}, {ago(9)} to {ago(4)}" in caplog.text
+    filled.commit([upload()], ago(9), SHARD)
+    keeper.look()
+    assert filled.days(THEME) == (ago(9), TODAY)  # done for today
+    today[0] += timedelta(days=1)
+    keeper.look()
+    assert filled.days(THEME) == (ago(2), TODAY)
+
+
+def test_a_metric_of_which_nothing_is_said_is_kept(filled: Store, tmp_path: Path) -> None:
+    housekeeper(tmp_path, "theme = 3 days", [TODAY]).look()
+    assert (filled.days(THEME), filled.days(MOBILE)) == ((ago(3), TODAY), (ago(9), TODAY))
+    assert filled.refusals("") == {"malformed": 10}
+
+
+def test_a_clock_that_jumps_by_years_has_a_day_to_be_set_right(
+    filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    today = [TODAY + timedelta(days=3650)]
+    filled.commit([upload()], today[0], SHARD)
+    keeper = housekeeper(tmp_path, "400 days", today)
+    keeper.look()
+    assert "is the clock right?" in caplog.text
+    assert filled.tally(THEME).total == 33
+    today[0] = TODAY
+    keeper.look()
+    assert filled.tally(THEME).total == 33
+    today[0] += timedelta(days=3650)  # and one that stays is believed, as after a long silence
+    keeper.look()
+    today[0] += timedelta(days=1)
+    keeper.look()
+    assert filled.tally(THEME).total == 3
+
+
+def test_what_fails_is_tried_again(filled: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    url, tries = f"sqlite:///{tmp_path}/dither.db", []
+
+    def opened() -> Store:
+        tries.append(1)
+        if len(tries) == 1:
+            raise StoreError("database: locked")
+        return Store(url, create=False)
+
+    keeper = Housekeeper(Retention.read("3 days", ""), opened, lambda: TODAY)
+    keeper.look()
+    assert (filled.tally(THEME).total, "not removed: database: locked" in caplog.text) == (30, True)
+    keeper.look()
+    assert filled.tally(THEME).total == 12
+
+
+def test_a_collector_removes_old_days_at_its_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        fill(store)
+        looked = threading.Event()
+        look = Housekeeper.look
+
+        def watched(self: Housekeeper) -> None:
+            look(self)
+            looked.set()
+
+        monkeypatch.setattr(Housekeeper, "look", watched)
+        app = create_app(config(tmp_path, retention=Retention.read("3 days", "")))
+        with closing(collector_of(app)) as collector:
+            collector.start()
+            collector.start()
+            assert looked.wait(20)
+            names = [thread.name for thread in threading.enumerate()]
+            assert names.count("dither-housekeeper") == 1
+        assert "dither-housekeeper" not in [thread.name for thread in threading.enumerate()]
+        assert store.days(THEME) == (ago(3), TODAY)
+
+
+def test_a_collector_process_does_so_too(tmp_path: Path) -> None:
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register(METRICS.values())
+        for day in (date(2020, 1, 1), date.today() - timedelta(days=1)):  # noqa: DTZ011  # a day, whose own does not matter
+            store.commit([upload()], day, SHARD)
+    with running(tmp_path, "--retention", "400 days") as (_, process):
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if "retention" in line)
+        assert f"removed 1 days of theme {THEME.version}" in line
+        process.terminate()
+        process.communicate(timeout=20)
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        assert store.tally(THEME).total == 3
+
+
+def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: Path) -> None:
+    (tmp_path / "metrics.toml").write_text('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n', encoding="utf-8")
+    settings = {**environment(tmp_path), "DITHER_RETENTION": "400 days, theem = 3 days, theme = 3 days"}
+    said = CliRunner().invoke(cli, ["check"], env=settings).stdout
+    assert "warning: retention: theem is no metric here; known are *, mobile, open, theme, version" in said
+    assert said.count("retention:") == 1
+
+
+def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store) -> None:
+    """A day goes in one transaction: whoever reads sees all of it, or nothing."""
+    seen: list[int] = []
+
+    @sqlalchemy.event.listens_for(filled._engine, "after_cursor_execute")
+    def _read(*arguments: object) -> None:
+        if "DELETE FROM tallies" in str(arguments[2]):
+            with closing(Store(str(filled._engine.url), create=False)) as other:
+                seen.append(other.tally(THEME).total)
+
+    for removal in removals(filled, "theme", None, ago(8)):
+        removal.carry_out(filled)
+    assert (seen, filled.tally(THEME).total) == ([30], 27)

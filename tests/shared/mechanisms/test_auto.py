@@ -1,0 +1,60 @@
+"""The choice of a mechanism: the least risk that fits, and errors that say what would."""
+
+import pytest
+
+from dither_shared import ParameterError
+from dither_shared.mechanisms.auto import candidates, choose
+
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("size", [2, 4, 16, 128, 1024, 16384])
+def test_the_choice_is_at_the_frontier(size: int, epsilon: float) -> None:
+    """Against subset selection with the best d, which no mechanism beats (Ye and Barg 2019)."""
+    chosen = choose(size, epsilon)
+    optimum = candidates(size, epsilon)[0]
+    assert optimum.relative_risk == pytest.approx(1.0, rel=1e-9)
+    over = chosen.risk / optimum.mechanism.risk
+    assert chosen.row_bytes <= 64
+    if optimum.mechanism.row_bytes <= 64:
+        assert over == pytest.approx(1.0, rel=1e-9)
+    assert over <= (1.02 if size >= 1024 and epsilon <= 4 else 1.08)
+
+
+def test_ties_go_to_the_shorter_report_and_then_to_the_simpler_mechanism() -> None:
+    """With d = 1 the optimum is randomized response: a list of one number is as short, and a word more to explain."""
+    names = [candidate.mechanism.name for candidate in candidates(128, 5.0)]
+    assert names[:3] == ["randomized-response", "subset-selection", "projective-geometry"]
+
+
+def test_a_smaller_budget_costs_accuracy_and_no_privacy() -> None:
+    wide, narrow = choose(256, 1.0, budget=32), choose(256, 1.0, budget=2)
+    assert (wide.name, narrow.name) == ("subset-selection", "projective-geometry")
+    assert wide.risk < narrow.risk
+    assert narrow.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("size", [2, 16, 128, 1024])
+def test_with_a_permanent_part_both_epsilons_hold(size: int) -> None:
+    chosen = choose(size, 1.0, 2.0)
+    assert chosen.epsilon <= 1.0
+    assert chosen.forever_epsilon is not None
+    assert chosen.forever_epsilon <= 2.0
+    assert chosen.row_bytes <= 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((1, 1.0), "size: 1 is out of range"),
+        ((4, 0.0), "epsilon: 0.0 is not positive"),
+        ((4, 1.0, 0.5), "permanent_epsilon: 0.5 must exceed epsilon = 1"),
+        ((4, 1.0, None, 0), "report_budget: 0 is out of range"),
+        ((1000, 1.0, None, 1), "report_budget: 1 byte(s) hold no report over 1000 values; projective-geometry takes 2"),
+    ],
+)
+def test_surveys_that_cannot_be(arguments: tuple[int, float], complaint: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        choose(*arguments)
+    assert str(caught.value).startswith(complaint)

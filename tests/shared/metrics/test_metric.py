@@ -1,0 +1,263 @@
+"""metrics.toml: what it says, what a version depends on, and mistakes named with file, metric and key."""
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from dither_shared import Metric, ParameterError, Rappor, load_metrics, parse_metrics
+from dither_shared.mechanisms import auto as choice
+from dither_shared.metrics import metric
+
+THEME = """
+[metrics.theme]
+description = "Which theme do people use?"
+type = "choice"
+values = ["light", "dark"]
+epsilon = 1.0
+"""
+MOBILE = '[metrics.mobile]\ntype = "boolean"\ntruth = 0.75\n'
+BROWSER = '[metrics.browser]\ntype = "string"\nf = 0.5\np = 0.25\nq = 0.75\ncandidates = ["Firefox", "Chrome"]\n'
+
+
+def only(text: str) -> Metric:
+    (metric,) = parse_metrics(text).values()
+    return metric
+
+
+def test_the_three_types() -> None:
+    theme, mobile, browser = only(THEME), only(MOBILE), only(BROWSER)
+    assert theme.labels == ("light", "dark", "other")
+    assert theme.mechanism.size == 3
+    assert theme.period == "day"
+    assert mobile.labels == ("false", "true")
+    assert mobile.mechanism.ratio == 3
+    assert browser.labels == ("Firefox", "Chrome")
+    assert (browser.mechanism.cells, browser.mechanism.cohorts) == (128, 64)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "item"),
+    [
+        (THEME, "dark", 1),
+        (THEME, "purple", 2),
+        (THEME, None, 2),
+        (THEME, object(), 2),
+        (THEME, float("nan"), 2),
+        (MOBILE, True, 1),
+        (MOBILE, False, 0),
+        (MOBILE, "banana", 0),
+        (BROWSER, "Zoë", "Zoë".encode()),
+        (BROWSER, 7, b"7"),
+        (BROWSER, "\ud800", b"?"),
+        (BROWSER, object(), b""),
+        (BROWSER, "x" * 5000, b"x" * 1024),
+    ],
+)
+def test_every_answer_has_an_item_and_none_is_dropped(text: str, answer: object, item: object) -> None:
+    assert only(text).item(answer) == item
+
+
+def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
+    values = ", ".join(f'"{number}"' for number in range(200))
+    many = THEME.replace('"light", "dark"', values)
+    assert only(THEME).mechanism.name == "randomized-response"
+    assert only(many).mechanism.name == "subset-selection"
+    assert only(many + "report_budget = 3").mechanism.name == "projective-geometry"
+    assert only(many + "permanent_epsilon = 2").mechanism.forever_epsilon == pytest.approx(2)
+    assert only(many + 'mechanism = "hadamard-response"').mechanism.name == "hadamard-response"
+
+
+def test_what_the_person_who_is_asked_is_told() -> None:
+    told = 'why = "To choose"\nowner = "ui@example.org"\nexpires = 2027-06-30\ntier = "technical"\ncap = 20\n'
+    metric = only(THEME + told)
+    assert (metric.why, metric.owner, metric.tier, metric.cap) == ("To choose", "ui@example.org", "technical", 20)
+    assert metric.expires == date(2027, 6, 30)
+    assert not metric.expired(date(2027, 6, 30))
+    assert metric.expired(date(2027, 7, 1))
+    assert metric.version == only(THEME).version
+    bare = only(THEME)
+    assert (bare.why, bare.owner, bare.tier, bare.cap, bare.expires) == ("", "", None, None, None)
+    assert not bare.expired(date.max)
+
+
+def test_what_a_device_is_charged() -> None:
+    theme, lasting = only(THEME), only(THEME + "permanent_epsilon = 2")
+    assert theme.charge == theme.mechanism.epsilon
+    assert lasting.charge == lasting.mechanism.forever_epsilon
+
+
+def test_a_listed_value_can_be_the_catch_all() -> None:
+    metric = only(THEME.replace('"dark"]', '"dark"]\nother = "light"'))
+    assert metric.labels == ("light", "dark")
+    assert metric.item("purple") == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("theme]", "colour]"),
+        ('"dark"', '"black"'),
+        ('["light", "dark"]', '["dark", "light"]'),
+        ("epsilon = 1.0", "epsilon = 1.1"),
+        ("epsilon = 1.0", 'epsilon = 1.0\nmechanism = "symmetric-unary"'),
+        ("epsilon = 1.0", 'epsilon = 1.0\nother = "none"'),
+        ("epsilon = 1.0", 'epsilon = 1.0\nother = "dark"'),
+    ],
+)
+def test_the_version_changes_with_whatever_the_numbers_depend_on(change: tuple[str, str]) -> None:
+    assert only(THEME).version != only(THEME.replace(*change)).version
+
+
+def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
+    assert only(THEME).version == "2f027490e9dee6fc"
+    assert only(THEME.replace("Which", "What")).version == only(THEME).version
+    assert only(THEME + 'period = "once"\n').version == only(THEME).version
+    assert only(BROWSER.replace('"Firefox"', '"Opera"')).version == only(BROWSER).version
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "m.toml: metrics: missing"),
+        ("x = 1\n" + THEME, "m.toml: x: unknown; known here: metrics"),
+        ("[metrics\n", "m.toml: not TOML: "),
+        ("metrics = 3", "m.toml: metrics: missing"),
+        ("[metrics]\ntheme = 3", "m.toml: metrics.theme: not a table"),
+        ("[metrics.Theme]", "m.toml: metrics.Theme: not a name"),
+        (THEME.replace("1.0", "0"), "m.toml: metrics.theme.epsilon: 0 is not positive"),
+        (THEME.replace("1.0", "nan"), "m.toml: metrics.theme.epsilon: nan is not finite"),
+        (THEME.replace("1.0", "inf"), "m.toml: metrics.theme.epsilon: inf is not finite"),
+        (THEME.replace("1.0", "true"), "m.toml: metrics.theme.epsilon: True is not a number"),
+        (THEME.replace("epsilon = 1.0", ""), "m.toml: metrics.theme.epsilon: missing"),
+        (
+            THEME + "epsillon = 2",
+            "m.toml: metrics.theme.epsillon: unknown; did you mean 'epsilon'? Known here: cap, description, ",
+        ),
+        (THEME.replace("metrics.", "metric."), "m.toml: metric: unknown; did you mean 'metrics'? Known here: metrics"),
+        (
+            THEME + 'mechanism = "hadamard-response"\npermanent_epsilon = 2',
+            "m.toml: metrics.theme.permanent_epsilon: hadamard-response has none; mechanisms that have it: "
+            "local-hashing, optimized-unary, randomized-response",
+        ),
+        (
+            BROWSER + 'mechanism = "count-mean-sketch"',
+            "m.toml: metrics.browser.f: count-mean-sketch has none; mechanisms that have it: rappor",
+        ),
+        (THEME + "truth = 0.9", "m.toml: metrics.theme.truth: stands beside epsilon"),
+        (
+            THEME + 'mechanism = "magic"',
+            "m.toml: metrics.theme.mechanism: 'magic' is not one of auto, ",
+        ),
+        (THEME.replace("epsilon = 1.0", 'mechanism = "auto"'), "m.toml: metrics.theme.epsilon: missing"),
+        (THEME + "report_budget = 0", "m.toml: metrics.theme.report_budget: 0 is out of range"),
+        (THEME + "permanent_epsilon = 1.0", "m.toml: metrics.theme.permanent_epsilon: 1 must exceed epsilon = 1"),
+        (THEME + 'mechanism = "rappor"', "m.toml: metrics.theme.mechanism: rappor takes any string"),
+        (
+            THEME + 'period = "dayly"',
+            "m.toml: metrics.theme.period: 'dayly' is not one of day, week, once; did you mean 'day'?",
+        ),
+        (
+            THEME + 'mechanism = "randomised-response"',
+            "m.toml: metrics.theme.mechanism: 'randomised-response' is not one of auto, randomized-response, "
+            "subset-selection, projective-geometry, hadamard-response, local-hashing, optimized-unary, "
+            "symmetric-unary, bit-flip, rappor, count-mean-sketch, hadamard-count-mean-sketch; did you mean "
+            "'randomized-response'?",
+        ),
+        (THEME + "mechanism = 3", "m.toml: metrics.theme.mechanism: 3 is not one of auto"),
+        (
+            THEME + 'tier = "tecnical"',
+            "m.toml: metrics.theme.tier: 'tecnical' is not one of technical, interaction, content, sensitive; "
+            "did you mean 'technical'?",
+        ),
+        (THEME + 'period = "hour"', "m.toml: metrics.theme.period: 'hour' is not one of day, week, once"),
+        (THEME + 'expires = "2027-06-30"', "m.toml: metrics.theme.expires: '2027-06-30' is not a date"),
+        (THEME + "expires = 2027-06-30T00:00:00", "m.toml: metrics.theme.expires: datetime"),
+        (THEME + 'tier = "4"', "m.toml: metrics.theme.tier: '4' is not one of technical, interaction"),
+        (THEME + "why = 4", "m.toml: metrics.theme.why: 4 is not a string"),
+        (THEME + "cap = 0.5", "m.toml: metrics.theme.cap: 0.5 does not pay for one answer, which costs 1"),
+        (THEME + "cap = nan", "m.toml: metrics.theme.cap: nan does not pay"),
+        (THEME + "cap = inf", "m.toml: metrics.theme.cap: inf does not pay"),
+        (THEME + "candidates = []", "m.toml: metrics.theme.candidates: unknown"),
+        (THEME.replace('"dark"', '"light"'), "m.toml: metrics.theme.values: 'light' is listed twice"),
+        (THEME.replace('"dark"', "3"), "m.toml: metrics.theme.values: 3 is not a string"),
+        (THEME.replace('["light", "dark"]', "[]"), "m.toml: metrics.theme.values: empty; a list of strings"),
+        (THEME.replace('["light", "dark"]', '"light"'), "m.toml: metrics.theme.values: 'light' is not a list of"),
+        (
+            THEME.replace("[metrics.theme]", "[metrics.ui.theme]"),
+            'm.toml: metrics.ui: holds a table; a name with a dot is quoted: [metrics."ui.theme"]',
+        ),
+        (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
+        (
+            THEME.replace('"choice"', '"chioce"'),
+            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, string; did you mean 'choice'?",
+        ),
+        (MOBILE.replace("0.75", "0.5"), "m.toml: metrics.mobile.truth: 0.5 tells nothing"),
+        (MOBILE.replace("0.75", "1.5"), "m.toml: metrics.mobile.truth: 1.5 is not a probability"),
+        (BROWSER.replace("q = 0.75", ""), "m.toml: metrics.browser.q: missing; f, p and q go together"),
+        (BROWSER.replace("q = 0.75", "q = 0.25"), "m.toml: metrics.browser.q: equals p"),
+        (BROWSER + "epsilon = 1.0", "m.toml: metrics.browser.epsilon: stands beside f, p and q"),
+        (BROWSER + "bits = 12.5", "m.toml: metrics.browser.bits: 12.5 is not a whole number"),
+        (BROWSER + "bits = 5000", "m.toml: metrics.browser.bits: 5000 is out of range"),
+        ('[metrics.s]\ntype = "string"', "m.toml: metrics.s.epsilon: missing; give epsilon, or f, p and q"),
+    ],
+)
+def test_mistakes_are_named_with_file_metric_and_key(text: str, complaint: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        parse_metrics(text, "m.toml")
+    assert str(caught.value).startswith(complaint)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"nowhere\.toml: cannot be read: No such file"):
+        load_metrics(tmp_path / "nowhere.toml")
+    (tmp_path / "latin.toml").write_bytes(b"# caf\xe9")
+    with pytest.raises(ParameterError, match=r"latin\.toml: cannot be read: not UTF-8"):
+        load_metrics(tmp_path / "latin.toml")
+    (tmp_path / "good.toml").write_text(THEME, encoding="utf-8")
+    assert load_metrics(tmp_path / "good.toml") == parse_metrics(THEME)
+
+
+def test_a_mark_of_its_encoding_at_the_start_of_a_file_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "marked.toml").write_text(THEME, encoding="utf-8-sig")
+    assert load_metrics(tmp_path / "marked.toml") == parse_metrics(THEME)
+    with pytest.raises(ParameterError, match="not TOML"):
+        parse_metrics(THEME + "\ufeff")
+
+
+@pytest.mark.parametrize("count", [4, 500, 5000])
+def test_metrics_of_one_shape_are_calibrated_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice._best.cache_clear()
+    metric._configured.cache_clear()
+    tried, configured = [], []
+    ranking, configure = choice.candidates, Rappor.configure.__func__  # type: ignore[attr-defined]
+
+    def counted_ranking(*shape: Any) -> list[choice.Candidate]:
+        tried.append(shape)
+        return ranking(*shape)
+
+    def counted_configure(family: type[Rappor], size: int | None, parameters: dict[str, float]) -> Rappor:
+        configured.append(parameters)
+        return cast("Rappor", configure(family, size, parameters))
+
+    monkeypatch.setattr(choice, "candidates", counted_ranking)
+    monkeypatch.setattr(Rappor, "configure", classmethod(counted_configure))
+    shapes = (
+        THEME,
+        THEME + "permanent_epsilon = 2.0\n",
+        MOBILE.replace("truth", "epsilon"),
+        '[metrics.s]\ntype = "string"\nepsilon = 1.0\n',
+    )
+    definitions = [re.sub(r"metrics\.\w+", f"metrics.m{one}", shapes[one % 4]) for one in range(count)]
+    metrics = parse_metrics("".join(definitions))
+    assert (len(metrics), len(tried), len(configured)) == (count, 3, 1)
+    assert len({one.version for one in metrics.values()}) == count
+
+
+def test_a_number_of_the_wrong_type_is_refused_though_an_equal_one_was_right() -> None:
+    text = '[metrics.s]\ntype = "string"\nepsilon = 1.0\nbits = 12\n'
+    assert only(text).mechanism.cells == 12
+    with pytest.raises(ParameterError, match=r"bits: 12\.0 is not a whole number"):
+        only(text.replace("12", "12.0"))

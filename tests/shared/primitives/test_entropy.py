@@ -1,0 +1,226 @@
+"""The draws have exactly the law that they state."""
+
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import pytest
+
+from dither_shared import Entropy, KeyedEntropy, SystemEntropy
+from dither_shared.primitives.entropy import KeyedFamily, bits_below
+from dither_shared.primitives.probability import ONE
+
+PRECISION = 3
+
+
+class Script(Entropy):
+    """An entropy whose bytes are written down."""
+
+    def __init__(self, script: bytes) -> None:
+        self.script = script
+
+    def take(self, count: int) -> bytes:
+        assert count <= len(self.script), "more was drawn than the script holds"
+        taken, self.script = self.script[:count], self.script[count:]
+        return taken
+
+
+@pytest.mark.parametrize("marked", range(4))
+@pytest.mark.parametrize("high", range(2**PRECISION + 1))
+@pytest.mark.parametrize("low", range(2**PRECISION + 1))
+def test_every_lane_is_below_its_threshold_with_exactly_that_probability(marked: int, high: int, low: int) -> None:
+    """Over all streams of two lanes of three bits the joint law is the product of threshold/2^3, exactly."""
+    outcomes: Counter[int] = Counter()
+    for slices in product(range(4), repeat=PRECISION):
+        noise = 0b10101000  # the bits beyond the last lane must not matter
+        outcomes[bits_below(Script(bytes(cut | noise for cut in slices)), 2, marked, high, low, PRECISION)] += 1
+    streams = 4**PRECISION
+    for bits in range(4):
+        chance = Fraction(1)
+        for lane in range(2):
+            one = Fraction(high if marked >> lane & 1 else low, 2**PRECISION)
+            chance *= one if bits >> lane & 1 else 1 - one
+        assert outcomes[bits] == chance * streams
+
+
+def test_bits_use_about_as_many_words_as_they_have_doublings() -> None:
+    drawn = 0
+
+    class Counting(SystemEntropy):
+        def take(self, count: int) -> bytes:
+            nonlocal drawn
+            drawn += count
+            return super().take(count)
+
+    Counting().bernoulli_bits(128, 0, ONE // 3, ONE // 3)
+    assert drawn <= 16 * 64
+    drawn = 0
+    Counting().bernoulli_bits(128, 1, ONE // 4, 3 * (ONE // 4))
+    assert drawn == 16 * 2  # quarters are settled by two bits
+
+
+@pytest.mark.parametrize(
+    ("high", "low", "expected"), [(ONE, 0, 0b0110), (0, ONE, 0b1001), (ONE, ONE, 0b1111), (0, 0, 0)]
+)
+def test_certainty_draws_nothing(high: int, low: int, expected: int) -> None:
+    assert Script(b"").bernoulli_bits(4, 0b0110, high, low) == expected
+
+
+def test_bernoulli_compares_a_whole_word_strictly() -> None:
+    threshold = 12345678901234567890
+    assert Script((threshold - 1).to_bytes(8, "big")).bernoulli(threshold)
+    assert not Script(threshold.to_bytes(8, "big")).bernoulli(threshold)
+    assert Script(b"\xff" * 8).bernoulli(ONE)
+    assert not Script(bytes(8)).bernoulli(0)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 3, 10, 2**63 + 1, ONE])
+def test_below_accepts_a_whole_number_of_rounds(bound: int) -> None:
+    """Words from the last incomplete round are refused, so every residue has equally many words."""
+    limit = ONE - ONE % bound
+    last = Script((limit - 1).to_bytes(8, "big"))
+    assert last.below(bound) == bound - 1
+    if limit < ONE:
+        again = Script(limit.to_bytes(8, "big") + (7 % bound).to_bytes(8, "big"))
+        assert again.below(bound) == 7 % bound
+
+
+@pytest.mark.parametrize("bound", [1, 3, 128, 1000, 2**31 + 1])
+def test_integers_drawn_some_at_a_time_accept_a_whole_number_of_rounds(bound: int) -> None:
+    limit = 2**32 - 2**32 % bound
+    words = [limit - 1, *([limit] if limit < 2**32 else []), 5 % bound]
+    words += [0] * (16 - len(words))
+    drawn = Script(b"".join(word.to_bytes(4, "big") for word in words)).each_below(bound)
+    assert [next(drawn), next(drawn)] == [bound - 1, 5 % bound]
+
+
+def test_keyed_stream_is_the_documented_one_however_it_is_read() -> None:
+    parts = (b"\x00\x00\x00\x03key", b"\x00\x00\x00\x01a", b"\x00\x00\x00\x02bc")
+    blocks = [hashlib.shake_256(b"".join(parts) + i.to_bytes(4, "big")).digest(512) for i in range(3)]
+    stream = KeyedEntropy(b"key", b"a", b"bc")
+    assert stream.take(7) + stream.take(1000) + stream.take(0) + stream.take(500) == b"".join(blocks)[:1507]
+
+
+def test_keyed_streams_differ_with_key_and_with_how_the_context_is_cut() -> None:
+    contexts = [(b"key",), (b"key", b""), (b"ke", b"y"), (b"key", b"ab"), (b"key", b"a", b"b"), (b"kez", b"ab")]
+    assert len({KeyedEntropy(*context).take(16) for context in contexts}) == len(contexts)
+
+
+def test_a_keyed_stream_goes_on_where_it_was_whatever_was_taken() -> None:
+    whole = KeyedEntropy(b"key", b"a").take(2000)
+    for first in (0, 1, 16, 511, 512, 513, 1023, 1024, 1600):
+        for second in (0, 1, 300, 400):
+            stream = KeyedEntropy(b"key", b"a")
+            assert stream.take(first) + stream.take(second) == whole[: first + second]
+
+
+def test_keyed_entropy_shows_no_secret() -> None:
+    assert "secret" not in repr(KeyedEntropy(b"secret", b"secret value"))
+
+
+def test_system_entropy_keeps_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No byte is drawn ahead, so a forked child can never repeat its parent's noise."""
+    asked: list[int] = []
+
+    def urandom(count: int) -> bytes:
+        asked.append(count)
+        return bytes(count)
+
+    monkeypatch.setattr(os, "urandom", urandom)
+    entropy = SystemEntropy()
+    entropy.below(6)
+    entropy.bernoulli(5)
+    assert asked == [8, 8]
+
+
+@pytest.mark.parametrize(("width", "size"), [(4, 1), (4, 2), (5, 3)])
+def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(width: int, size: int) -> None:
+    """Walk every branch of up to three mending steps: all sets must have gathered the same exact probability."""
+    gathered: dict[int, Fraction] = {}
+
+    class Cut(Exception):  # noqa: N818 - not an error: the walk goes no deeper here
+        pass
+
+    class Walk(Entropy):
+        def __init__(self, path: list[int]) -> None:
+            self.path, self.options, self.chance = path, list[int](), Fraction(1)
+
+        def take(self, count: int) -> bytes:
+            raise AssertionError(count)
+
+        def choose(self, options: int) -> int:
+            if len(self.options) == 4:
+                raise Cut
+            if len(self.options) == len(self.path):
+                self.path.append(0)
+            self.options.append(options)
+            return self.path[len(self.options) - 1]
+
+        def below(self, bound: int) -> int:
+            self.chance /= bound
+            return self.choose(bound)
+
+        def each_below(self, bound: int) -> Iterator[int]:
+            while True:
+                yield self.below(bound)
+
+        def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
+            assert marked == high == 0
+            bits = self.choose(1 << width)
+            ones = bits.bit_count()
+            self.chance *= Fraction(low, ONE) ** ones * (1 - Fraction(low, ONE)) ** (width - ones)
+            return bits
+
+    path: list[int] = []
+    while True:
+        walk = Walk(path)
+        try:
+            drawn = walk.subset(width, size)
+            gathered[drawn] = gathered.get(drawn, Fraction(0)) + walk.chance
+        except Cut:
+            pass
+        while path and path[-1] + 1 == walk.options[len(path) - 1]:
+            path.pop()
+        if not path:
+            break
+        path[-1] += 1
+    assert all(lanes.bit_count() == size for lanes in gathered)
+    assert len(gathered) == comb(width, size)
+    assert len(set(gathered.values())) == 1
+    assert sum(gathered.values()) > Fraction(1, 2)
+
+
+def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[bytes] = []
+
+    def urandom(count: int) -> bytes:
+        drawn.append(bytes([len(drawn)]) * count)
+        return drawn[-1]
+
+    monkeypatch.setattr("os.urandom", urandom)
+    ahead = SystemEntropy().ahead(64)
+    assert [ahead.take(count) for count in (32, 16, 16, 1, 100)] == [
+        b"\0" * 32,
+        b"\0" * 16,
+        b"\0" * 16,
+        b"\1",
+        b"\2" * 100,
+    ]
+    assert SystemEntropy().ahead(64).take(40) + SystemEntropy().take(1) == b"\3" * 40 + b"\4"
+    keyed = KeyedEntropy(b"key")
+    assert keyed.ahead(64) is keyed, "a stream is the same however it is asked"
+
+
+def test_a_family_offers_the_streams_of_its_members() -> None:
+    family = KeyedFamily(b"key", b"a")
+    for count in (0, 16, 512, 513, 2000):
+        assert (
+            family.first(b"bc", count)
+            == family.stream(b"bc").take(count)
+            == KeyedEntropy(b"key", b"a", b"bc").take(count)
+        )
+    assert "key" not in repr(family)

@@ -1,0 +1,64 @@
+"""Directed rounding and the epsilon of exact ratios."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import pytest
+
+from dither_shared import ParameterError
+from dither_shared.primitives.probability import (
+    ONE,
+    as_probability,
+    checked_epsilon,
+    epsilon_of,
+    exp_below,
+    threshold_down,
+    threshold_up,
+    toward,
+)
+
+RATIOS = [Fraction(3), Fraction(10**30 + 1, 10**30), Fraction(271828, 100000), Fraction(2**640, 3**100)]
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_epsilon_is_the_smallest_float_that_bounds_the_logarithm(ratio: Fraction) -> None:
+    epsilon = epsilon_of(ratio)
+    with localcontext(prec=200):
+        exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+        assert Decimal(math.nextafter(epsilon, 0)) < exact <= Decimal(epsilon)
+
+
+def test_epsilon_of_no_difference_is_zero_and_below_it_is_refused() -> None:
+    assert epsilon_of(Fraction(1)) == 0
+    with pytest.raises(ParameterError, match="ratio"):
+        epsilon_of(Fraction(1, 2))
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(1), Fraction(25), Fraction(0.1)])
+def test_exp_is_bounded_from_below_to_a_hundred_digits(exponent: Fraction) -> None:
+    below = exp_below(exponent)
+    with localcontext(prec=200):
+        exact = Fraction((Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp())
+    assert 0 < exact - below < exact / 10**100
+
+
+def test_thresholds_round_each_its_way_and_toward_the_centre() -> None:
+    third = Fraction(1, 3)
+    assert threshold_up(third) == threshold_down(third) + 1
+    assert Fraction(threshold_down(third), ONE) < third < Fraction(threshold_up(third), ONE)
+    assert toward(Fraction(1, 2), third) > third
+    assert toward(Fraction(1, 4), third) < third
+    assert toward(Fraction(1, 2), Fraction(3, 4)) == Fraction(3, 4)
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, 1e-300, 1e-17, 9e-5, -math.inf, math.inf, math.nan, 25.1, True, "1"])
+def test_epsilon_that_cannot_be(wrong: object) -> None:
+    with pytest.raises(ParameterError, match="epsilon: "):
+        checked_epsilon(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, False, None])
+def test_probability_that_cannot_be(wrong: object) -> None:
+    with pytest.raises(ParameterError, match="truth: "):
+        as_probability(wrong, "truth")  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""What an answer means: every object has an item, and only what could be meant is no mistake."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dither_shared import Domain
+from dither_shared.questions.answers import BooleanAnswers, ChoiceAnswers, Encoded, StringAnswers, type_name
+from shared import odd
+
+BOOLEAN = BooleanAnswers(Domain.boolean())
+CHOICE = ChoiceAnswers(Domain.choice(("1", "1.5", "true", "dark")))
+STRING = StringAnswers(None)
+
+
+@pytest.mark.parametrize(("values", "item"), [(odd.TRUE, 1), (odd.FALSE, 0)], ids=["true", "false"])
+def test_what_is_true_and_what_is_false(values: list[object], item: int) -> None:
+    for value in values:
+        assert BOOLEAN.encode(value) == (item, False, False), type_name(value)
+
+
+def test_what_is_neither_true_nor_false_is_a_mistake_and_still_has_an_item() -> None:
+    for value in (*odd.NEITHER, *odd.NO_ANSWERS):
+        assert BOOLEAN.encode(value) == (0, True, True), type_name(value)
+
+
+def test_what_is_no_answer_is_a_mistake_for_every_question() -> None:
+    for value in odd.NO_ANSWERS:
+        assert CHOICE.encode(value) == (4, True, True), type_name(value)
+        assert STRING.encode(value) == (b"", True, True), type_name(value)
+
+
+TEXTS: list[tuple[object, str]] = [
+    ("dark", "dark"),
+    (1, "1"),
+    (1.5, "1.5"),
+    (True, "true"),
+    (np.int16(1), "1"),
+    (np.float64(1.5), "1.5"),
+    (np.float32(1.5), "1.5"),
+    (np.True_, "true"),
+    (np.str_("dark"), "dark"),
+    (odd.Theme.DARK, "dark"),
+    (odd.Theme.YES, "true"),
+    (odd.Themed.DARK, "dark"),
+    (odd.Number.ONE, "1"),
+    (odd.Spiteful("dark"), "dark"),
+    (odd.SpitefulInt(1), "1"),
+    (odd.SpitefulFloat(1.5), "1.5"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), TEXTS, ids=map(str, range(len(TEXTS))))
+def test_a_listed_value_is_known_by_its_text_and_a_string_is_that_text(value: object, text: str) -> None:
+    assert CHOICE.encode(value) == (("1", "1.5", "true", "dark").index(text), False, False)
+    assert STRING.encode(value) == (text.encode(), False, False)
+
+
+OUTSIDE: list[tuple[object, bytes]] = [
+    (1.0, b"1.0"),
+    (False, b"false"),
+    ("DARK", b"DARK"),
+    (" dark", b" dark"),
+    ("", b""),
+    (float("nan"), b"nan"),
+    (float("-inf"), b"-inf"),
+    ("\ud800dark", b"?dark"),
+    (10**500, b"1" + b"0" * 500),
+    (-(10**5000), f"{-(10**5000):#x}"[:1024].encode()),
+    ("é" * 10_000_000, "é".encode() * 512),
+    (odd.Spiteful("x" * 5000), b"x" * 1024),
+]
+
+
+@pytest.mark.parametrize(("value", "item"), OUTSIDE, ids=map(str, range(len(OUTSIDE))))
+def test_another_text_is_outside_a_list_and_no_mistake(value: object, item: bytes) -> None:
+    assert CHOICE.encode(value) == (4, True, False)
+    assert STRING.encode(value) == (item, False, False)
+
+
+def test_an_answer_is_encoded_the_same_after_any_other() -> None:
+    for before in ("", "dark", None, 1, "x" * 5000):
+        for value, item in (("", b""), ("dark", b"dark"), ("x" * 5001, b"x" * 1024)):
+            STRING.encode(before)
+            assert STRING.encode(value) == Encoded(item)
+
+
+@given(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.complex_numbers(), st.decimals(), st.fractions(),
+        st.text(st.characters()), st.binary(), st.dates(), st.lists(st.integers()), st.sampled_from(list(odd.Number)),
+        st.text().map(odd.Spiteful), st.integers().map(odd.SpitefulInt), st.floats().map(odd.SpitefulFloat),
+    )
+)  # fmt: skip
+def test_any_object_has_an_item_of_the_domain(value: object) -> None:
+    for kind, items in ((BOOLEAN, range(2)), (CHOICE, range(5))):
+        answer = kind.encode(value)
+        assert answer.item in items
+        assert answer.outside or not answer.mistake
+    item = STRING.encode(value).item
+    assert isinstance(item, bytes)
+    assert len(item) <= 1024
+    assert BOOLEAN.encode(value).mistake or item.strip().lower() in {
+        b"true",
+        b"false",
+        b"1",
+        b"0",
+        b"1.0",
+        b"0.0",
+        b"-0.0",
+    }
+
+
+def test_the_name_of_a_type_is_a_name() -> None:
+    assert type_name(None) == "NoneType"
+    assert type_name(odd.Liar()) == "Liar"
+    assert type_name(type("a\nforged line", (), {})()) == type_name(type("x" * 65, (), {})()) == "object"
+
+
+def test_numpy_is_not_imported() -> None:
+    code = "import sys, dither_shared as d; d.Metric('a', 'choice', None, d.Domain.boolean()).item(object())"
+    subprocess.run([sys.executable, "-c", code + "; assert 'numpy' not in sys.modules"], check=True)

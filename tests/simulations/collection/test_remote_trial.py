@@ -1,0 +1,171 @@
+"""The three ways to draw reports have one law: the sampler's, the device's, and that of clients and a collector."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from dither_server.estimation.estimate import estimate
+from dither_shared import Mechanism, load_metrics
+from dither_simulations.cli import main
+from dither_simulations.collection import remote_trial as remote
+from dither_simulations.collection.collector_process import (
+    Access,
+    CollectorError,
+    UnknownThereError,
+    fetch,
+    running_collector,
+)
+from dither_simulations.collection.remote_trial import collected, metric_of
+from dither_simulations.samplers import sample_tally
+from dither_simulations.trials.devices import device_entropy, device_tally
+from dither_simulations.trials.mechanism_by_name import named
+from dither_simulations.users.populations import Floats
+from dither_simulations.users.sources import Distribution
+
+ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "1.5", "-k", "5", "-n", "900")
+POPULATION = Distribution().population(5, 900)
+SIX = metric_of(named("randomized-response", 6, 1.5), Distribution().population(6, 900), 1.5)
+
+
+def symbols(mechanism: Mechanism, frequency: Floats) -> Floats:
+    """Return how many reports show each symbol, which is where the frequencies came from."""
+    p, q = float(mechanism.p), float(mechanism.q)
+    counts = POPULATION.users * (q + frequency * (p - q))
+    assert np.allclose(counts, np.rint(counts), atol=1e-6)
+    return np.asarray(np.rint(counts))
+
+
+def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
+    """Chi-square over a table of three rows, at 1e-7.
+
+    Each row is a sum of multinomials, one a value, whose covariance is at most that of one multinomial of their
+    mixture: the statistic is stochastically smaller than chi-square, and the test fails less often than that.
+    """
+    lab = tmp_path / "lab.toml"
+    told = CliRunner().invoke(main, [*ARGUMENTS, "--definitions", str(lab)])
+    assert told.exit_code == 0, told.output
+    mechanism = named("randomized-response", 5, 1.5)
+    assert [metric.mechanism for metric in load_metrics(lab).values()] == [mechanism]
+
+    rows = [
+        sample_tally(mechanism, POPULATION, np.random.default_rng(1)).counts[0],
+        device_tally(mechanism, POPULATION, device_entropy(np.random.SeedSequence(2))).counts[0],
+    ]
+    with running_collector(lab, tmp_path) as collector:
+        url = f"{collector.url}/?token={collector.token}"
+        sent = collected(mechanism, POPULATION, 1.5, url, 0.9)
+        rows.append(symbols(mechanism, sent.frequency))
+        again = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url])
+        other = CliRunner().invoke(main, [*ARGUMENTS, "--collector", url, "-k", "6"])
+        closed = CliRunner().invoke(main, [*ARGUMENTS, "--collector", collector.url])
+    assert stats.chi2_contingency(np.array(rows)).pvalue > 1e-7
+    alone = estimate(mechanism, POPULATION.labels, sample_tally(mechanism, POPULATION, np.random.default_rng(1)))
+    assert np.allclose(symbols(mechanism, alone.frequency), rows[0])
+    assert again.exit_code == 1
+    assert "has 900 reports; a trial begins with none" in again.stderr
+    assert other.exit_code == 1
+    assert f"lab-randomized-response-6-1.5: randomized-response, 6 values, version {SIX.version}" in other.stderr
+    assert "1 of the 1 metrics" in other.stderr
+    assert "--definitions lab.toml" in other.stderr
+    assert "--collector auto" in other.stderr
+    assert closed.exit_code == 1
+    assert "asks for a token; give its address with ?token=" in closed.stderr
+    assert collector.token
+    assert not any(collector.token in text for one in (again, other, closed) for text in (one.stdout, one.stderr))
+
+
+def test_the_command_asks_a_collector(tmp_path: Path) -> None:
+    lab = tmp_path / "lab.toml"
+    few = (*ARGUMENTS, "-n", "50", "--mechanism", "rappor")
+    CliRunner().invoke(main, [*few, "--definitions", str(lab)])
+    with running_collector(lab, tmp_path) as collector:
+        url = f"{collector.url}/?token={collector.token}"
+        result = CliRunner().invoke(main, [*few, "--collector", url])
+    assert result.exit_code == 0, result.output
+    assert [line.split()[:2] for line in result.stdout.splitlines()[2:]] == [
+        ["randomized-response", "collector"],
+        ["rappor", "collector"],
+    ]
+
+
+def test_nothing_that_answers_is_named() -> None:
+    result = CliRunner().invoke(main, [*ARGUMENTS, "--collector", "http://127.0.0.1:9"])
+    assert result.exit_code == 1
+    assert "the collector at http://127.0.0.1:9 does not answer" in result.stderr
+
+
+def test_a_collector_counts_one_trial() -> None:
+    result = CliRunner().invoke(main, [*ARGUMENTS, "--collector", "http://127.0.0.1:9", "--repeats", "2"])
+    assert result.exit_code == 2
+    assert "--collector" in result.stderr
+
+
+def test_a_collector_starts_by_itself_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Access] = []
+
+    @contextmanager
+    def watched(metrics: Path, folder: Path) -> Iterator[Access]:
+        with running_collector(metrics, folder) as access:
+            started.append(access)
+            yield access
+
+    monkeypatch.setattr(remote, "running_collector", watched)
+    few = ("error", "--epsilon", "1.5", "-k", "4", "-n", "40", "--mechanism", "rappor", "--mechanism", "auto")
+    result = CliRunner().invoke(main, [*few, "--collector", "auto", "--json"])
+    assert result.exit_code == 0, result.output
+    assert [(row["law"], row["users"]) for row in json.loads(result.stdout)] == [("collector", 40)] * 2
+    (access,) = started
+    with pytest.raises(CollectorError, match="does not answer"):
+        fetch(access, "/healthz")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are listed in /proc")
+def test_sigterm_ends_the_collector_too(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dither_simulations", *ARGUMENTS, "-n", "1e6", "--collector", "auto"]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
+        children, deadline = Path(f"/proc/{process.pid}/task/{process.pid}/children"), time.monotonic() + 60
+        while not list(tmp_path.glob("dither-lab-*/demo.db")):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+        (collector,) = map(int, children.read_text().split())
+        process.terminate()
+        assert process.wait(60) == 128 + signal.SIGTERM
+    assert not Path(f"/proc/{collector}").exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("-n", "40,80"), "would ask lab-randomized-response-5-1.5 twice"),
+        (("--mechanism", "auto"), "would ask lab-randomized-response-5-1.5 twice"),
+        (("--scheduler", "tcp://127.0.0.1:9"), "auto goes without --scheduler"),
+    ],
+)
+def test_what_one_collector_cannot_do_is_refused_at_once(more: tuple[str, ...], said: str) -> None:
+    result = CliRunner().invoke(main, [*ARGUMENTS, *more, "--collector", "auto"])
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_the_first_of_many_metrics_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object) -> None:
+        raise UnknownThereError("no")
+
+    monkeypatch.setattr(remote, "fetch", unknown)
+    result = CliRunner().invoke(main, [*ARGUMENTS, "--epsilon", "grid", "--collector", "http://127.0.0.1:9"])
+    assert result.exit_code == 1
+    assert "does not collect 10 of the 10 metrics" in result.stderr
+    assert result.stderr.count("  lab-randomized-response-5-") == 5
+    assert "  and 5 more" in result.stderr

@@ -1,0 +1,204 @@
+"""Attacks come to what theory says, and never beyond what it allows."""
+
+import csv
+import json
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from scipy import stats
+
+from dither_server.tally.tally import Tally
+from dither_shared import Report
+from dither_simulations.cli import main
+from dither_simulations.experiments.attacks.averaging import Averaging, majority
+from dither_simulations.experiments.attacks.change import Change
+from dither_simulations.experiments.attacks.common import SeriesRow
+from dither_simulations.experiments.attacks.forging import crafted_rows, most_supported, random_rows, random_support
+from dither_simulations.experiments.attacks.linkage import Linkage
+from dither_simulations.experiments.attacks.permanent import Draw, permanent_draw
+from dither_simulations.experiments.attacks.poisoning import Poisoning
+from dither_simulations.sweeps.sweep import sweep
+from dither_simulations.trials.mechanism_by_name import CLOSED, REMEMBERING, named
+
+LISTED = tuple(name for name in CLOSED if name != "bit-flip")
+
+
+def attack(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["attack", *map(str, arguments)])
+
+
+def fits(row: SeriesRow, probability: float) -> bool:
+    """Whether so many successes are to be expected of a probability, but for 1e-8 at either side."""
+    law = stats.binom(row.devices, probability)
+    return bool(law.ppf(1e-8) <= row.success * row.devices <= law.isf(1e-8))
+
+
+@pytest.mark.parametrize(("reports", "rate"), [(1, 0.7311), (7, 0.9106), (30, 0.9961)])
+def test_the_majority_of_fresh_reports_finds_a_bit_as_often_as_the_binomial_says(reports: int, rate: float) -> None:
+    assert majority(named("randomized-response", 2, 1.0), reports) == pytest.approx(rate, abs=1e-4)
+
+
+def test_averaging_comes_to_what_theory_says_and_memory_bounds_it() -> None:
+    rows = sweep(Averaging(("randomized-response",), (1, 15), size=2, devices=400, repeats=2, seed=1))
+    for row in rows:
+        assert row.theory is not None
+        assert fits(row, row.theory)
+        assert row.theory <= row.bound * (1 + 1e-12)
+    fresh, lasting = rows[1], rows[3]
+    assert lasting.success < 0.93 < fresh.success
+    assert lasting.bound == pytest.approx(1 / (1 + np.exp(-2.0)), rel=1e-6)
+
+
+def beyond(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
+    """Return what exceeds its bound by more than chance does once in 10^8."""
+    return [row for row in rows if row.success * row.devices > stats.binom.isf(1e-8, row.devices, row.bound)]
+
+
+def test_no_attack_on_a_series_exceeds_its_bound() -> None:
+    closed = tuple(name for name in REMEMBERING if name in CLOSED)
+    assert not beyond(sweep(Averaging(closed, (1, 9), devices=60, repeats=2)))
+    assert not beyond(sweep(Linkage(REMEMBERING, (1, 5), devices=60, repeats=2)))
+    assert not beyond(sweep(Change(REMEMBERING, (1, 5), devices=40, repeats=1)))
+
+
+def test_a_wide_permanent_row_is_a_mark_and_a_fresh_one_is_none() -> None:
+    fresh, lasting = sweep(Linkage(("rappor",), (7,), devices=60, repeats=1, seed=2))
+    assert fits(fresh, 1 / 60)
+    assert fresh.bound == 1 / 60
+    assert lasting.success > 0.9
+
+
+def test_memory_does_not_hide_that_a_value_changed() -> None:
+    (row,) = [row for row in sweep(Change(("rappor",), (5,), devices=60, repeats=1)) if row.memoised]
+    assert row.success > 0.9
+
+
+@pytest.mark.parametrize("symbol", [True, False])
+def test_permanent_draws_are_counted_as_enumeration_counts_them(symbol: bool) -> None:
+    draw = Draw(cells=3, marked=1, high=0.6, low=0.2, symbol=symbol, cohorts=2)
+    one, other = (_law(symbol, own) for own in (0, 1))
+    assert draw.distinct(10) == pytest.approx(sum(2 * (1 - (1 - probability / 2) ** 10) for probability in one))
+    assert draw.same(0) == pytest.approx(sum(first * second for first, second in zip(one, other, strict=True)))
+    assert draw.same(1) == 1, "values that mark the same cells share one draw"
+
+
+def test_draws_of_values_that_share_a_bit_are_alike_as_often_as_enumeration_says() -> None:
+    draw = Draw(cells=3, marked=2, high=0.6, low=0.2, symbol=False, cohorts=1)
+
+    def chance(row: tuple[bool, ...], marked: set[int]) -> float:
+        ones = [0.6 if cell in marked else 0.2 for cell in range(3)]
+        return prod(one if bit else 1 - one for bit, one in zip(row, ones, strict=True))
+
+    rows = product((False, True), repeat=3)
+    assert draw.same(1) == pytest.approx(sum(chance(row, {0, 1}) * chance(row, {1, 2}) for row in rows))
+
+
+def _law(symbol: bool, own: int) -> list[float]:
+    """Return the probability of each draw of a value that marks cell ``own`` of three."""
+    if symbol:
+        return [0.6 if number == own else 0.2 for number in range(3)]
+    chances = [0.6 if number == own else 0.2 for number in range(3)]
+    rows = product((0, 1), repeat=3)
+    return [prod(high if bit else 1 - high for bit, high in zip(row, chances, strict=True)) for row in rows]
+
+
+@pytest.mark.parametrize("name", REMEMBERING)
+def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) -> None:
+    """The ratio of its probabilities, over what two values mark, is what the mechanism declares for ever."""
+    mechanism = named(name, 8, 1.0, 2.0)
+    draw = permanent_draw(mechanism)
+    assert draw is not None
+    ratio = draw.high / draw.low if draw.symbol else (draw.high * (1 - draw.low) / draw.low / (1 - draw.high))
+    assert float(np.log(ratio) * (1 if draw.symbol else draw.marked)) == pytest.approx(mechanism.forever_epsilon)
+    assert permanent_draw(named("subset-selection", 8, 1.0)) is None
+
+
+@pytest.mark.parametrize("name", LISTED)
+@pytest.mark.parametrize("targets", [1, 3])
+def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: int) -> None:
+    """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9, in 42 tests."""
+    rows = sweep(Poisoning((name,), (0.1,), size=24, users=600, targets=targets, repeats=30, seed=4))
+    for row in rows:
+        assert row.gain_se is not None
+        assert abs(row.gain - row.theory) <= 9 * row.gain_se + 1e-12, row.attack
+    assert max(rows, key=lambda row: row.theory).attack == "crafted-report"
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_crafted_report_is_one_that_a_collector_takes_and_supports_as_much_as_is_said(name: str) -> None:
+    mechanism, targets = named(name, 24, 1.0), (3, 5, 20)
+    rng = np.random.default_rng(1)
+    for forged in (crafted_rows(mechanism, targets, 9, rng), random_rows(mechanism, 9, rng)):
+        assert Tally.fold(mechanism, forged).total == 9
+    row = crafted_rows(mechanism, targets, 1, rng)
+    report = Report.decode(row, mechanism)
+    cells = set(report.cells(mechanism))
+    supported = sum(bool(cells & set(mechanism.marked(target, report.cohort))) for target in targets)
+    assert supported == most_supported(mechanism, targets)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_random_reports_support_values_as_often_as_is_said(name: str) -> None:
+    """Bin(1000, ·) within six standard deviations."""
+    mechanism = named(name, 16, 1.0)
+    width = mechanism.row_bytes
+    rows = random_rows(mechanism, 1000, np.random.default_rng(3))
+    reports = [Report.decode(rows[at : at + width], mechanism) for at in range(0, len(rows), width)]
+    hits = sum(not set(one.cells(mechanism)).isdisjoint(mechanism.marked(5, one.cohort)) for one in reports)
+    chance = random_support(mechanism)
+    assert abs(hits - 1000 * chance) < 6 * (1000 * chance * (1 - chance)) ** 0.5
+
+
+@pytest.mark.parametrize("kind", ["averaging", "linkage", "change"])
+def test_attacks_are_commands_that_write_and_draw(kind: str, tmp_path: Path) -> None:
+    few = ("--devices", "8", "--repeats", "1", "--reports", "1,2", "--mechanism", "randomized-response")
+    result = attack(kind, *few, "--out", tmp_path / "rows.csv", "--plot", tmp_path / "rows.png")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[:3] for line in result.stdout.splitlines()[2:]] == [
+        ["randomized-response", memory, reports] for memory in ("no", "yes") for reports in ("1", "2")
+    ]
+    assert (tmp_path / "rows.png").read_bytes().startswith(b"\x89PNG")
+    with (tmp_path / "rows.csv").open(newline="") as stream:
+        assert {row["attack"] for row in csv.DictReader(stream)} == {kind}
+    assert attack(kind, *few, "--json").stdout == attack(kind, *few, "--json", "--jobs", "1").stdout
+
+
+def test_poisoning_is_a_command(tmp_path: Path) -> None:
+    few = ("--repeats", "2", "--share", "0.01,0.2", "-k", "8", "-n", "500", "--mechanism", "optimized-unary")
+    result = attack("poisoning", *few, "--json", "--plot", tmp_path / "gain.svg")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)
+    assert [(row["attack"], row["forged"]) for row in rows] == [
+        (kind, forged) for kind in ("random-report", "crafted-input", "crafted-report") for forged in (5, 125)
+    ]
+    assert (tmp_path / "gain.svg").read_bytes().startswith(b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("averaging", "--reports", "0"), "--reports"),
+        (("averaging", "--mechanism", "rappor"), "--mechanism"),
+        (("linkage", "--permanent-epsilon", "0.5"), "permanent_epsilon"),
+        (("change", "--devices", "1"), "--devices"),
+        (("poisoning", "--share", "1"), "--share"),
+        (("poisoning", "--targets", "65"), "--targets"),
+        (("poisoning", "--attack", "bribery"), "--attack"),
+    ],
+)
+def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
+    result = attack(*arguments)
+    assert result.exit_code == 2, result.output
+    assert named in result.stderr.splitlines()[-1]
+
+
+def test_gains_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
+    none = ("--repeats", "2", "--share", "0.001", "-k", "8", "-n", "100", "--mechanism", "optimized-unary")
+    result = attack("poisoning", *none, "--plot", tmp_path / "gain.svg")
+    assert result.exit_code == 2
+    assert "no gain is above its margin of error" in result.stderr

@@ -1,0 +1,182 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_shared import ParameterError
+from dither_simulations.cli import main
+from dither_simulations.collection.collector_process import Access, CollectorError, fetch_estimate, running_collector
+from dither_simulations.collection.fleet import send_all
+from dither_simulations.experiments.demo.surveys import Survey, browser_survey, column_survey
+
+
+def demo(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["demo", *map(str, arguments)])
+
+
+def column(folder: Path, answers: list[str], name: str = "job") -> Survey:
+    path = folder / "people.csv"
+    path.write_text("\n".join([name, *answers]) + "\n", encoding="utf-8")
+    return column_survey(path, name)
+
+
+def test_from_answers_on_devices_to_a_chart(tmp_path: Path) -> None:
+    """Everything real: clients, HTTP, a collector process, its database. That no report is lost is what can fail."""
+    result = demo("--devices", "60", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count(", 60 reports)") == 3
+    assert "if your answer is yes, we see yes 75 times in 100; if it is no, 25 times" in result.stdout
+    assert re.search(r"\d+ of the \d+ intervals shown contain the truth", result.stdout)
+    for chart in ("mobile.png", "browser.png", "version.png"):
+        assert (tmp_path / chart).read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "demo.db").stat().st_size > 0
+
+
+def test_a_second_run_counts_only_its_own_reports(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("job\n" + "clerk\nfarmer\n" * 10)
+    for _ in range(2):
+        result = demo("--input", path, "--column", "job", "--out", tmp_path)
+        assert result.exit_code == 0, result.output
+        assert ", 20 reports)" in result.stdout
+
+
+def test_no_file_is_left_without_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert demo("--devices", "3").exit_code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_telemetry_settings_of_whoever_runs_it_do_not_silence_the_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DO_NOT_TRACK", "1")
+    result = demo("--devices", "2")
+    assert result.exit_code == 0, result.output
+    assert ", 2 reports)" in result.stdout
+
+
+def test_a_collector_that_cannot_start_says_why(tmp_path: Path) -> None:
+    broken = tmp_path / "metrics.toml"
+    broken.write_text("[metrics.theme]\ntype = 'mood'\n")
+    with pytest.raises(CollectorError, match=r"did not start: .*mood"), running_collector(broken, tmp_path):
+        pass
+
+
+def test_a_collector_that_is_gone_is_an_error_and_not_a_traceback() -> None:
+    with pytest.raises(CollectorError, match="does not answer"):
+        fetch_estimate(Access("http://127.0.0.1:9"), "theme")
+
+
+def test_without_http_the_count_repeats_with_its_seed(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("job\n" + "clerk\n" * 300 + "farmer\n" * 200)
+    one, two = (demo("--input", path, "--column", "job", "--no-http", "--repeats", "3") for _ in "ab")
+    assert one.exit_code == 0, one.output
+    assert one.stdout == two.stdout
+    assert len(one.stdout.splitlines()) == 4
+    # Two intervals for each of three seeds: fewer than 1 of 6 contains the truth with probability 0.05^3, at most.
+    held = re.search(r"in all: (\d) of 6", one.stdout)
+    assert held is not None
+    assert int(held[1]) >= 1
+
+
+def test_people_are_drawn_from_the_table_with_the_seed() -> None:
+    one, two, other = (browser_survey(500, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert one.people == two.people
+    assert one.people != other.people
+    assert len(one.people) == 500
+    browser = one.truth("browser")
+    # Chrome for Android has 45.1 % of the table: below 30 % of 500 with probability below 1e-11.
+    assert browser.shares[browser.labels.index("Chrome for Android")] > 0.30
+    assert browser.users == one.truth("version").users == one.truth("mobile").users == 500
+
+
+def test_a_family_is_a_mobile_one_if_its_name_says_so() -> None:
+    survey = browser_survey(20_000, np.random.default_rng(0))
+    mobile = {person["browser"] for person in survey.people if person["mobile"]}
+    assert mobile == {
+        "Android Browser",
+        "Chrome for Android",
+        "Firefox for Android",
+        "Opera Mobile",
+        "QQ Browser",
+        "Safari on iOS",
+        "Samsung Internet",
+        "UC Browser for Android",
+    }
+
+
+def test_a_column_becomes_a_question(tmp_path: Path) -> None:
+    survey = column(tmp_path, ["clerk", "farmer", "clerk", '""'], name="Job title (2020)")
+    (name,) = survey.metrics
+    assert name == "job_title__2020_"
+    metric = survey.metrics[name]
+    assert metric.mechanism.epsilon <= 1.0
+    assert metric.labels == ("clerk", "(empty)", "farmer", "other")  # ties by name
+    assert survey.truth(name).counts.tolist() == [2, 1, 1, 0]
+
+
+def test_beyond_63_values_the_rest_is_the_catch_all(tmp_path: Path) -> None:
+    survey = column(tmp_path, [f"value {n}" for n in range(70) for _ in range(70 - n)])
+    truth = survey.truth("job")
+    assert len(truth.labels) == 64
+    assert truth.labels[-1] == "other"
+    assert truth.counts[-1] == sum(range(1, 8))
+
+
+def test_an_answer_called_other_is_the_catch_all(tmp_path: Path) -> None:
+    truth = column(tmp_path, ["other", "clerk", "other"]).truth("job")
+    assert dict(zip(truth.labels, truth.counts.tolist(), strict=True)) == {"clerk": 1, "other": 2}
+
+
+def test_answers_may_hold_what_toml_and_charts_find_special(tmp_path: Path) -> None:
+    odd = ['"quoted"', "back\\slash", "$x$^", "日本語", "a\x7fb", "\x1b[31mred"]
+    path = tmp_path / "people.csv"
+    path.write_text("job\n" + "\n".join('"' + value.replace('"', '""') + '"' for value in odd) + "\n", encoding="utf-8")
+    assert set(column_survey(path, "job").metrics["job"].labels) == {*odd, "other"}
+    result = demo("--input", path, "--column", "job", "--out", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "\x1b" not in result.stdout
+
+
+def test_a_question_needs_two_answers(tmp_path: Path) -> None:
+    assert column(tmp_path, ["clerk"] * 3).metrics["job"].labels == ("clerk", "other")
+    with pytest.raises(ParameterError, match="at least 2"):
+        column(tmp_path, ["other"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--devices", "0"), "--devices"),
+        (("--repeats", "2"), "--repeats"),
+        (("--no-http", "--out", "charts"), "--out"),
+        (("--column", "job"), "--input"),
+        (("--input", "nowhere.csv"), "--column"),
+        (("--input", "nowhere.csv", "--column", "job"), "nowhere.csv"),
+        (("--input", "nowhere.csv", "--column", "job", "--devices", "9"), "--devices"),
+        (("--out", "/dev/null/charts"), "--out"),
+    ],
+)
+def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
+    result = demo(*arguments)
+    assert result.exit_code == 2, result.output
+    assert named in result.stderr.splitlines()[-1]
+
+
+def test_without_the_extra_one_line_says_what_to_install() -> None:
+    program = "import sys; sys.modules['matplotlib'] = None; from dither_simulations.__main__ import main; main()"
+    ended = subprocess.run([sys.executable, "-c", program, "error"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "dither-sim needs: pip install 'dither[simulations]'\n"
+
+
+def test_devices_whose_collector_is_gone_give_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dither_simulations.collection.fleet._PATIENCE", 0.05)
+    survey = browser_survey(1000, np.random.default_rng(0))
+    tried: list[int] = []
+    assert not send_all(survey.metrics, "http://127.0.0.1:9", survey.people, workers=2, step=lambda: tried.append(1))
+    assert len(tried) < 100

@@ -1,0 +1,149 @@
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_shared import ParameterError
+from dither_shared.mechanisms.auto import candidates, choose
+from dither_simulations.cli import main
+from dither_simulations.experiments.plan.advice import MEMOISATION, Question, advise, explain
+from dither_simulations.experiments.plan.epsilon_tradeoff import least_epsilon
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["plan", *map(str, arguments)])
+
+
+def test_users_needed_are_those_of_the_variance() -> None:
+    """Wang et al. 2017: n·Var of optimised unary encoding is 4e^ε/(e^ε-1)², so 36,826 users for 1 % at ε = 1."""
+    one_standard_error = math.erf(1 / math.sqrt(2))
+    advice = advise(Question(100, 1.0, error=0.01, confidence=one_standard_error))
+    found = {choice.mechanism: choice for choice in advice.choices}
+    assert found["optimized-unary"].users_needed == pytest.approx(36_827, abs=1)
+    assert found["optimized-unary"].standard_error is None
+
+
+def test_so_many_users_give_the_error_that_was_wanted() -> None:
+    needed = advise(Question(100, 1.0, error=0.02)).chosen.users_needed
+    enough = advise(Question(100, 1.0, users=needed, error=0.02))
+    assert enough.chosen.margin == pytest.approx(0.02, rel=1e-4)
+    assert enough.reached
+    assert not advise(Question(100, 1.0, users=needed - 1, error=0.02)).reached
+
+
+def test_the_candidates_are_those_of_the_choice_best_first() -> None:
+    advice = advise(Question(1000, 1.0, budget=16))
+    assert [choice.mechanism for choice in advice.choices] == [one.mechanism.name for one in candidates(1000, 1.0)]
+    assert advice.chosen.mechanism == choose(1000, 1.0, budget=16).name
+    assert sum(choice.chosen for choice in advice.choices) == 1
+    assert advice.chosen.fits
+    assert not advice.choices[0].fits
+
+
+def test_a_permanent_part_bounds_the_loss_and_its_limit_is_said() -> None:
+    advice = advise(Question(50, 1.0, permanent_epsilon=2.0))
+    for choice in advice.choices:
+        assert choice.epsilon_forever is not None
+        assert choice.epsilon <= choice.epsilon_10 <= choice.epsilon_100 <= choice.epsilon_forever <= 2.0
+    assert MEMOISATION in explain(advice)
+    assert MEMOISATION not in explain(advise(Question(50, 1.0)))
+
+
+def test_without_one_every_report_adds_up() -> None:
+    chosen = advise(Question(50, 0.5)).chosen
+    assert chosen.epsilon_forever is None
+    assert chosen.epsilon_100 == pytest.approx(100 * chosen.epsilon)
+
+
+def test_the_answer_is_no_if_the_users_are_too_few() -> None:
+    result = run("-k", "100", "--epsilon", "1", "-n", "5000")
+    assert result.exit_code == 0
+    needed = advise(Question(100, 1.0)).chosen.users_needed
+    assert "No: 5,000 users give only ± 5.25 %" in result.stdout
+    assert f"± 1 % takes {needed:,}." in result.stdout
+    assert "Yes: " in run("-k", "100", "--epsilon", "1", "-n", "1e6").stdout
+
+
+def test_the_table_fits_a_terminal_and_names_each_candidate() -> None:
+    result = run("-k", "1000", "--epsilon", "1", "--permanent-epsilon", "2", "-n", "1e9")
+    table = [
+        line for line in result.stdout.splitlines() if "risk/optimum" in line or line.startswith("optimized-unary")
+    ]
+    assert len(table) == 2
+    assert all(len(line) <= 120 for line in table)
+    assert "in 100" in result.stdout  # the odds, in words
+
+
+def test_programs_read_json_and_csv(tmp_path: Path) -> None:
+    result = run("-k", "16", "--epsilon", "1", "--json", "--out", tmp_path / "plan.csv")
+    rows = json.loads(result.stdout)
+    assert [row["mechanism"] for row in rows if row["chosen"]] == ["subset-selection"]
+    with (tmp_path / "plan.csv").open(newline="") as stream:
+        assert [row["mechanism"] for row in csv.DictReader(stream)] == [row["mechanism"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("-k", "1"), "--size"),
+        (("--epsilon", "0"), "--epsilon"),
+        (("--epsilon", "much"), "--epsilon"),
+        (("--epsilon", "nan"), "--epsilon"),
+        (("--epsilon", "26"), "epsilon: 26"),
+        (("--permanent-epsilon", "0.5"), "permanent_epsilon: 0.5"),
+        (("--permanent-epsilon", "-1"), "--permanent-epsilon"),
+        (("--report-budget", "0"), "--report-budget"),
+        (("-k", "1000", "--report-budget", "1"), "report_budget: 1"),
+        (("--users", "0"), "--users"),
+        (("--error", "0"), "--error"),
+        (("--error", "1"), "--error"),
+        (("--confidence", "95"), "--confidence"),
+        (("--out", "plan.txt"), "--out"),
+    ],
+)
+def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
+    result = run("-k", "16", "--epsilon", "1", *arguments)
+    assert result.exit_code == 2, result.output
+    assert named in result.stderr.splitlines()[-1]
+
+
+def test_the_size_must_be_given() -> None:
+    assert run("--epsilon", "1").exit_code == 2
+
+
+def test_without_an_epsilon_candidates_are_weighed_and_the_least_that_will_do_is_found() -> None:
+    result = run("-k", "100", "-n", "200000", "--days", "7", "--json")
+    rows = json.loads(result.stdout)
+    assert [round(row["epsilon"], 9) for row in rows] == [0.25, 0.5, 1, 2, 4]
+    assert [row["epsilon_days"] for row in rows] == pytest.approx([1.75, 3.5, 7, 14, 28])
+    assert all(row["chosen"] for row in rows)
+    told = run("-k", "100", "-n", "200000", "--days", "7").stdout
+    assert "Yes: with 200,000 users ε = " in told
+    assert told.count("to a person") == 5
+
+
+@pytest.mark.parametrize("permanent", [None, 2.0])
+def test_the_least_epsilon_is_the_least(permanent: float | None) -> None:
+    question = Question(100, 1.0, permanent, users=200_000)
+    least = least_epsilon(question)
+    assert least is not None
+    assert advise(replace(question, epsilon=least)).reached
+    assert not advise(replace(question, epsilon=0.98 * least)).reached
+
+
+def test_where_no_epsilon_will_do_the_answer_is_no() -> None:
+    assert least_epsilon(Question(100, 1.0)) is None
+    assert least_epsilon(Question(100, 1.0, users=5)) is None
+    assert "No: 5 users cannot do it at any ε of a report up to 8." in run("-k", "100", "-n", "5").stdout
+    assert "No: " in run("-k", "100", "-n", "20000", "--permanent-epsilon", "1", "--epsilon", "0.2,0.5").stdout
+
+
+def test_a_question_must_make_sense() -> None:
+    with pytest.raises(ParameterError, match="error"):
+        Question(16, 1.0, error=1.5)
+    with pytest.raises(ParameterError, match="confidence"):
+        Question(16, 1.0, confidence=0.0)

@@ -1,0 +1,64 @@
+"""Pictures of lines: every line can be told from the others, however many there are."""
+
+from itertools import combinations
+
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+from dither_shared import MECHANISMS
+from dither_simulations.output.line_plots import lines_plot
+from dither_simulations.output.plots import COLOURS
+from dither_simulations.output.strokes import Line, Panel
+
+AT = [0.25, 0.5, 1.0, 2.0, 4.0]
+
+
+def panel(count: int) -> Panel:
+    """Lines that end close together, as mechanisms do."""
+    lines = []
+    for number, name in enumerate(list(MECHANISMS)[:count]):
+        value = [(1 + number / 50) / at**2 for at in AT]
+        lines.append(Line(name, AT, value, value, value, value))
+    return Panel(lines, "error", limit=("lower bound, unbiased", AT, [0.9 / at**2 for at in AT]))
+
+
+def texts(figure: Figure) -> list[tuple[str, Bbox]]:
+    """Every text that is drawn, and where."""
+    figure.canvas.draw()
+    titles = [axes.title for axes in figure.axes] + [axes._left_title for axes in figure.axes]  # type: ignore[attr-defined]
+    sides = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    ticks = [tick.label1 for axis in sides for tick in axis._update_ticks()]  # type: ignore[union-attr]  # those drawn
+    found = [*figure.texts, *titles, *ticks, *(text for axes in figure.axes for text in axes.texts)]
+    return [(one.get_text(), one.get_window_extent()) for one in found if one.get_text() and one.get_visible()]
+
+
+@pytest.mark.parametrize("count", [1, 3, 6, 7, len(MECHANISMS)])
+def test_no_two_texts_touch_and_none_is_cut_off(count: int) -> None:
+    figure = lines_plot([panel(count)], "a title\nof two lines", "ε of one report")
+    drawn = texts(figure)
+    named = " ".join(text for text, _ in drawn).replace("\n", " ")
+    assert all(name.replace("-", " ") in named for name in list(MECHANISMS)[:count])
+    assert "lower bound" in named
+    for text, box in drawn:
+        assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1, text
+        assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1, text
+    for (one, box), (other, beside) in combinations(drawn, 2):
+        # Boxes of 1 pixel less, for the lines of neighbours have ascenders and descenders that do not meet.
+        assert not box.padded(-1).overlaps(beside.padded(-1)), (one, other)
+
+
+def test_of_many_lines_each_has_a_panel_in_which_it_alone_has_a_colour() -> None:
+    figure = lines_plot([panel(len(MECHANISMS))], "", "ε")
+    assert len(figure.axes) == len(MECHANISMS)
+    for axes in figure.axes:
+        coloured = [line for line in axes.lines if to_hex(line.get_color()).upper() in COLOURS]
+        assert len(coloured) == 2  # what was measured, and theory
+        assert axes.get_ylim() == figure.axes[0].get_ylim()
+
+
+def test_blocks_of_many_lines_are_one_below_the_other() -> None:
+    figure = lines_plot([panel(9), panel(10)], "", "day", log=False)
+    assert len(figure.axes) == 19
+    assert figure.axes[8].get_position().y0 > figure.axes[9].get_position().y1

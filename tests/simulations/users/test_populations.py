@@ -1,0 +1,128 @@
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dither_shared import ParameterError, Rappor, SymmetricUnary
+from dither_simulations.limits import MAX_USERS
+from dither_simulations.users.columns import EMPTY, read_column, read_histogram
+from dither_simulations.users.populations import Population, apportion, geometric, items_of, numbered, uniform, zipf
+
+TABLE = "age,job\n39,clerk\n50,farmer\n\n28, clerk \n17,\n"
+
+
+def write(folder: Path, text: str, name: str = "people.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("users", [0, 1, 7, 1000, 10**12, MAX_USERS])
+@pytest.mark.parametrize(
+    "weights", [uniform(7), zipf(100, 1.1), geometric(50, 0.5)], ids=["uniform", "zipf", "geometric"]
+)
+def test_apportioned_users_add_up_and_are_within_one_of_their_quota(weights: np.ndarray, users: int) -> None:
+    counts = apportion(weights, users)
+    assert int(counts.sum()) == users
+    assert (np.abs(counts - users * weights / weights.sum()) < 1 + users * 1e-15).all()
+
+
+def test_the_largest_remainders_win() -> None:
+    # Quotas 1.6, 1.3, 1.1: one user is left over and goes to the first.
+    assert apportion(np.array([1.6, 1.3, 1.1]), 4).tolist() == [2, 1, 1]
+    assert apportion(np.array([1.1, 1.3, 1.6]), 4).tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, -1.0], [1.0, np.nan], [1.0, np.inf]])
+def test_weights_that_are_no_distribution_are_refused(weights: list[float]) -> None:
+    with pytest.raises(ParameterError, match="distribution"):
+        apportion(np.array(weights), 10)
+
+
+@pytest.mark.parametrize("users", [-1, MAX_USERS + 1])
+def test_numbers_of_users_out_of_range_are_refused(users: int) -> None:
+    with pytest.raises(ParameterError, match="users"):
+        apportion(uniform(3), users)
+
+
+def test_distributions_have_the_shape_they_are_named_for() -> None:
+    assert zipf(3, 2.0).tolist() == [1, 1 / 4, 1 / 9]
+    assert geometric(3, 0.5).tolist() == [1, 0.5, 0.25]
+    assert uniform(3).tolist() == [1, 1, 1]
+
+
+def test_a_drawn_population_repeats_with_its_seed_and_follows_the_weights() -> None:
+    one, two = (Population.drawn(numbered(3), np.array([3.0, 1.0, 0.0]), 4000, np.random.default_rng(5)) for _ in "ab")
+    assert one.counts.tolist() == two.counts.tolist()
+    assert one.users == 4000
+    assert one.counts[2] == 0
+    # Bin(4000, 3/4) is outside 3000 ± 137 (five standard deviations) with probability below 6e-7.
+    assert abs(one.counts[0] - 3000) < 137
+
+
+def test_the_rare_are_merged_into_the_catch_all() -> None:
+    population = Population(("a", "b", "other", "c"), np.array([2, 9, 5, 1])).top(2)
+    assert population.labels == ("b", "a", "other")
+    assert population.counts.tolist() == [9, 2, 6]
+
+
+def test_the_catch_all_is_there_even_if_no_one_needs_it() -> None:
+    population = Population(("a", "b"), np.array([1, 2])).top(5)
+    assert dict(zip(population.labels, population.counts.tolist(), strict=True)) == {"b": 2, "a": 1, "other": 0}
+
+
+def test_items_are_indices_or_bytes() -> None:
+    assert items_of(SymmetricUnary.calibrate(2, 1.0), ("ä", "b")) == (0, 1)
+    assert items_of(Rappor.calibrate(None, 1.0), ("ä", "b")) == ("ä".encode(), b"b")
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_a_column_is_counted_one_row_a_user(tmp_path: Path, zipped: bool) -> None:
+    path = write(tmp_path, TABLE)
+    if zipped:
+        path = tmp_path / "people.csv.gz"
+        path.write_bytes(gzip.compress(TABLE.encode()))
+    population = read_column(path, "job")
+    assert population.labels == ("clerk", EMPTY, "farmer")
+    assert population.counts.tolist() == [2, 1, 1]
+
+
+def test_a_histogram_adds_up_the_weights_of_a_value(tmp_path: Path) -> None:
+    labels, weights = read_histogram(write(tmp_path, "value,share\na,1.5\nb,2\na,1\n"), "value", "share")
+    assert labels == ("a", "b")
+    assert weights.tolist() == [2.5, 2.0]
+
+
+@pytest.mark.parametrize("weight", ["many", "-1", "nan", "inf"])
+def test_a_weight_that_is_no_number_is_named(tmp_path: Path, weight: str) -> None:
+    with pytest.raises(ParameterError, match=f"row 2: '{weight}'"):
+        read_histogram(write(tmp_path, f"value,share\na,{weight}\n"), "value", "share")
+
+
+def test_an_unknown_column_is_named_beside_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"column: 'wage' is not in .*people\.csv; its columns: age, job"):
+        read_column(write(tmp_path, TABLE), "wage")
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"job\n", "is empty"),
+        (b"", "columns: none"),
+        (b"job\n\xff\xfe\n", "not UTF-8"),
+        (b"age,job\n1\n", "row 2 has 1"),
+        (b"\x1f\x8bnot gzip at all", "cannot be read"),
+        (gzip.compress(TABLE.encode() * 99, mtime=0)[:-20], "cannot be read"),
+    ],
+)
+def test_a_file_without_answers_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(content)
+    with pytest.raises(ParameterError, match=problem):
+        read_column(path, "job")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"nowhere\.csv: cannot be read"):
+        read_column(tmp_path / "nowhere.csv", "job")
