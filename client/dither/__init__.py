@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dither_shared.errors import DitherError, ParameterError
-    from dither_shared.metrics.metric import Metric, load_metrics
+    from dither_shared.metrics.definition import load_metrics
+    from dither_shared.metrics.metric import Metric
 
     from .client import Client
     from .default import default_client, init, outcome, record
@@ -65,7 +66,7 @@ _HOMES = {
     "Transport": "dither.upload.transport",
     "default_client": "dither.default",
     "init": "dither.default",
-    "load_metrics": "dither_shared.metrics.metric",
+    "load_metrics": "dither_shared.metrics.definition",
     "outcome": "dither.default",
     "record": "dither.default",
 }

@@ -16,7 +16,8 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from dither_shared.errors import ParameterError
-from dither_shared.metrics.metric import Metric, load_metrics
+from dither_shared.metrics.definition import load_metrics
+from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy, SystemEntropy
 from dither_shared.questions.answers import type_name
 

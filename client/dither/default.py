@@ -7,22 +7,28 @@ whether anything comes of it.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import signature  # which dataclasses have loaded
-from typing import TYPE_CHECKING, Any, ParamSpec, cast
+from typing import Any, ParamSpec, cast
 
 from .client import Client
 from .outcomes import Outcome
 
-if TYPE_CHECKING:
-    from .testing import Telemetry
-
-__all__ = ["default_client", "init", "outcome", "record", "standing_in"]
+__all__ = ["StandIn", "default_client", "init", "outcome", "record", "standing_in"]
 
 _Arguments = ParamSpec("_Arguments")
 
 _clients: list[Client] = []
 """The default client, if there is one; a list, so that whoever stands in for it is taken away again."""
 
-_stand_ins: "list[Telemetry]" = []
+
+class StandIn(Client):
+    """A client that takes the default client's place, as in tests (``standing_in``)."""
+
+    def init(self, *arguments: Any, **named: Any) -> Client:
+        """Do in place of ``dither.init``."""
+        raise NotImplementedError
+
+
+_stand_ins: list[StandIn] = []
 
 
 def _signed_as(
@@ -70,7 +76,7 @@ def outcome(metric: str, ok: object = True, failed: object = False) -> Outcome:
 
 
 @contextmanager
-def standing_in(telemetry: "Telemetry") -> Iterator[None]:
+def standing_in(telemetry: StandIn) -> Iterator[None]:
     """Let ``telemetry`` be the default client, whatever ``init`` is asked for meanwhile; for tests."""
     _stand_ins.append(telemetry)
     try:

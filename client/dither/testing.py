@@ -24,12 +24,13 @@ from traceback import walk_stack
 from typing import Any
 
 from dither_shared.errors import ParameterError, WireError, did_you_mean
-from dither_shared.metrics.metric import Metric, load_metrics
+from dither_shared.metrics.definition import load_metrics
+from dither_shared.metrics.metric import Metric
 from dither_shared.wire import Batch, Report
 
 from . import forks
 from .client import Client
-from .default import standing_in
+from .default import StandIn, standing_in
 from .reporting.recorder import Recorder
 from .state.state import MemoryState
 from .upload.transport import Answer
@@ -85,7 +86,7 @@ class FakeCollector:
         return 202 if first == body else 409
 
 
-class Telemetry(Client):
+class Telemetry(StandIn):
     """A client for tests: consent is given, mistakes raise ParameterError, ``flush`` uploads to ``collector``.
 
     ``metrics`` is a path or metrics by name. ``recorded`` tells what the app wanted to say, before any noise.

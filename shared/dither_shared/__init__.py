@@ -19,7 +19,8 @@ from .mechanisms import (
     SubsetSelection,
     SymmetricUnary,
 )
-from .metrics.metric import Metric, load_metrics, parse_metrics
+from .metrics.definition import load_metrics, parse_metrics
+from .metrics.metric import Metric
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
 from .questions.domain import Domain
 from .wire import Batch, Report

@@ -4,11 +4,12 @@ import argparse
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from dither_shared.errors import ParameterError
 from dither_shared.mechanism import Mechanism
 from dither_shared.mechanisms import MECHANISMS
-from dither_shared.metrics.metric import Metric, load_metrics
+from dither_shared.metrics.definition import load_metrics
 from dither_shared.primitives.entropy import SystemEntropy
 from dither_shared.privacy.audit import Finding, audit
 
@@ -19,6 +20,9 @@ from .lint import lint
 from .plain import paragraph
 from .progress import Progress
 from .tables import table
+
+if TYPE_CHECKING:
+    from dither_shared.metrics.metric import Metric
 
 __all__ = ["DEVELOPERS"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from dither_shared.metrics.metric import Metric
 
 from ..diagnostics import Trouble
-from ..state.records import Accepted
+from ..state.records import Accepted, Choice
 from ..state.state import State
 from .policy import Policy, policy_path
-from .rules import LOST, UNASKED, Choice, Consent, automaton, checked_mode, decide, terms
+from .rules import LOST, UNASKED, Consent, automaton, checked_mode, decide, terms
 
 __all__ = ["Permission"]
 

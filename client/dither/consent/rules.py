@@ -22,9 +22,9 @@ from dither_shared.errors import ParameterError
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.digests import sha256
 
-from ..state.records import Accepted
+from ..state.records import Accepted, Choice
 
-__all__ = ["LOST", "UNASKED", "Choice", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
+__all__ = ["LOST", "UNASKED", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
 
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
@@ -36,18 +36,6 @@ _AUTOMATA = (
     *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
     *("CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"),
 )
-
-
-class Choice(NamedTuple):
-    """What the user chose: a mode ("" if it cannot be read) and, by their terms, the metrics that were accepted.
-
-    ``accepted`` is None where nobody could be shown anything: in a state in memory, for tests and simulations. ``lost``
-    says that the secret is gone that was drawn upon a yes.
-    """
-
-    mode: str
-    accepted: Mapping[str, Accepted] | None = None
-    lost: bool = False
 
 
 class Consent(NamedTuple):

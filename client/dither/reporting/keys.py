@@ -32,9 +32,8 @@ from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
 from ..state.records import Permanent
 from .format1 import FormerKeys
 
-__all__ = ["SECRET_BYTES", "Keys", "VersionKeys"]
+__all__ = ["Keys", "VersionKeys"]
 
-SECRET_BYTES = 32
 _TAG_BYTES = 16
 _CHECK_BYTES = 8
 

@@ -8,9 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from ..consent.rules import Choice
-from ..reporting.keys import SECRET_BYTES
-from .records import Accepted, Chosen, FormerDebit, Header, Record, Secret, to_line
+from .records import SECRET_BYTES, Accepted, Choice, Chosen, FormerDebit, Header, Record, Secret, to_line
 from .state import StateError
 
 __all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "extent", "is_cut_short", "is_former", "key_of"]

@@ -35,8 +35,6 @@ from pathlib import Path
 
 from dither_shared.primitives.entropy import Entropy
 
-from ..consent.rules import Choice
-from ..reporting.keys import SECRET_BYTES
 from .contents import (
     HEADER_BYTES,
     check_header,
@@ -52,7 +50,7 @@ from .filelock import FileLock
 from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .holder import Holder, holder_of, sign
 from .journal_file import JournalFile
-from .records import Chosen, Record, Secret, from_lines, to_line
+from .records import SECRET_BYTES, Choice, Chosen, Record, Secret, from_lines, to_line
 from .state import Cursor, News, Notes, StateError
 
 __all__ = ["FolderState"]

@@ -12,11 +12,24 @@ in time.
 """
 
 from binascii import crc32
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Accepted", "Charged", "Chosen", "Corrected", "Debit", "Disabled", "Done", "Fate", "FormerDebit", "Header"]
+__all__ = [
+    "SECRET_BYTES",
+    "Accepted",
+    "Charged",
+    "Choice",
+    "Chosen",
+    "Corrected",
+    "Debit",
+    "Disabled",
+    "Done",
+    "Fate",
+    "FormerDebit",
+    "Header",
+]
 __all__ += ["Hold", "Permanent", "Queued", "Record", "Secret", "Totals", "from_line", "from_lines", "to_line"]
 
 Fate = Literal["sent", "dropped"]
@@ -242,3 +255,18 @@ def from_lines(data: bytes) -> tuple[list[Record], int, bool]:
     records = [from_line(line) for line in lines]
     readable = [record for record in records if record is not None]
     return readable, len(records) - len(readable), bool(tail)
+
+
+class Choice(NamedTuple):
+    """What the user chose: a mode ("" if it cannot be read) and, by their terms, the metrics that were accepted.
+
+    ``accepted`` is None where nobody could be shown anything: in a state in memory, for tests and simulations. ``lost``
+    says that the secret is gone that was drawn upon a yes.
+    """
+
+    mode: str
+    accepted: Mapping[str, Accepted] | None = None
+    lost: bool = False
+
+
+SECRET_BYTES = 32

@@ -13,10 +13,8 @@ from typing import Literal, NamedTuple, Protocol
 from dither_shared.errors import DitherError
 from dither_shared.primitives.entropy import Entropy
 
-from ..consent.rules import Choice
-from ..reporting.keys import SECRET_BYTES
 from .holder import Holder
-from .records import Done, Queued, Record
+from .records import SECRET_BYTES, Choice, Done, Queued, Record
 
 __all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "Notes", "State", "StateError"]
 

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
-from dither_shared.privacy.composition import odds_sentence
+from dither_shared.privacy.wording import odds_sentence
 
 from ..reporting.account import cap_of
-from ..reporting.keys import SECRET_BYTES, Keys
+from ..reporting.keys import Keys
 from ..reporting.report import build
+from ..state.records import SECRET_BYTES
 
 __all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds"]
 

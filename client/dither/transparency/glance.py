@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..consent.rules import Choice
 from ..state.folder import FolderState
-from ..state.records import Record
+from ..state.records import Choice, Record
 from ..state.state import Cursor, News, Notes, StateError
 
 __all__ = ["Glance"]

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Literal, TypedDict, cast
 
 from dither_shared import Mechanism, Metric, ParameterError
-from dither_shared.privacy.composition import MEMOISATION, losses, odds_sentence
+from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
 
 from ..estimation.estimate import Estimate, Verdict, estimate
 from ..estimation.intervals import Simultaneous

@@ -5,13 +5,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from ..errors import ParameterError
-from ..mechanism import Mechanism
 from ..primitives.probability import as_probability
 
-__all__ = ["MEMOISATION", "group", "losses", "odds_sentence", "posterior_bounds", "sequential"]
-
-MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
-"""The sentence that must stand beside every ε that holds for ever."""
+__all__ = ["group", "posterior_bounds", "sequential"]
 
 
 def sequential(epsilons: Iterable[float]) -> float:
@@ -44,40 +40,6 @@ def posterior_bounds(epsilon: float, prior: float = 0.5) -> tuple[float, float]:
     return low, high
 
 
-def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -> str:
-    """Return a sentence on what one report tells of a person.
-
-    ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
-    For a mechanism with permanent draws it says what any number of reports of one value may tell.
-    """
-    forever = mechanism.forever_epsilon
-    in_the_end = "" if forever is None else _in_a_hundred(posterior_bounds(forever)[1])
-    if not mechanism.open_domain:
-        sentence = _support_sentence(mechanism, labels)
-        doubt = "whoever held two answers for equally likely is at most"
-        return f"{sentence}; {doubt} {in_the_end} in 100 sure after any number of reports" if forever else sentence
-    once = _in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
-    sentence = f"whoever held two answers for equally likely is at most {once} in 100 sure after one report"
-    return f"{sentence}, and {in_the_end} in 100 after any number of them" if forever else sentence
-
-
-def losses(mechanism: Mechanism) -> str:
-    """Return in a few words what reports of one value cost: once and, where there is a permanent part, in the end."""
-    if mechanism.forever_epsilon is None:
-        return f"ε = {mechanism.epsilon:.4g} for each report"
-    after = mechanism.epsilon_after(10)
-    return f"ε = {mechanism.epsilon:.4g} for one report, {after:.4g} after 10, {mechanism.forever_epsilon:.4g} for ever"
-
-
-def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> str:
-    truly, falsely = _in_a_hundred(float(mechanism.p)), _in_a_hundred(float(mechanism.q))
-    if mechanism.size == 2 and mechanism.cells == 2:
-        yes, no = labels or ("yes", "no")
-        return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
-    answer = f"your answer is {labels[0]}, we see it" if labels else "an answer is yours, we see it"
-    return f"if {answer} {truly} times in 100; if it is another, {falsely} times"
-
-
 def _checked(epsilon: float) -> Fraction:
     if not 0 <= epsilon < math.inf:
         raise ParameterError("epsilon", f"{epsilon!r} is not a finite number of at least 0")
@@ -87,13 +49,3 @@ def _checked(epsilon: float) -> Fraction:
 def _rounded_up(exact: Fraction) -> float:
     nearest = float(exact)
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
-
-
-def _in_a_hundred(probability: float) -> str:
-    """Return 100 · probability with as many digits as keep it apart from never and always."""
-    hundredths = 100 * probability
-    for digits in range(6):
-        text = f"{hundredths:.{digits}f}"
-        if 0 < float(text) < 100 and (digits > 0 or abs(float(text) - hundredths) <= 0.05 * hundredths):
-            return text
-    return f"{hundredths:.6g}"

@@ -12,7 +12,8 @@ import pytest
 import dither
 from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from dither.consent.policy import Policy, policy_path
-from dither.consent.rules import Choice, automaton, decide, terms
+from dither.consent.rules import automaton, decide, terms
+from dither.state.records import Choice
 
 if TYPE_CHECKING:
     from dither_shared import Metric

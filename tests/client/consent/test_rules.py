@@ -6,7 +6,8 @@ import pytest
 
 import dither
 from client.devices import Make, Script
-from dither.consent.rules import Choice, decide
+from dither.consent.rules import decide
+from dither.state.records import Choice
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from dither_shared import Metric, ParameterError, Rappor, load_metrics, parse_metrics
 from dither_shared.mechanisms import auto as choice
-from dither_shared.metrics import metric
+from dither_shared.metrics import definition
 
 THEME = """
 [metrics.theme]
@@ -230,7 +230,7 @@ def test_a_mark_of_its_encoding_at_the_start_of_a_file_is_skipped(tmp_path: Path
 @pytest.mark.parametrize("count", [4, 500, 5000])
 def test_metrics_of_one_shape_are_calibrated_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     choice._best.cache_clear()
-    metric._configured.cache_clear()
+    definition._configured.cache_clear()
     tried, configured = [], []
     ranking, configure = choice.candidates, Rappor.configure.__func__  # type: ignore[attr-defined]
 

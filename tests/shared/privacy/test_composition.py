@@ -6,7 +6,8 @@ from fractions import Fraction
 import pytest
 
 from dither_shared import ParameterError, RandomizedResponse, Rappor
-from dither_shared.privacy.composition import MEMOISATION, group, losses, odds_sentence, posterior_bounds, sequential
+from dither_shared.privacy.composition import group, posterior_bounds, sequential
+from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
 
 
 def test_composition_adds_up_and_never_rounds_down() -> None:

@@ -107,8 +107,8 @@ def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, 
     The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand.
     """
     from ...output.plots import save
-    from ...output.tables import error_table
     from .plots import error_plot
+    from .table import error_table
 
     plan = _planned(run.seed, source, **asked)
     _check(plan, run)

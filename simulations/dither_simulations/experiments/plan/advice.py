@@ -8,7 +8,7 @@ from statistics import NormalDist
 from dither_server.estimation.confidence import require_confidence
 from dither_shared import Mechanism, ParameterError
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
-from dither_shared.privacy.composition import odds_sentence
+from dither_shared.privacy.wording import odds_sentence
 
 from ...output.tables import render
 

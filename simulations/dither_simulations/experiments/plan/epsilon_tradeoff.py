@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dither_shared import ParameterError
-from dither_shared.privacy.composition import odds_sentence
+from dither_shared.privacy.wording import odds_sentence
 
 from ...output.tables import render
 from .advice import ADDING_UP, MEMOISATION, Advice, Question, advise

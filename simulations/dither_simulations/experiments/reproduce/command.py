@@ -16,8 +16,8 @@ __all__ = ["reproduce"]
 @run_options
 def reproduce(run: Run, papers: tuple[Paper, ...], repeats: int) -> None:
     """Put published numbers beside ours, with the deviation; for all papers unless some are named."""
-    from ...output.tables import reproduction_table
     from .published import Reproduction
+    from .table import reproduction_table
 
     rows = run.sweep(Reproduction(tuple(dict.fromkeys(papers or PAPER_NAMES)), repeats, run.seed))
     run.tell(rows, lambda: reproduction_table(rows))

@@ -1,0 +1,77 @@
+"""The command ``dither-sim audit``."""
+
+import click
+
+from dither_shared import MECHANISMS
+
+from ...limits import MAX_SIZE
+from ...options.common import confidence_of, positive, reports_of
+from ...options.run import Run, run_options
+from ...trials.mechanism_by_name import NAMES, named
+from ..plan.command import _permanent
+
+__all__ = ["audit"]
+
+
+@click.command()
+@click.option(
+    "--mechanism",
+    "names",
+    type=click.Choice(NAMES),
+    multiple=True,
+    help="Attack this; repeatable.  [default: every mechanism]",
+)
+@click.option(
+    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
+)
+@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=16, show_default=True, help="Number of values.")
+@_permanent
+@click.option(
+    "--draws",
+    type=click.IntRange(100, 10**9),
+    default=1_000_000,
+    show_default=True,
+    help="Draw so many reports of each of two inputs.",
+)
+@click.option(
+    "--reports", callback=reports_of, default="1", show_default=True, help="Reports of one device, or a list."
+)
+@click.option(
+    "--confidence", callback=confidence_of, default="0.999", show_default=True, help="Confidence level of each bound."
+)
+@click.option(
+    "--system", is_flag=True, help="Draw noise from the operating system, as devices do, and not from --seed."
+)
+@run_options
+@click.pass_context
+def audit(
+    context: click.Context,
+    run: Run,
+    names: tuple[str, ...],
+    epsilon: float,
+    size: int,
+    permanent_epsilon: float | None,
+    draws: int,
+    reports: tuple[int, ...],
+    confidence: float,
+    system: bool,
+) -> None:
+    """Attack the installed randomizers: measure what their reports tell, and compare it with what they declare.
+
+    Ends with status 1 if one tells more than it declares.
+    """
+    from tqdm import tqdm
+
+    from ..audit.audit import Audit, perform, table
+
+    asked = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
+    audits = [
+        Audit(named(name, size, epsilon, permanent_epsilon), count, draws, confidence, None if system else run.seed)
+        for name in asked
+        for count in reports
+    ]
+    with run.workers() as spread:
+        rows = list(tqdm(spread(perform, audits), total=len(audits), unit="audit", disable=None, leave=False))
+    run.tell(rows, lambda: table(rows))
+    if not all(row.passed for row in rows):
+        context.exit(1)
