@@ -24,7 +24,7 @@ from dither_shared.questions.answers import type_name
 from . import forks
 from .consent.permission import Permission
 from .consent.silence import Silence
-from .diagnostics import Trouble, told
+from .diagnostics import Diagnostics, told
 from .outcomes import Outcome
 from .reporting.journal import Journal
 from .reporting.recorder import Recorder
@@ -35,7 +35,7 @@ from .state.state import MemoryState, State, StateError
 from .transparency.controls import Oversight
 from .upload.attempts import Attempts
 from .upload.exits import EVERY, WAIT, ExitWait
-from .upload.schedule import SPREAD, Departures
+from .upload.schedule import SPREAD, UploadSchedule
 from .upload.sender import Sender
 from .upload.transport import HttpTransport, Transport
 from .upload.worker import Worker
@@ -89,7 +89,7 @@ class Client(Oversight):
         self._endpoint = endpoint
         self._lifetime_cap = math.inf
         self._app, self._strict, self._background = app, strict, background
-        self._trouble = Trouble()
+        self._diagnostics = Diagnostics()
         self._entropy = entropy or SystemEntropy()
         self._today = today or _utc_today
         self._silent = Silence()
@@ -112,11 +112,11 @@ class Client(Oversight):
     def _give_up(self, error: Exception) -> None:
         """Stay silent, for the client could not be made; a mistake of the app's developer is raised if ``strict``."""
         mistake = isinstance(error, ParameterError)
-        reason = str(error) if mistake else f"start failed: {told(error, self._trouble.folder)}"
+        reason = str(error) if mistake else f"start failed: {told(error, self._diagnostics.folder)}"
         self._silent.disable(reason)
         if mistake and self._strict:
             raise error
-        self._trouble.note(f"telemetry is disabled: {reason}")
+        self._diagnostics.note(f"telemetry is disabled: {reason}")
 
     def __repr__(self) -> str:
         return f"Client({', '.join(sorted(self._metrics))})"
@@ -137,7 +137,7 @@ class Client(Oversight):
                 if self._background:
                     self._worker.wake(cut=self._journal.due)
                 else:
-                    self._journal.tidy()
+                    self._journal.compact()
         except Exception as error:
             self._failed("record", error, "unknown metric")
             self._lost = self._lost or not isinstance(error, self._MISTAKE)
@@ -195,7 +195,7 @@ class Client(Oversight):
         self._worker.open()
 
     def _new_sender(self) -> Sender:
-        departures = Departures(self._spread)
+        departures = UploadSchedule(self._spread)
         return Sender(self._journal, self._transport, self._may_send, self._attempts, departures=departures)
 
     def _settle(
@@ -207,18 +207,18 @@ class Client(Oversight):
     ) -> None:
         """Put the parts together, around a state."""
         if isinstance(state, FolderState):
-            self._trouble.folder = state.folder
-        self._permission = Permission(state, self._app, self._today, self._trouble, environ=environ, policy=policy)
+            self._diagnostics.folder = state.folder
+        self._permission = Permission(state, self._app, self._today, self._diagnostics, environ=environ, policy=policy)
         self._journal = Journal(
             state,
             self._entropy,
             lambda: self._today().toordinal(),
             lifetime_cap=self._lifetime_cap,
             metrics=self._metrics,
-            tell=self._trouble.note,
+            tell=self._diagnostics.note,
         )
-        self._attempts = Attempts(state, self._trouble, self._endpoint)
-        self._worker = Worker(step, lambda error: self._trouble.failed("upload", error))
+        self._attempts = Attempts(state, self._diagnostics, self._endpoint)
+        self._worker = Worker(step, lambda error: self._diagnostics.failed("upload", error))
         self._exit = ExitWait(0.0, 0.0, self._attempts, self._worker.rested)
         self._recorder = Recorder(
             self._metrics,
@@ -226,7 +226,7 @@ class Client(Oversight):
             self._permission,
             self._entropy,
             self._today,
-            self._trouble,
+            self._diagnostics,
             strict=self._strict,
         )
 

@@ -1,4 +1,4 @@
-"""Trouble: count what went wrong, and log each kind once; nothing is raised into the host.
+"""Diagnostics: count what went wrong, and log each kind once; nothing is raised into the host.
 
 Only the kind and the type of an exception are logged, what the system calls the error, if it is one of the system, and
 which part of the state folder it is about. Its message is not: it may quote a value. The words of a ``StateError`` are
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .state.state import BusyError, StateError
 
-__all__ = ["Trouble", "told"]
+__all__ = ["Diagnostics", "told"]
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
 """Errors that name no path, for they are those of a file that is open already."""
@@ -22,7 +22,7 @@ _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errn
 _LONGEST_PATH = 500
 
 
-class Trouble:
+class Diagnostics:
     """Counts by kind of trouble, and logs to the logger "dither".
 
     ``folder`` is where the state is kept, if it is on a disk.

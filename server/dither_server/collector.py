@@ -12,7 +12,7 @@ from .access.known_tokens import KnownTokens
 from .config.config import Config
 from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
-from .observability.prometheus import Gauges
+from .observability.prometheus import Prometheus
 from .observability.vitals import Vitals
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
@@ -37,19 +37,19 @@ class Collector:
             versions = {name: _versions(self.store, metric) for name, metric in self.metrics.items()}
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
-        self.gauges = Gauges(self.metrics)
+        self.prometheus = Prometheus(self.metrics)
         self.vitals = Vitals(self.store)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
-        self.analyses = Analyses(config.analyses, self.gauges, config.analysis_wait)
+        self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
-        self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.gauges)
+        self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = Ingest(
             versions,
             self.committer,
             self.gatekeeper,
-            self.gauges,
+            self.prometheus,
             config.body_limit,
             config.rows_limit,
         )

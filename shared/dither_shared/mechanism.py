@@ -46,7 +46,7 @@ class Mechanism(ABC):
       protocol"); for RAPPOR, which has no single support, those of one bit, a and b;
     - ``coverage``: P[a cohort speaks of v at all], 1 but where cohorts watch parts of the domain;
     - ``ratio``: the worst case over outputs and pairs of inputs of P[y|x]/P[y|x'], for one report;
-    - ``forever_ratio``: the same for all the reports that a device will ever make of one value, or None if every
+    - ``permanent_ratio``: the same for all the reports that a device will ever make of one value, or None if every
       report spends ``ratio`` anew.
     """
 
@@ -77,7 +77,7 @@ class Mechanism(ABC):
     q: Fraction = field(init=False, repr=False)
     coverage: Fraction = field(init=False, repr=False, default=Fraction(1))
     ratio: Fraction = field(init=False, repr=False)
-    forever_ratio: Fraction | None = field(init=False, repr=False, default=None)
+    permanent_ratio: Fraction | None = field(init=False, repr=False, default=None)
 
     @classmethod
     @abstractmethod
@@ -107,14 +107,14 @@ class Mechanism(ABC):
         return epsilon_of(self.ratio)
 
     @cached_property
-    def forever_epsilon(self) -> float | None:
+    def permanent_epsilon(self) -> float | None:
         """The privacy loss of all reports of one value together, likewise; None if every report adds to it."""
-        return None if self.forever_ratio is None else epsilon_of(self.forever_ratio)
+        return None if self.permanent_ratio is None else epsilon_of(self.permanent_ratio)
 
     @property
     def memoised(self) -> bool:
         """Whether a device draws once for each value, and all its reports of the value repeat that draw."""
-        return self.forever_ratio is not None
+        return self.permanent_ratio is not None
 
     @property
     def permanent_law(self) -> tuple[Fraction, Fraction] | None:

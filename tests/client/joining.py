@@ -16,7 +16,7 @@ import dither
 from client.devices import METRICS, Calendar
 from dither.state.records import Queued
 from dither.upload.retry import Patience
-from dither.upload.schedule import Departures
+from dither.upload.schedule import UploadSchedule
 from dither.upload.sender import Sender
 from dither_shared import Batch
 
@@ -66,7 +66,7 @@ class Collector:
 class Device:
     """The client's own parts, with a clock that stands still but for the collector's answers."""
 
-    def __init__(self, kind: type[Departures], collector: Collector, seeded: random.Random) -> None:
+    def __init__(self, kind: type[UploadSchedule], collector: Collector, seeded: random.Random) -> None:
         self.now = 0.0
         self._collector = collector
         client = dither.Client(
@@ -93,7 +93,7 @@ class Device:
         return reply.answer
 
 
-class Together(Departures):
+class Together(UploadSchedule):
     """What must not be: a hold of one report silences its device, and what was missed leaves at once."""
 
     def hold(self, entry: Queued, wish: float | None, patience: Patience) -> bool:
@@ -106,14 +106,14 @@ class Together(Departures):
         pass
 
 
-class Waiting(Departures):
+class Waiting(UploadSchedule):
     """What must not be either: what became due while another was on its way leaves when that one's answer comes."""
 
     def redraw_missed(self) -> None:
         pass
 
 
-def observe(kind: type[Departures], plan: Plan, seed: int) -> tuple[Collector, dict[str, str]]:
+def observe(kind: type[UploadSchedule], plan: Plan, seed: int) -> tuple[Collector, dict[str, str]]:
     """Let a fleet run; return what the collector saw, and which batch goes with which."""
     seeded = random.Random(seed)
     collector = Collector(plan, seeded)

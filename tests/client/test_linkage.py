@@ -5,7 +5,7 @@ from client.linkage import QUESTIONS, top_one
 
 def test_without_a_permanent_part_uploads_cannot_be_joined() -> None:
     for name, metric in QUESTIONS.items():
-        if metric.mechanism.forever_ratio is None:
+        if metric.mechanism.permanent_ratio is None:
             assert top_one(metric, 3, devices=200) < 0.05, name  # 0.005 expected by guessing
 
 

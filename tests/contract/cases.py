@@ -35,7 +35,7 @@ def name_of(case: object) -> str:
     """Return a readable test id."""
     if not isinstance(case, Mechanism):
         return str(case)
-    kind = "once" if case.forever_ratio is None else "permanent"
+    kind = "once" if case.permanent_ratio is None else "permanent"
     return f"{case.name}-{kind}-{case.size or 'any'}-{case.cells}-{case.epsilon:.2g}"
 
 

@@ -103,7 +103,7 @@ def test_there_is_room_for_as_many_values_as_is_said(mechanism: Mechanism) -> No
 @pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
 def test_memory_is_said_of_all_that_have_it(declared: float, mechanism: Mechanism) -> None:
     assert declared > 0
-    assert mechanism.memoised == (mechanism.forever_ratio is not None) == (mechanism.permanent_law is not None)
+    assert mechanism.memoised == (mechanism.permanent_ratio is not None) == (mechanism.permanent_law is not None)
     assert mechanism.memoised or not mechanism.always_memoised
     if mechanism.permanent_law is None:
         return

@@ -77,7 +77,7 @@ class Memory(Entropy):
 
 
 def smallest(name: str, permanent: bool) -> list[Mechanism]:
-    cases = [case for case in small(name, 1.0) if (case.forever_ratio is not None) == permanent]
+    cases = [case for case in small(name, 1.0) if (case.permanent_ratio is not None) == permanent]
     return sorted(cases, key=lambda case: case.cells)[:1]
 
 
@@ -107,11 +107,11 @@ def test_reports_of_one_value_tell_exactly_what_is_stated_and_never_more_than_fo
         laws = [exact_law(lambda entropy, item=item, cohort=cohort: series(item, cohort, entropy)) for item in values]  # type: ignore[misc]
         worst = max(worst, worst_ratio(laws))
     assert worst == mechanism.ratio_after(reports)
-    assert mechanism.forever_ratio is None or worst <= mechanism.forever_ratio
+    assert mechanism.permanent_ratio is None or worst <= mechanism.permanent_ratio
 
 
 @pytest.mark.parametrize(
-    "mechanism", [case for name in MECHANISMS for case in small(name, 1.0) if case.forever_ratio], ids=name_of
+    "mechanism", [case for name in MECHANISMS for case in small(name, 1.0) if case.permanent_ratio], ids=name_of
 )
 def test_a_permanent_draw_of_the_marked_cells_and_a_repetition_of_it_make_a_report(mechanism: Mechanism) -> None:
     """The law is that of ``randomize``; and each permanent draw fits a payload, and is one of the law's own."""
@@ -136,8 +136,8 @@ def test_epsilon_of_many_reports_rises_to_that_for_ever(mechanism: Mechanism) ->
     after = [mechanism.epsilon_after(reports) for reports in (1, 2, 5, 10, 50)]
     assert after == sorted(after)
     assert after[0] == mechanism.epsilon
-    assert mechanism.forever_epsilon is not None
-    assert 0 <= mechanism.forever_epsilon - after[-1] < 1e-3
+    assert mechanism.permanent_epsilon is not None
+    assert 0 <= mechanism.permanent_epsilon - after[-1] < 1e-3
 
 
 def test_rappor_with_colliding_bits_tells_less_and_exactly_as_much_as_it_says() -> None:
@@ -161,5 +161,5 @@ def test_rappor_of_any_f_p_and_q_is_as_private_as_it_says(f: float, p: float, q:
     )
     worst = worst_ratio(laws(mechanism, 0))
     assert worst == mechanism.ratio <= exp_below(Fraction(mechanism.epsilon))
-    assert mechanism.forever_ratio is not None
-    assert mechanism.ratio <= mechanism.forever_ratio
+    assert mechanism.permanent_ratio is not None
+    assert mechanism.ratio <= mechanism.permanent_ratio

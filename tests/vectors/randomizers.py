@@ -39,9 +39,9 @@ def _laws() -> Iterator[Case]:
             "cohort_bytes": one.row_format.cohort_bytes,
             "payload_bytes": one.row_format.payload_bytes,
             **{name: exact(getattr(one, name)) for name in ("a", "b", "p", "q", "coverage", "ratio")},
-            "permanent_ratio": exact(one.forever_ratio),
+            "permanent_ratio": exact(one.permanent_ratio),
             "epsilon": exact(one.epsilon),
-            "permanent_epsilon": exact(one.forever_epsilon),
+            "permanent_epsilon": exact(one.permanent_epsilon),
         }
 
 

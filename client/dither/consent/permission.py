@@ -8,8 +8,8 @@ from pathlib import Path
 
 from dither_shared.metrics.metric import Metric
 
-from ..diagnostics import Trouble
-from ..state.records import Accepted, Choice
+from ..diagnostics import Diagnostics
+from ..state.records import Accepted, ConsentChoice
 from ..state.state import State
 from .policy import Policy, policy_path
 from .rules import LOST, UNASKED, Consent, automaton, checked_mode, decide, terms
@@ -29,14 +29,14 @@ class Permission:
         state: State,
         app: str,
         today: Callable[[], date],
-        trouble: Trouble,
+        trouble: Diagnostics,
         *,
         environ: Mapping[str, str] | None = None,
         policy: Path | None = None,
     ) -> None:
         self._state = state
         self._today = today
-        self._trouble = trouble
+        self._diagnostics = trouble
         self._sealed_off = environ is not None
         self._environ = os.environ if environ is None else environ
         self._policy = Policy(policy if policy or self._sealed_off else policy_path(), app)
@@ -49,8 +49,8 @@ class Permission:
         try:
             choice, policy = self._state.choice(), self._policy.mode()
         except Exception as error:
-            self._trouble.failed("consent", error)
-            choice, policy = Choice("", {}), None
+            self._diagnostics.failed("consent", error)
+            choice, policy = ConsentChoice("", {}), None
         look = self._environ.get
         said = choice, policy, look("DO_NOT_TRACK"), look("DITHER"), self._tested()
         decided = self._decided
@@ -99,7 +99,7 @@ class Permission:
             accepted.update(before.accepted or {} if before and valid else {})
             for metric in metrics:
                 accepted.setdefault(self._of(metric), Accepted(metric.name, self._of(metric), today))
-        self._state.choose(Choice(mode, accepted))
+        self._state.choose(ConsentChoice(mode, accepted))
 
     def _of(self, metric: Metric) -> str:
         known = self._terms.get(id(metric))

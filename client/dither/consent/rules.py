@@ -22,7 +22,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.digests import sha256
 
-from ..state.records import Accepted, Choice
+from ..state.records import Accepted, ConsentChoice
 
 __all__ = ["LOST", "UNASKED", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
 
@@ -47,7 +47,7 @@ class Consent(NamedTuple):
 
 
 def decide(
-    environ: Mapping[str, str], choice: Choice | None, *, policy: str | None = None, automatic: str = ""
+    environ: Mapping[str, str], choice: ConsentChoice | None, *, policy: str | None = None, automatic: str = ""
 ) -> Consent:
     """Return the consent that holds.
 

@@ -75,7 +75,7 @@ class Journal:
         self._cursor = START
         self._tidied = 0
         self._rests_until = 0.0
-        self.untidy = False  # whether most of it is of no use any more
+        self.needs_compaction = False  # whether most of it is of no use any more
         """Whether most of it is of no use any more."""
         self._keys: Keys | None = None
         self._transactions = Transactions(state, today, self._follow)
@@ -94,7 +94,7 @@ class Journal:
             self._apply(record)
         self._cursor = Cursor(self._cursor.mark, position)  # at last: what was not applied is to be read again
         if position > 2 * self._tidied + _SLACK:
-            self.untidy = True
+            self.needs_compaction = True
 
     def keys(self) -> Keys:
         """Return the device's keys; for the holder of a transaction. The secret is drawn on the very first use."""
@@ -118,26 +118,26 @@ class Journal:
     @property
     def due(self) -> bool:
         """Whether it is to be written anew, and not too soon after the last time."""
-        return self.untidy and time.monotonic() >= self._rests_until
+        return self.needs_compaction and time.monotonic() >= self._rests_until
 
-    def tidy(self, *, courteous: bool = False) -> None:
+    def compact(self, *, courteous: bool = False) -> None:
         """Write the journal anew if most of it is of no use any more; another time, if that cannot be done now.
 
         ``courteous`` is for a thread beside those of the program: it lets them run in between, and then rests for ten
         times as long as it took, so that a program that records without pause is disturbed for little of its time.
         """
-        if not ((self.due if courteous else self.untidy) and self.state.exists()):
+        if not ((self.due if courteous else self.needs_compaction) and self.state.exists()):
             return
-        self.untidy = False
+        self.needs_compaction = False
         begun = time.monotonic()
         with suppress(StateError, OSError), self.state.sending() as ours:
             if ours:
-                self._tidy(paced if courteous else iter)
+                self._compact(paced if courteous else iter)
         if courteous:
             now = time.monotonic()
             self._rests_until = now + _REST * (now - begun)
 
-    def _tidy(self, pace: Callable[[Iterator[Record]], Iterator[Record]]) -> None:
+    def _compact(self, pace: Callable[[Iterator[Record]], Iterator[Record]]) -> None:
         with self.transaction():
             kept, since = self._kept(), self._cursor
         with self.state.draft(pace(kept)), self.transaction():
@@ -247,15 +247,17 @@ class Journal:
             self._write_anew()
         elif news.anew:
             self._tidied = self._cursor.position
-            self.untidy = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * sum(1 for _ in self._kept())
-        self.untidy = self.untidy or 0 < self._drawn < today
+            self.needs_compaction = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * sum(
+                1 for _ in self._kept()
+            )
+        self.needs_compaction = self.needs_compaction or 0 < self._drawn < today
 
     def _write_anew(self) -> None:
         self._cursor = START  # if this fails, nothing may be appended before it was tried again
         self._cursor = self.state.rewrite(self._kept())
         self._tidied = self._cursor.position
         self._drawn = 0
-        self._former = self.untidy = False
+        self._former = self.needs_compaction = False
 
     def _upgraded(self, records: list[Record]) -> list[Record]:
         """Return the records of format 2 for those of format 1; of draws only those that a kept secret explains."""
@@ -286,7 +288,7 @@ class Journal:
         # Notice draws behind a debit of an earlier day; those that were tidied stand before all debits.
         if type(record) is Debit:
             self._day = record.day
-            self.untidy = self.untidy or 0 < self._drawn < record.day
+            self.needs_compaction = self.needs_compaction or 0 < self._drawn < record.day
         elif type(record) is Permanent and self._day:
             self._drawn = self._drawn or self._day
         if type(record) in Ledger.KINDS:

@@ -1,7 +1,7 @@
 """The ledger: keep what the device has spent, and decide whether a metric may report today.
 
 A mechanism without permanent draws is charged its epsilon for each report. One with permanent draws is charged its
-``forever_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.
+``permanent_epsilon`` once for each new value, and nothing for reports that replay a value already paid for.
 
 A debit stands in the journal before its report, and one write brings both there (journal.py). So a report that can be
 seen, sent or found has been paid for; a write that is cut short may leave a debit without a report, and the ledger then

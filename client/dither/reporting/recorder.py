@@ -14,7 +14,7 @@ from dither_shared.primitives.entropy import Entropy
 from dither_shared.questions.answers import Encoded, type_name
 
 from ..consent.permission import Permission
-from ..diagnostics import Trouble
+from ..diagnostics import Diagnostics
 from ..state.records import Permanent, Queued
 from .journal import Journal
 from .permanent import recall
@@ -39,7 +39,7 @@ class Recorder:
         permission: Permission,
         entropy: Entropy,
         today: Callable[[], date],
-        trouble: Trouble,
+        trouble: Diagnostics,
         *,
         strict: bool,
     ) -> None:
@@ -48,7 +48,7 @@ class Recorder:
         self._permission = permission
         self._entropy = entropy
         self._today = today
-        self._trouble = trouble
+        self._diagnostics = trouble
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = 0
         self._misnamed = False
@@ -112,7 +112,7 @@ class Recorder:
         new = sort not in self._mistaken_sorts and len(self._mistaken_sorts) < _MOST_SORTS
         if new:
             self._mistaken_sorts.add(sort)
-        self._trouble.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
+        self._diagnostics.note(f"mistaken value for metrics.{metric.name}", mistake, new=new)
 
     def _undefined(self, name: object, value: object) -> ParameterError:
         """Return the error for a name that no metric has; it does not quote one that is the answer, in the wrong place.

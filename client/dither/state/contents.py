@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from .records import SECRET_BYTES, Accepted, Choice, Chosen, FormerDebit, Header, Record, Secret, to_line
+from .records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, FormerDebit, Header, Record, Secret, to_line
 from .state import StateError
 
 __all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "extent", "is_cut_short", "is_former", "key_of"]
@@ -41,13 +41,13 @@ def paced(records: Iterable[Record]) -> Iterator[Record]:
         time.sleep(_COURTESY)
 
 
-def choice_of(records: list[Record]) -> Choice:
+def choice_of(records: list[Record]) -> ConsentChoice:
     """Return the choice that the file ``consent`` holds, one of the mode "" if it cannot be read."""
     chosen, others = next(iter(records), None), records[1:]
     accepted = {record.terms: record for record in others if isinstance(record, Accepted)}
     if not isinstance(chosen, Chosen) or len(accepted) != len(others):
-        return Choice("", {})
-    return Choice(chosen.mode, accepted)
+        return ConsentChoice("", {})
+    return ConsentChoice(chosen.mode, accepted)
 
 
 def key_of(records: list[Record]) -> bytes:

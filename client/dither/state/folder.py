@@ -50,7 +50,7 @@ from .filelock import FileLock
 from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .holder import Holder, holder_of, sign
 from .journal_file import JournalFile
-from .records import SECRET_BYTES, Choice, Chosen, Record, Secret, from_lines, to_line
+from .records import SECRET_BYTES, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
 from .state import Cursor, News, Notes, StateError
 
 __all__ = ["FolderState"]
@@ -68,7 +68,7 @@ class FolderState:
         self._paths = {name: str(folder / name) for name in _FILES}
         self._made = False
         self._seen: tuple[int, int, int] | None = None
-        self._choice: Choice | None = None
+        self._choice: ConsentChoice | None = None
         self._secret_seen = False  # since the choice was made
         self._key: bytes | None = None
         self._file = JournalFile(self._paths["journal"], self._paths["lock"], self._has_drawn)
@@ -77,7 +77,7 @@ class FolderState:
     def __repr__(self) -> str:
         return f"FolderState({str(self.folder)!r})"
 
-    def choice(self) -> Choice | None:
+    def choice(self) -> ConsentChoice | None:
         """Return the user's stored choice, one of the mode "" if it cannot be read, None if none was made."""
         try:
             found = os.lstat(self._paths["consent"])
@@ -102,7 +102,7 @@ class FolderState:
         """Return whether there is a secret, readable or not."""
         return os.path.lexists(self._paths["secret"])
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: ConsentChoice) -> None:
         """Store the user's choice."""
         self._make_folder()
         records: list[Record] = [Chosen(choice.mode), *(choice.accepted or {}).values()]

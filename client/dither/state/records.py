@@ -20,8 +20,8 @@ __all__ = [
     "SECRET_BYTES",
     "Accepted",
     "Charged",
-    "Choice",
     "Chosen",
+    "ConsentChoice",
     "Corrected",
     "Debit",
     "Disabled",
@@ -257,7 +257,7 @@ def from_lines(data: bytes) -> tuple[list[Record], int, bool]:
     return readable, len(records) - len(readable), bool(tail)
 
 
-class Choice(NamedTuple):
+class ConsentChoice(NamedTuple):
     """What the user chose: a mode ("" if it cannot be read) and, by their terms, the metrics that were accepted.
 
     ``accepted`` is None where nobody could be shown anything: in a state in memory, for tests and simulations. ``lost``

@@ -14,7 +14,7 @@ from dither_shared.errors import DitherError
 from dither_shared.primitives.entropy import Entropy
 
 from .holder import Holder
-from .records import SECRET_BYTES, Choice, Done, Queued, Record
+from .records import SECRET_BYTES, ConsentChoice, Done, Queued, Record
 
 __all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "Notes", "State", "StateError"]
 
@@ -55,10 +55,10 @@ class News(NamedTuple):
 class State(Protocol):
     """What the client needs of a state. All methods may raise OSError or StateError."""
 
-    def choice(self) -> Choice | None:
+    def choice(self) -> ConsentChoice | None:
         """Return the user's choice, one of the mode "" if it cannot be read, None if none was made. Writes nothing."""
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: ConsentChoice) -> None:
         """Store the user's choice."""
 
     def exists(self) -> bool:
@@ -130,7 +130,7 @@ class MemoryState:
     """
 
     def __init__(self, choice: str | None = None) -> None:
-        self._choice = None if choice is None else Choice(choice)
+        self._choice = None if choice is None else ConsentChoice(choice)
         self._secret: bytes | None = None
         self._records: list[Record] = []
         self._draft: list[Record] = []
@@ -140,11 +140,11 @@ class MemoryState:
     def __repr__(self) -> str:
         return f"MemoryState({self._choice.mode!r})" if self._choice else "MemoryState()"
 
-    def choice(self) -> Choice | None:
+    def choice(self) -> ConsentChoice | None:
         """Return the user's stored choice, or None."""
         return self._choice
 
-    def choose(self, choice: Choice) -> None:
+    def choose(self, choice: ConsentChoice) -> None:
         """Store the user's choice."""
         self._choice = choice
 

@@ -15,7 +15,7 @@ from dither_shared.primitives.entropy import SystemEntropy
 
 from ..consent.permission import Permission
 from ..consent.rules import Mode
-from ..diagnostics import Trouble, told
+from ..diagnostics import Diagnostics, told
 from ..reporting.journal import Journal
 from ..upload.attempts import Attempt, Attempts
 from .glance import Glance
@@ -97,7 +97,7 @@ def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
 
 def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
     """Return the status of an app by its folder; an empty one if the folder is not there."""
-    trouble = Trouble(folder)
+    trouble = Diagnostics(folder)
     state = Glance(folder)
     consent = Permission(state, app, _today, trouble, environ=environ).consent()
     journal = Journal(state, SystemEntropy(), lambda: _today().toordinal())
@@ -109,7 +109,7 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
         problems.append(told(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
-    attempts = Attempts(state, Trouble(), "")  # which cannot be remembered, and need not be
+    attempts = Attempts(state, Diagnostics(), "")  # which cannot be remembered, and need not be
     attempts.conclude(older=_LONGEST_UPLOAD)
     return AppStatus(
         app=app,

@@ -11,7 +11,7 @@ from dither_shared.primitives.entropy import Entropy
 from ..consent.permission import Permission
 from ..consent.rules import Consent, Mode
 from ..consent.silence import Silence
-from ..diagnostics import Trouble
+from ..diagnostics import Diagnostics
 from ..reporting.journal import Journal
 from ..reporting.namesakes import ADVICE, namesakes, noted, returns_in
 from ..reporting.recorder import Recorder
@@ -33,7 +33,7 @@ class Oversight:
     _permission: Permission
     _journal: Journal
     _recorder: Recorder
-    _trouble: Trouble
+    _diagnostics: Diagnostics
     _told_of_namesakes: bool = False
     _attempts: Attempts
     _silent: Silence
@@ -84,14 +84,14 @@ class Oversight:
                 self._permission,
                 self._journal,
                 self._recorder,
-                self._trouble,
+                self._diagnostics,
                 self._attempts,
                 self._silent,
                 self._today(),
             )
         except Exception as error:
             self._failed("status", error)
-            unrecorded, trouble = self._silent.unrecorded, dict(self._trouble.counts)
+            unrecorded, trouble = self._silent.unrecorded, dict(self._diagnostics.counts)
             return self._STATUS(mode=mode, decided_by=decided_by, unrecorded=unrecorded, trouble=trouble)
 
     def pending(self) -> list[str]:
@@ -180,9 +180,9 @@ class Oversight:
             raise error
         try:
             if wrong:
-                self._trouble.note(mistake or f"{place} was called with a mistake", str(error))
+                self._diagnostics.note(mistake or f"{place} was called with a mistake", str(error))
             else:
-                self._trouble.failed(place, error)
+                self._diagnostics.failed(place, error)
         except Exception:  # noqa: S110 - there is nobody left to tell
             pass
 
@@ -192,7 +192,7 @@ class Oversight:
             self._journal.refresh()
             self._look_for_namesakes(self._notes())
         except Exception as error:
-            self._trouble.failed("reading the state", error)
+            self._diagnostics.failed("reading the state", error)
             return False
         return True
 
@@ -216,4 +216,4 @@ class Oversight:
             found = namesakes(self._app, self._metrics, returns, self._today().toordinal())
             if found is not None:
                 self._told_of_namesakes = True
-                self._trouble.note(found, ADVICE)
+                self._diagnostics.note(found, ADVICE)

@@ -46,7 +46,7 @@ def odds(metric: Metric) -> str:
 
 def cost(metric: Metric) -> str:
     """Return in words the privacy loss of one report, of many, and of all that there will ever be."""
-    mechanism, forever = metric.mechanism, metric.mechanism.forever_epsilon
+    mechanism, forever = metric.mechanism, metric.mechanism.permanent_epsilon
     one = f"epsilon {mechanism.epsilon:.3g}"
     cap = "" if cap_of(metric) == math.inf else f"; never more than {cap_of(metric):.3g} in all"
     if metric.period == "once":

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..state.folder import FolderState
-from ..state.records import Choice, Record
+from ..state.records import ConsentChoice, Record
 from ..state.state import Cursor, News, Notes, StateError
 
 __all__ = ["Glance"]
@@ -27,7 +27,7 @@ class Glance(FolderState):
         self.damaged = 0
         """How many records of the journal could not be read."""
 
-    def choice(self) -> Choice | None:
+    def choice(self) -> ConsentChoice | None:
         """Return the user's choice, one of the mode "" if it cannot be read, None if none was made."""
         try:
             found = os.lstat(self._paths["consent"])

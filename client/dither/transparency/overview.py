@@ -10,7 +10,7 @@ from dither_shared.metrics.metric import Metric
 from ..consent.permission import Permission
 from ..consent.rules import Consent
 from ..consent.silence import Silence
-from ..diagnostics import Trouble
+from ..diagnostics import Diagnostics
 from ..reporting.account import cap_of
 from ..reporting.journal import Journal
 from ..reporting.ledger import Ledger
@@ -43,7 +43,7 @@ class MetricStatus:
     """The privacy loss of one report."""
     epsilon_after: dict[int, float]
     """The privacy loss of 10 and of 100 reports of one value together."""
-    forever_epsilon: float | None
+    permanent_epsilon: float | None
     """The privacy loss of all reports of one value together, or None if it grows with each."""
     cap: float | None
     """The most that it may ever cost this device."""
@@ -65,7 +65,7 @@ def overview(
     permission: Permission,
     journal: Journal,
     recorder: Recorder,
-    trouble: Trouble,
+    trouble: Diagnostics,
     attempts: Attempts,
     silence: Silence,
     today: date,
@@ -116,7 +116,7 @@ def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since
         period=metric.period,
         epsilon=mechanism.epsilon,
         epsilon_after={reports: after(metric, reports) for reports in MANY},
-        forever_epsilon=mechanism.forever_epsilon,
+        permanent_epsilon=mechanism.permanent_epsilon,
         cap=None if cap_of(metric) == math.inf else cap_of(metric),
         cost=cost(metric),
         spent=ledger.spent(metric),

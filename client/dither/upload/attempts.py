@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..diagnostics import Trouble
+from ..diagnostics import Diagnostics
 from ..state.state import State, StateError
 from .schedule import Hold
 from .transport import without_secrets
@@ -67,10 +67,10 @@ class Attempts:
     """The last attempt and those that failed since the last success; and which reports are put off until when."""
 
     def __init__(
-        self, state: State, trouble: Trouble, endpoint: object, clock: Callable[[], float] = time.time
+        self, state: State, trouble: Diagnostics, endpoint: object, clock: Callable[[], float] = time.time
     ) -> None:
         self._state = state
-        self._trouble = trouble
+        self._diagnostics = trouble
         self._endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
         self._clock = clock
         self._unwritten: _Memory | None = None
@@ -182,7 +182,7 @@ class Attempts:
         """Log what is told once a day; return whether it is told now."""
         today = int(self._clock() // _DAY)
         memory.told = {kind: day for kind, day in memory.told.items() if day == today}
-        if kind in memory.told or len(memory.told) >= _MOST_KINDS or not self._trouble.warn(message):
+        if kind in memory.told or len(memory.told) >= _MOST_KINDS or not self._diagnostics.warn(message):
             return False
         memory.told[kind] = today
         return True
@@ -204,7 +204,7 @@ class Attempts:
             self._state.remember("delivery", json.dumps(vars(memory)).encode("ascii"))
             self._unwritten = None
         except (OSError, StateError) as error:
-            self._trouble.failed("remembering the uploads", error)
+            self._diagnostics.failed("remembering the uploads", error)
 
 
 def _read(data: dict[str, Any]) -> _Memory:

@@ -1,4 +1,4 @@
-"""Departures: when each report leaves, so that uploads of one device cannot be joined by their moments.
+"""UploadSchedule: when each report leaves, so that uploads of one device cannot be joined by their moments.
 
 Whoever watches the network, or keeps the collector's log, would take reports that leave back to back for one device's.
 So each waits for a random time of its own: uniform in [0, ``spread``] from when the worker first sees it (full jitter).
@@ -22,7 +22,7 @@ from ..settings import seconds
 from ..state.records import Queued
 from .retry import LONGEST_HOLD, REFUSED, Patience, hold_of, uniform
 
-__all__ = ["SPREAD", "Departures", "Hold"]
+__all__ = ["SPREAD", "Hold", "UploadSchedule"]
 
 SPREAD = 300.0
 """Seconds over which departures are spread, unless the app says otherwise."""
@@ -36,7 +36,7 @@ class Hold(NamedTuple):
     failures: int
 
 
-class Departures:
+class UploadSchedule:
     """The moments at which reports leave, by ``clock``. ``uniform`` returns a number in [0, 1).
 
     The clock is the system's: it goes on while a computer sleeps, and its moments mean the same to the next run. If it

@@ -9,7 +9,7 @@ from ..state.records import Queued
 from ..state.state import BusyError
 from .attempts import Attempts
 from .retry import BUSY, GONE, Backoff, Verdict, kind_of, verdict_on
-from .schedule import Departures
+from .schedule import UploadSchedule
 from .transport import Answer, Transport, UnreachableError
 
 __all__ = ["Sender"]
@@ -31,14 +31,14 @@ class Sender:
         permitted: Callable[[], bool],
         attempts: Attempts,
         *,
-        departures: Departures | None = None,
+        departures: UploadSchedule | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         self._journal = journal
         self._transport = transport
         self._permitted = permitted
         self._attempts = attempts
-        self._departures = departures or Departures()
+        self._schedule = departures or UploadSchedule()
         self._backoff = backoff or Backoff()
         self._asked = self._answered = 0  # how often it was hurried, and how many of these are over
         self._tried: set[str] = set()  # in this haste
@@ -60,10 +60,10 @@ class Sender:
         """Return whether an earlier run left a report that is due; the oldest such then leaves without waiting."""
         waiting = self._journal.outbox.waiting()
         self._attempts.conclude()
-        self._departures.learn(self._attempts.held())
-        due = next((entry for entry in waiting if not self._departures.holds(entry)), None)
+        self._schedule.learn(self._attempts.held())
+        due = next((entry for entry in waiting if not self._schedule.holds(entry)), None)
         if due is not None:
-            self._departures.at_once(due)
+            self._schedule.at_once(due)
         return due is not None
 
     def step(self) -> float | None:
@@ -72,7 +72,7 @@ class Sender:
         Nothing is sent before its debit is safe on disk, nor if that cannot be had: OSError.
         """
         asked = self._asked
-        self._journal.tidy(courteous=True)
+        self._journal.compact(courteous=True)
         try:
             entry, wait = self._next()
             if entry is not None and wait <= 0:
@@ -91,9 +91,9 @@ class Sender:
         waiting = self._journal.waiting() if self._permitted() else []
         if not waiting:
             return None, 0.0
-        if self.hurried and (entry := self._departures.hastiest(waiting, self._tried)):
+        if self.hurried and (entry := self._schedule.hastiest(waiting, self._tried)):
             return entry, 0.0
-        return self._departures.first(waiting)
+        return self._schedule.first(waiting)
 
     def _calm(self, asked: int) -> None:
         """End the haste that was asked for so far."""
@@ -102,7 +102,7 @@ class Sender:
 
     def _send(self, asked: int) -> float:
         """Send what is still due, now that nobody else does; return how many seconds to wait for the next step."""
-        self._departures.learn(self._attempts.held())
+        self._schedule.learn(self._attempts.held())
         entry, wait = self._next()  # looked at again: another process may have sent it just before
         if entry is None or wait > 0:
             return 0.0
@@ -116,7 +116,7 @@ class Sender:
         return self._missed(_PAUSE)
 
     def _missed(self, pause: float) -> float:
-        self._departures.redraw_missed()
+        self._schedule.redraw_missed()
         return pause
 
     def _upload(self, entry: Queued) -> bool:
@@ -132,9 +132,9 @@ class Sender:
         try:
             answer = self._transport.send(entry.body)
         except UnreachableError as error:
-            self._departures.rest(self._backoff.delay())
+            self._schedule.rest(self._backoff.delay())
             words = self._why(error)
-            self._attempts.note(words, words, self._departures.held, accepted=False)
+            self._attempts.note(words, words, self._schedule.held, accepted=False)
             return False
         except OSError as error:  # the collector may have seen the report, so this is an answer
             words = self._why(error)
@@ -151,11 +151,11 @@ class Sender:
         """Do with a report what the verdict says; return whether others may follow in haste."""
         words = f"{answer.status}: {verdict.words}" if answer else verdict.words
         if verdict.fate is None:
-            again = self._departures.hold(entry, answer.retry_after if answer else None, verdict.patience)
-            self._attempts.note(words, kind, self._departures.held, accepted=False)
+            again = self._schedule.hold(entry, answer.retry_after if answer else None, verdict.patience)
+            self._attempts.note(words, kind, self._schedule.held, accepted=False)
             return verdict.only_its_own and not again
-        self._departures.forget(entry)
-        self._attempts.note(words, kind, self._departures.held, accepted=verdict.fate == "sent")
+        self._schedule.forget(entry)
+        self._attempts.note(words, kind, self._schedule.held, accepted=verdict.fate == "sent")
         self._journal.finish(entry, verdict.fate)
         if answer is not None and answer.status == GONE:
             self._journal.disable(Batch.decode(entry.body).version)

@@ -203,8 +203,8 @@ def told_privacy(metric: Metric) -> Privacy:
     return Privacy(
         epsilon=mechanism.epsilon,
         epsilon_after_10=mechanism.epsilon_after(10),
-        epsilon_forever=mechanism.forever_epsilon,
-        privacy=words if mechanism.forever_epsilon is None else f"{words}. {MEMOISATION}",
+        epsilon_forever=mechanism.permanent_epsilon,
+        privacy=words if mechanism.permanent_epsilon is None else f"{words}. {MEMOISATION}",
     )
 
 

@@ -37,8 +37,8 @@ __all__ = [
     "Course",
     "Point",
     "Step",
-    "Stretch",
     "Trend",
+    "TrendStep",
     "TrendTable",
     "finished",
     "trend",
@@ -115,7 +115,7 @@ class Trend(TypedDict):
     values: list[Course]
 
 
-class Stretch(NamedTuple):
+class TrendStep(NamedTuple):
     """A step's days, both included, and its estimate."""
 
     since: date
@@ -152,7 +152,7 @@ class TrendTable(Table):
         return (self.rows(start, start + few) for start in range(0, len(self), few))
 
 
-def trend(metric: Metric, stretches: Sequence[Stretch], confidence: float = 0.95) -> TrendTable:
+def trend(metric: Metric, stretches: Sequence[TrendStep], confidence: float = 0.95) -> TrendTable:
     """Return the course of a metric version over stretches of days that have reports, oldest first."""
     return finished(trend_steps(metric, len(stretches), stretches, confidence))
 
@@ -169,7 +169,7 @@ def finished(computing: Generator[None, None, T]) -> T:
 def trend_steps(
     metric: Metric,
     count: int,
-    stretches: Iterable[Stretch],
+    stretches: Iterable[TrendStep],
     confidence: float = 0.95,
     places: Places | None = None,
 ) -> Generator[None, None, TrendTable]:
@@ -219,7 +219,7 @@ def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Fl
     return tests
 
 
-def _step(one: Stretch) -> Step:
+def _step(one: TrendStep) -> Step:
     reports = one.estimate.reports
     return Step(
         since=one.since.isoformat(), until=one.until.isoformat(), reports=reports, tested=reports >= LEAST_REPORTS

@@ -7,7 +7,7 @@ from ..ingest.ingest import PATH
 from ..observability.prometheus import CONTENT_TYPE
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS, chosen, json_object
-from ..reading.query import Asked, Comparison, ListQuery, Query, TrendQuery
+from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from . import schemas
 from .diagnosis import diagnosis
 from .lookup import collector_here, described, listing, metric_named, version_named
@@ -113,8 +113,10 @@ def estimate_metric(query: Query, name: str) -> Response:
 
 
 @routes.get("/v1/metrics/<name>/combined")
-@declared(role=Role.READ, reads=Asked, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY))
-def combine_versions(asked: Asked, name: str) -> Response:
+@declared(
+    role=Role.READ, reads=EstimateQuery, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY)
+)
+def combine_versions(asked: EstimateQuery, name: str) -> Response:
     """Combine the estimates of all versions of a metric, each weighted by the inverse of its variance.
 
     This is right if the true frequencies were the same under all versions.
@@ -164,7 +166,7 @@ def readyz() -> dict[str, str]:
 def show_gauges() -> Response:
     """Show counters and timings of the collector in Prometheus' text format."""
     collector = collector_here()
-    return Response(collector.gauges.text(collector.vitals.families()), content_type=CONTENT_TYPE)
+    return Response(collector.prometheus.text(collector.vitals.families()), content_type=CONTENT_TYPE)
 
 
 @routes.get("/v1/diagnosis")

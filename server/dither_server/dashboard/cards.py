@@ -12,7 +12,7 @@ from dither_shared import Metric
 
 from ..analysis.answers import About, Row
 from ..analysis.tables import Table
-from ..analysis.trend import Course, Stretch, trend_steps
+from ..analysis.trend import Course, TrendStep, trend_steps
 from ..estimation.regression.rappor import FALSE_DISCOVERIES
 from ..reading.costs import effort
 from ..reading.estimates import EstimateReader
@@ -140,7 +140,7 @@ def courses(
     drawn = sorted(rows, key=_share, reverse=True)[:_COURSES]
     where = {label: place for place, label in enumerate(metric.labels)}
     places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
-    steps = (Stretch(day, day, reader.estimate(metric, (day, day), confidence)) for day in days)
+    steps = (TrendStep(day, day, reader.estimate(metric, (day, day), confidence)) for day in days)
     table = yield from trend_steps(metric, len(days), steps, confidence, places)
     lines = [line_of(cast("Course", course), days) for course in table.rows()]
     return Courses(days, lines, table.about["correction"])

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from dither_shared import DitherError
 
-from ..observability.prometheus import Gauges
+from ..observability.prometheus import Prometheus
 from ..store import Outcome, Refusal, StoreError, Upload
 from .refusals import Refusals, Refused
 
@@ -69,13 +69,13 @@ class Committer:
         today: Callable[[], date],
         limits: Limits,
         horizon: timedelta = timedelta(days=45),
-        gauges: Gauges | None = None,
+        prometheus: Prometheus | None = None,
     ) -> None:
         self._store = store
         self._today = today
         self._limits = limits
         self._horizon = horizon
-        self._gauges = gauges or Gauges()
+        self._prometheus = prometheus or Prometheus()
         self._forgotten: date | None = None
         self._refusals = Refusals(today)
         self._waiting: deque[_Waiting] = deque()
@@ -104,7 +104,7 @@ class Committer:
 
     def refused(self, refused: Refused) -> None:
         """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
-        self._gauges.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
+        self._prometheus.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
         if self._refusals.add(refused):
             with self._changed:
                 if not self._closed:
@@ -145,18 +145,18 @@ class Committer:
                 self._changed.wait(pause)
             group = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._limits.group))]
             self._bytes -= sum(len(upload.rows) for upload, _, _ in group)
-            self._gauges.waiting(len(self._waiting))
+            self._prometheus.waiting(len(self._waiting))
             return group
 
     def _grow_old(self, since: float | None) -> None:
         """Keep in mind since when the oldest batch waits that is not committed."""
         self._oldest = since
-        self._gauges.oldest(since)
+        self._prometheus.oldest(since)
 
     def _commit(self, group: list[_Waiting], shard: bytes) -> None:
         """Commit a group and answer every request in it, whatever happens."""
         try:
-            with self._gauges.commit(len(group)):
+            with self._prometheus.commit(len(group)):
                 counted = self._store.commit([upload for upload, _, _ in group], self._today(), shard)
         except StoreError as error:
             _log.warning("%d batches were not committed: %s", len(group), error)

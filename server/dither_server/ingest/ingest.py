@@ -13,7 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from dither_shared import Batch, Metric, WireError
 
 from ..access.gatekeeper import Gatekeeper, Role
-from ..observability.prometheus import Gauges
+from ..observability.prometheus import Prometheus
 from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
 from ..tally.tally import Tally
@@ -46,7 +46,7 @@ class Ingest:
     metrics: Mapping[str, Mapping[str, Metric]]
     committer: Committer
     gatekeeper: Gatekeeper
-    gauges: Gauges
+    prometheus: Prometheus
     body_limit: int
     rows_limit: int
     patience: float = 30.0
@@ -96,7 +96,7 @@ class Ingest:
             return self._refused(outcome, batch, size)
         if outcome in _UNCOUNTED:
             return self._refused(Problem(*_UNCOUNTED[outcome]), batch, size)
-        self.gauges.acknowledged(batch.metric, rows)
+        self.prometheus.acknowledged(batch.metric, rows)
         body = b'{"accepted": %d}' % rows
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS]
         return self._told((202, headers, body))
@@ -117,7 +117,7 @@ class Ingest:
         return self._told(problem.answer())
 
     def _told(self, answer: Answer) -> Answer:
-        self.gauges.answered(answer[0])
+        self.prometheus.answered(answer[0])
         return answer
 
     def _metric(self, batch: Batch) -> Metric:

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector
 
-__all__ = ["CONTENT_TYPE", "Gauges"]
+__all__ = ["CONTENT_TYPE", "Prometheus"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -28,7 +28,7 @@ _UNKNOWN = "(unknown)"
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-class Gauges:
+class Prometheus:
     """The numbers of one collector, in a registry of its own."""
 
     def __init__(self, metrics: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:

@@ -13,13 +13,13 @@ from ..analysis.answers import estimate_table
 from ..analysis.combine import combined
 from ..analysis.compare import compared
 from ..analysis.tables import Table
-from ..analysis.trend import Stretch, TrendTable, trend_steps
+from ..analysis.trend import TrendStep, TrendTable, trend_steps
 from ..estimation.estimate import Estimate
 from ..store import Store
 from ..tally.tally import Tally
 from .costs import require_affordable
 from .estimate_cache import EstimateCache
-from .query import Asked, Comparison, Query, TrendQuery
+from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .selection import Places
 
 __all__ = ["EstimateReader", "Span"]
@@ -80,7 +80,7 @@ class EstimateReader:
             compared(before, after, (first.mechanism, second.mechanism), asked.confidence, asked.change), asked, "first"
         )
 
-    def combine(self, name: str, versions: Sequence[Metric], asked: Asked) -> Table:
+    def combine(self, name: str, versions: Sequence[Metric], asked: EstimateQuery) -> Table:
         """Return the combination of a metric's versions; the top is of their combined shares."""
         for metric in versions:
             require_affordable(self._limit, metric, len(versions), asked.selection.count(len(metric.labels)))
@@ -93,7 +93,7 @@ class EstimateReader:
         require_affordable(self._limit, metric, len(spans), asked.selection.count(len(metric.labels)))
         places = None if asked.selection.everything else self._places(metric, asked)
         yield
-        stretches = (Stretch(*span, self.estimate(metric, span, asked.confidence)) for span in spans)
+        stretches = (TrendStep(*span, self.estimate(metric, span, asked.confidence)) for span in spans)
         return (yield from trend_steps(metric, len(spans), stretches, asked.confidence, places))
 
     def estimate(self, metric: Metric, span: Span, confidence: float) -> Estimate:
@@ -105,7 +105,9 @@ class EstimateReader:
     ) -> Estimate:
         return self._cache.estimate(metric, labels, tally, confidence, simultaneous=simultaneous)
 
-    def _whole(self, metric: Metric, span: Span, asked: Asked, candidates: tuple[str, ...] | None = None) -> Table:
+    def _whole(
+        self, metric: Metric, span: Span, asked: EstimateQuery, candidates: tuple[str, ...] | None = None
+    ) -> Table:
         """Return the estimates of every value over a span of days."""
         tally = self._store.tally(metric, *span)
         first, last = self._store.days(metric) or (None, None)
@@ -122,18 +124,18 @@ class EstimateReader:
             estimator=self._estimate,
         )
 
-    def _chosen(self, table: Table, asked: Asked, by: str = "frequency") -> Table:
+    def _chosen(self, table: Table, asked: EstimateQuery, by: str = "frequency") -> Table:
         if asked.selection.everything:
             return table
         labels = cast("Sequence[str]", table.columns["value"])
         return table.chosen(asked.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
-    def _places(self, metric: Metric, asked: Asked) -> Places:
+    def _places(self, metric: Metric, asked: EstimateQuery) -> Places:
         """Return which values are shown in each step of an answer."""
         span = (asked.since, asked.until)
         return asked.selection.places(metric.labels, lambda: self.estimate(metric, span, asked.confidence).frequency)
 
-    def _days(self, metric: Metric, asked: Asked) -> list[date]:
+    def _days(self, metric: Metric, asked: EstimateQuery) -> list[date]:
         first, last = asked.since or date.min, asked.until or date.max
         return [day for day in self._store.active_days(metric) if first <= day <= last]
 

@@ -15,7 +15,7 @@ from wsgiref.types import WSGIEnvironment
 
 from dither_shared import DitherError, ParameterError
 
-from ..observability.prometheus import Gauges
+from ..observability.prometheus import Prometheus
 from ..protocol.problems import Kind, Problem
 
 __all__ = ["PEER_GONE", "Analyses", "PeerGoneError", "Turns", "Work", "tells_gone"]
@@ -88,11 +88,11 @@ class Turns:
 class Analyses:
     """The analyses of one process: ``places`` at a time, and as many that wait ``patience`` seconds for a place."""
 
-    def __init__(self, places: int, gauges: Gauges, patience: float = 1.0) -> None:
+    def __init__(self, places: int, prometheus: Prometheus, patience: float = 1.0) -> None:
         self._places = threading.BoundedSemaphore(places)
         self._lobby = threading.BoundedSemaphore(places)
         self._patience = patience
-        self._gauges = gauges
+        self._prometheus = prometheus
         self._turns = Turns()
 
     def begin(self, gone: Callable[[], bool]) -> "Work":
@@ -101,7 +101,7 @@ class Analyses:
         Raises Problem if no place is free in time.
         """
         if not self._places.acquire(blocking=False) and not self._waited():
-            self._gauges.analysis("busy")
+            self._prometheus.analysis("busy")
             raise Problem(Kind.BUSY, "as many analyses run as may; come again soon", _SOON)
         return Work(self._turns, gone, self._end)
 
@@ -115,7 +115,7 @@ class Analyses:
             self._lobby.release()
 
     def _end(self, outcome: str) -> None:
-        self._gauges.analysis(outcome)
+        self._prometheus.analysis(outcome)
         self._places.release()
 
 

@@ -12,7 +12,7 @@ from .exports import FORMATS
 from .parameters import CONFIDENCE, COUNT, DAY, PLACE, SHARE, TEXT, TEXTS, TRUTH, Parameters, one_of
 from .selection import Selection
 
-__all__ = ["Asked", "Comparison", "ListQuery", "OneVersion", "Query", "TrendQuery"]
+__all__ = ["Comparison", "EstimateQuery", "ListQuery", "OneVersion", "Query", "TrendQuery"]
 
 _LIMIT = COUNT("Show at most this many.")
 _OFFSET = PLACE("Skip this many first.")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked(Parameters):
+class EstimateQuery(Parameters):
     """What any question about a metric may name: UTC days, both included, and a confidence.
 
     ``values``, ``top``, ``limit`` and ``offset`` say which values are shown (``Selection``).
@@ -48,7 +48,7 @@ class Asked(Parameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneVersion(Asked):
+class OneVersion(EstimateQuery):
     """A question about one version of a metric: the current one unless another is named."""
 
     version: Annotated[str | None, TEXT("Read this version in place of the current one.")] = None

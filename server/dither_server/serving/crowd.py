@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from ..access.locality import is_loopback
-from ..observability.prometheus import Gauges
+from ..observability.prometheus import Prometheus
 
 __all__ = ["Crowd"]
 
@@ -42,14 +42,14 @@ class Crowd:
         limit: int,
         for_each: int,
         seconds: float,
-        gauges: Gauges,
+        prometheus: Prometheus,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take ``limit`` connections, ``for_each`` of an address, which may wait ``seconds``."""
         self._limit = limit
         self._for_each = for_each
         self._seconds = seconds
-        self._gauges = gauges
+        self._prometheus = prometheus
         self._clock = clock
         self._open = 0
         self._addresses: Counter[str] = Counter()
@@ -64,14 +64,14 @@ class Crowd:
     def enter(self) -> None:
         """Count one more connection."""
         self._open += 1
-        self._gauges.connected(self._open)
+        self._prometheus.connected(self._open)
 
     def leave(self, connection: _Waits | None) -> None:
         """Count one less."""
         if connection is not None:
             self._waiting.pop(connection, None)
         self._open -= 1
-        self._gauges.connected(self._open)
+        self._prometheus.connected(self._open)
 
     def count(self, address: str) -> str | None:
         """Count one more of an address; return under which name, or None if it has as many as may be."""
@@ -157,7 +157,7 @@ class Crowd:
 
     def _tell(self, why: str) -> None:
         """Count a closed connection, and say so, but not at each of a flood."""
-        self._gauges.closed(why)
+        self._prometheus.closed(why)
         if (now := self._clock()) >= self._quiet_until:
             self._quiet_until = now + _QUIET
             _log.warning("a connection was closed: %s (%d are open); more are told after a minute", why, self._open)

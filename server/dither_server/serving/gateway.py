@@ -84,7 +84,7 @@ class Gateway:
     def refusal(self, status: HTTPStatus, method: str, target: bytes) -> bytes:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
         code, headers, body = http_answer(status)
-        self._ingest.gauges.unread(code)
+        self._ingest.prometheus.unread(code)
         if (method, target) == ("POST", _REPORTS):
             self._ingest.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
         return self._head(code, [*headers, ("Connection", "close")]) + body

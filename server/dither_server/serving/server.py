@@ -65,7 +65,7 @@ async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], Non
     signal.signal(signal.SIGTERM, asked)
     signal.signal(signal.SIGINT, asked)
     limit = files_for(config.connections)
-    crowd = Crowd(limit, config.connections_per_address, config.request_seconds, collector.gauges)
+    crowd = Crowd(limit, config.connections_per_address, config.request_seconds, collector.prometheus)
     proxies = Proxies(config.proxies)
     gateway = Gateway(app, collector.ingest, config.threads, crowd, proxies)
     room = Room(config.queue_bytes, config.body_limit)

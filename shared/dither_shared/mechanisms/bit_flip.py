@@ -60,7 +60,7 @@ class BitFlip(ChainOfBits):
             p=keep,
             q=1 - keep,
             ratio=ratio,
-            forever_ratio=ratio,
+            permanent_ratio=ratio,
             _chain=BitChain(BitChannel(Fraction(1), Fraction(0)), BitChannel(keep, 1 - keep)),
         )
 

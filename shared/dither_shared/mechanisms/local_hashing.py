@@ -63,7 +63,7 @@ class LocalHashing(ChainOfSymbols):
             p=chain.truth,
             q=Fraction(1, g),
             ratio=chain.ratio_after(1),
-            forever_ratio=chain.forever_ratio,
+            permanent_ratio=chain.permanent_ratio,
             _length=length,
             _chain=chain,
         )

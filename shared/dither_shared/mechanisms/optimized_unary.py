@@ -65,7 +65,7 @@ class OptimizedUnary(ChainOfBits):
             p=whole.high,
             q=whole.low,
             ratio=chain.ratio_after(1),
-            forever_ratio=chain.forever_ratio,
+            permanent_ratio=chain.permanent_ratio,
             _chain=chain,
         )
 

@@ -61,7 +61,7 @@ class RandomizedResponse(ChainOfSymbols):
             p=chain.truth,
             q=chain.lie,
             ratio=chain.ratio_after(1),
-            forever_ratio=chain.forever_ratio,
+            permanent_ratio=chain.permanent_ratio,
             _chain=chain,
         )
 

@@ -90,7 +90,7 @@ class Rappor(ChainOfBits):
             p=chain.whole.high,
             q=chain.whole.low,
             ratio=chain.ratio_after(1) ** apart,
-            forever_ratio=BitChannel(1 - flip, flip).odds_ratio ** apart,
+            permanent_ratio=BitChannel(1 - flip, flip).odds_ratio ** apart,
             _apart=apart,
             _chain=chain,
         )

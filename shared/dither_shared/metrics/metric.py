@@ -63,7 +63,7 @@ class Metric:
     @property
     def charge(self) -> float:
         """The epsilon that a device is charged: for each report or, with a permanent part, for each new value."""
-        forever = self.mechanism.forever_epsilon
+        forever = self.mechanism.permanent_epsilon
         return self.mechanism.epsilon if forever is None else forever
 
     def expired(self, today: date) -> bool:

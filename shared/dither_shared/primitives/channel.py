@@ -52,7 +52,7 @@ class BitChain:
         return self.instant if self.permanent is None else self.permanent.then(self.instant)
 
     @property
-    def forever_ratio(self) -> Fraction | None:
+    def permanent_ratio(self) -> Fraction | None:
         """The most that any number of reports tell by two bits that differ; None if each report tells anew."""
         return None if self.permanent is None else self.permanent.odds_ratio
 
@@ -126,7 +126,7 @@ class SymbolChain:
         return (1 - self.truth) / (self.instant.size - 1)
 
     @property
-    def forever_ratio(self) -> Fraction | None:
+    def permanent_ratio(self) -> Fraction | None:
         """The most that any number of reports of one value tell; None if each report tells anew."""
         return None if self.permanent is None else self.permanent.ratio
 

@@ -16,7 +16,7 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     ``labels`` are the answer that is asked for and its opposite; without them the sentence speaks of "an answer".
     For a mechanism with permanent draws it says what any number of reports of one value may tell.
     """
-    forever = mechanism.forever_epsilon
+    forever = mechanism.permanent_epsilon
     in_the_end = "" if forever is None else _in_a_hundred(posterior_bounds(forever)[1])
     if not mechanism.open_domain:
         sentence = _support_sentence(mechanism, labels)
@@ -29,10 +29,12 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
 
 def losses(mechanism: Mechanism) -> str:
     """Return in a few words what reports of one value cost: once and, where there is a permanent part, in the end."""
-    if mechanism.forever_epsilon is None:
+    if mechanism.permanent_epsilon is None:
         return f"ε = {mechanism.epsilon:.4g} for each report"
     after = mechanism.epsilon_after(10)
-    return f"ε = {mechanism.epsilon:.4g} for one report, {after:.4g} after 10, {mechanism.forever_epsilon:.4g} for ever"
+    return (
+        f"ε = {mechanism.epsilon:.4g} for one report, {after:.4g} after 10, {mechanism.permanent_epsilon:.4g} for ever"
+    )
 
 
 def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> str:

@@ -103,7 +103,7 @@ def test_the_status_for_programs(arguments: list[str], folder: Path, capsys: pyt
     status = json.loads(capsys.readouterr().out)
     assert (status["mode"], status["decided_by"], status["sent"]) == ("on", "the user's choice", 0)
     theme, browser = status["metrics"]
-    assert (theme["name"], theme["state"], theme["forever_epsilon"], theme["expires"]) == (
+    assert (theme["name"], theme["state"], theme["permanent_epsilon"], theme["expires"]) == (
         "theme",
         "collected",
         None,

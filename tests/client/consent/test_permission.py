@@ -13,7 +13,7 @@ import dither
 from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from dither.consent.policy import Policy, policy_path
 from dither.consent.rules import automaton, decide, terms
-from dither.state.records import Choice
+from dither.state.records import ConsentChoice
 
 if TYPE_CHECKING:
     from dither_shared import Metric
@@ -41,7 +41,7 @@ def states(client: dither.Client) -> dict[str, str]:
 def test_the_order_of_authority(
     environ: dict[str, str], policy: str | None, automatic: str, mode: str, by: str
 ) -> None:
-    consent = decide(environ, Choice("on"), policy=policy, automatic=automatic)
+    consent = decide(environ, ConsentChoice("on"), policy=policy, automatic=automatic)
     assert consent.mode == mode
     assert by in consent.decided_by
 

@@ -7,7 +7,7 @@ import pytest
 import dither
 from client.devices import Make, Script
 from dither.consent.rules import decide
-from dither.state.records import Choice
+from dither.state.records import ConsentChoice
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from dither.state.records import Choice
     ],
 )
 def test_the_first_that_speaks_decides(environ: dict[str, str], choice: str | None, mode: str, by: str) -> None:
-    consent = decide(environ, None if choice is None else Choice(choice))
+    consent = decide(environ, None if choice is None else ConsentChoice(choice))
     assert consent.mode == mode
     assert by in consent.decided_by
 

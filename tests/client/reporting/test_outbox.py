@@ -88,7 +88,7 @@ def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folde
     size = (folder / "journal").stat().st_size
     again = make(folder)
     assert again.status() == before
-    again._journal.tidy()
+    again._journal.compact()
     assert (folder / "journal").stat().st_size < size / 3
     assert make(folder).status() == again.status() == before
 
@@ -101,7 +101,7 @@ def test_a_running_client_tidies_its_journal_as_it_doubles(monkeypatch: pytest.M
         with journal.transaction():
             journal.write(entry(number))
             journal.write(Done(entry(number).batch, "sent"))
-        journal.tidy()
+        journal.compact()
     assert len(state._records) < 200
     assert journal.outbox.sent == 1000
 
@@ -155,7 +155,7 @@ def test_what_is_written_while_a_journal_is_tidied_is_kept(
         client.record("mobile", True)
         assert client.flush(5)
         calendar.pass_days(1)
-    client._journal.untidy = True
+    client._journal.needs_compaction = True
     fsync, late = os.fsync, [client, other]
 
     def meanwhile(descriptor: int) -> None:
@@ -166,7 +166,7 @@ def test_what_is_written_while_a_journal_is_tidied_is_kept(
 
     monkeypatch.setattr("os.fsync", meanwhile)
     size = (folder / "journal").stat().st_size
-    client._journal.tidy()
+    client._journal.compact()
     assert late == []
     assert (folder / "journal").stat().st_size < size
     for reader in (client, other, make(folder)):
@@ -181,7 +181,7 @@ def test_tidying_gives_way_to_what_happens_meanwhile(
 ) -> None:
     client, other = make(folder), make(folder)
     client.record("mobile", True)
-    client._journal.untidy = True
+    client._journal.needs_compaction = True
     fsync, first = os.fsync, [True]
 
     def meanwhile(descriptor: int) -> None:
@@ -197,7 +197,7 @@ def test_tidying_gives_way_to_what_happens_meanwhile(
         return other.record("theme", "dark")
 
     monkeypatch.setattr("os.fsync", meanwhile)
-    client._journal.tidy()
+    client._journal.compact()
     assert not first
     assert not list(folder.glob("*.new"))
     after = make(folder, mode=None)
@@ -253,8 +253,8 @@ def test_what_is_written_while_a_draft_is_being_made_is_kept(
             yield record
 
     monkeypatch.setattr("dither.reporting.journal.paced", meanwhile)
-    client._journal.untidy = True
-    client._journal.tidy(courteous=True)
+    client._journal.needs_compaction = True
+    client._journal.compact(courteous=True)
     assert list(answers) == []
     for reader in (client, other, make(folder)):
         reader.status()
@@ -276,8 +276,8 @@ def test_tidying_beside_a_program_rests_for_ten_times_as_long_as_it_took(
     monkeypatch.setattr(journal.state, "sync", lambda: now.__setitem__(0, now[0] + 2))
 
     def tidied(*, courteous: bool) -> bool:
-        journal.untidy, before = True, (folder / "journal").stat().st_ino
-        journal.tidy(courteous=courteous)
+        journal.needs_compaction, before = True, (folder / "journal").stat().st_ino
+        journal.compact(courteous=courteous)
         return (folder / "journal").stat().st_ino != before
 
     assert tidied(courteous=True)

@@ -71,7 +71,7 @@ def test_a_clock_that_is_behind_yields_no_second_report(
 
 
 def test_permanent_answers_are_charged_once_for_each_value(make: Make, state: State, calendar: Calendar) -> None:
-    forever = BROWSER.mechanism.forever_epsilon
+    forever = BROWSER.mechanism.permanent_epsilon
     assert forever is not None
     for day, (value, charges) in enumerate([("ff", 1), ("ff", 1), ("ie", 2), ("ff", 2), ("ie", 2), ("opera", 3)]):
         client = make(state)

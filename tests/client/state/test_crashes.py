@@ -44,7 +44,7 @@ def live(folder: Path, number: int, told: int) -> NoReturn:
     for name in NAMES:
         client.record(name, "true")
         write(told, b"r")
-    client._journal.untidy = True  # so that it is written anew before the first upload
+    client._journal.needs_compaction = True  # so that it is written anew before the first upload
     client.flush(10)
     for body in sent.bodies:
         write(told, b"s" + body.split(b'"')[3])

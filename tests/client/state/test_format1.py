@@ -9,7 +9,7 @@ from client.devices import Calendar, Make, Script
 from client.state.format1_devices import BY_VERSION, METRICS, capped, shown, spending, stored, waiting
 from dither.state.records import Charged, Debit, Done, FormerDebit, Header, Permanent, Queued
 
-LASTING = [name for name, metric in METRICS.items() if metric.mechanism.forever_ratio is not None]
+LASTING = [name for name, metric in METRICS.items() if metric.mechanism.permanent_ratio is not None]
 WHOLE = ["waiting", "spent", "damaged", "held", "disabled", "torn", "versions"]
 FILES = ("consent", "secret", "journal")
 

@@ -66,7 +66,7 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch, opcodes: bool, fresh: bool
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
-    monkeypatch.setattr(Journal, "tidy", lambda *_, **__: None)  # the debits of all days are counted
+    monkeypatch.setattr(Journal, "compact", lambda *_, **__: None)  # the debits of all days are counted
     client, other = make(folder), make(folder)  # the other has descriptors of its own, as another process would
     client.record("mobile", True)
     number, caught = 0, None

@@ -149,8 +149,8 @@ def test_a_journal_that_is_not_kept_open(make: Make, folder: Path, calendar: Cal
     for _ in range(5):
         one.record("mobile", True)
         other.record("theme", "dark")
-        one._journal.untidy = True
-        one._journal.tidy()
+        one._journal.needs_compaction = True
+        one._journal.compact()
         calendar.pass_days(1)
     with other._journal.transaction():
         other._journal._write_anew()
@@ -202,6 +202,6 @@ def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
     (folder / "journal").write_bytes(journal)
     again = make(folder, mode=None)
     assert (again.status().sent, again.status().queued, again.status().trouble) == (2, 1, {})
-    again._journal.untidy = True
-    again._journal.tidy()
+    again._journal.needs_compaction = True
+    again._journal.compact()
     assert make(folder, mode=None).status().sent == 2, "one that was written anew is shorter, and whole"

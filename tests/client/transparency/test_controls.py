@@ -53,7 +53,7 @@ def test_a_price_is_told_for_one_report_for_many_and_for_ever() -> None:
     told = cost(BROWSER)
     for price in (mechanism.epsilon, mechanism.epsilon_after(10), mechanism.epsilon_after(100)):
         assert f"{price:.3g}" in told
-    assert f"{mechanism.forever_epsilon:.3g} for ever" in told
+    assert f"{mechanism.permanent_epsilon:.3g} for ever" in told
     assert HIDES in told
     assert HIDES not in cost(MOBILE)
     assert "100 for 100: each report costs as much again" in cost(MOBILE)
@@ -64,8 +64,8 @@ def test_the_status_has_the_same_numbers(make: Make) -> None:
     (browser,) = (metric for metric in make().status().metrics if metric.name == "browser")
     assert browser.epsilon_after == {10: BROWSER.mechanism.epsilon_after(10), 100: BROWSER.mechanism.epsilon_after(100)}
     assert browser.epsilon < browser.epsilon_after[10] < browser.epsilon_after[100]
-    assert browser.forever_epsilon is not None
-    assert browser.epsilon_after[100] <= browser.forever_epsilon
+    assert browser.permanent_epsilon is not None
+    assert browser.epsilon_after[100] <= browser.permanent_epsilon
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

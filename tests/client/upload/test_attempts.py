@@ -12,7 +12,7 @@ import dither
 from client.devices import ENDPOINT, Make, Script, Stuck
 from client.test_processes import run
 from dither.__main__ import main
-from dither.diagnostics import Trouble
+from dither.diagnostics import Diagnostics
 from dither.upload.attempts import Attempts
 from dither.upload.schedule import Hold
 
@@ -74,7 +74,7 @@ def test_each_kind_of_failure_is_logged_once_a_day_across_runs(
 
 def test_a_day_later_it_is_logged_again_and_odd_answers_are_of_one_kind(caplog: pytest.LogCaptureFixture) -> None:
     now = [1.79e9]
-    attempts = Attempts(dither.MemoryState(), Trouble(), "https://example.org", lambda: now[0])
+    attempts = Attempts(dither.MemoryState(), Diagnostics(), "https://example.org", lambda: now[0])
     for day in range(1, 4):
         for kind in ("404", "404", "5xx", *(f"kind {number}" for number in range(1000))):
             attempts.note(f"{kind} in words", kind, {}, accepted=False)
@@ -84,7 +84,7 @@ def test_a_day_later_it_is_logged_again_and_odd_answers_are_of_one_kind(caplog: 
 
 def test_where_nobody_set_up_logging_nothing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging.Logger, "hasHandlers", lambda _: False)
-    assert not Trouble().warn("on the terminal of a user")
+    assert not Diagnostics().warn("on the terminal of a user")
 
 
 @pytest.fixture
@@ -215,7 +215,7 @@ def test_an_exit_that_cannot_be_remembered_does_not_wait() -> None:
             raise PermissionError
 
     for state, waits in ((dither.MemoryState(), True), (Forgetful(), False)):
-        assert Attempts(state, Trouble(), ENDPOINT).may_wait(600.0) is waits
+        assert Attempts(state, Diagnostics(), ENDPOINT).may_wait(600.0) is waits
 
 
 def test_a_forgotten_device_remembers_no_attempt(make: Make, folder: Path, remembered: bytes) -> None:
@@ -226,7 +226,7 @@ def test_a_forgotten_device_remembers_no_attempt(make: Make, folder: Path, remem
 
 def test_what_is_remembered_is_bounded() -> None:
     state = dither.MemoryState()
-    attempts = Attempts(state, Trouble(), "https://example.org/" + "x" * 100_000)
+    attempts = Attempts(state, Diagnostics(), "https://example.org/" + "x" * 100_000)
     held = {f"{number:032x}": Hold(1e9 + number, 1e9, 1) for number in range(10_000)}
     attempts.note("words " * 1000, "kind", held, accepted=False)
     assert len(state.recall("delivery")) < 30_000
@@ -273,12 +273,12 @@ def test_an_upload_that_is_under_way_elsewhere_is_not_taken_for_failed(make: Mak
 def test_an_exit_that_waited_in_vain_is_the_last_for_an_hour() -> None:
     now, state = [1.79e9], dither.MemoryState()
     for waits, again in ((True, False), (False, True)):
-        first = Attempts(state, Trouble(), ENDPOINT, lambda: now[0])
+        first = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         first.begin()
         now[0] += 1
         assert not waits or first.may_wait(0.0)
         now[0] += 601
-        second = Attempts(state, Trouble(), ENDPOINT, lambda: now[0])
+        second = Attempts(state, Diagnostics(), ENDPOINT, lambda: now[0])
         second.conclude()
         assert second.may_wait(600.0) == again, "a program that did not wait tells nothing of the collector"
         now[0] += 3600

@@ -14,7 +14,7 @@ from client.conftest import Collector
 from client.devices import Make, Script, Stuck
 from client.test_lives import python_of
 from client.test_processes import FLOORS, in_child, needs_fork, run
-from dither.diagnostics import Trouble
+from dither.diagnostics import Diagnostics
 from dither.upload import exits
 from dither.upload.attempts import Attempts
 from dither.upload.exits import ExitWait
@@ -184,7 +184,7 @@ class Waits:
 
 def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon() -> None:
     now = [1e9]
-    attempts = Attempts(dither.MemoryState(), Trouble(), "", lambda: now[0])
+    attempts = Attempts(dither.MemoryState(), Diagnostics(), "", lambda: now[0])
     waits = Waits()
     moments = []
     for _ in range(24 * 60):
@@ -212,7 +212,7 @@ def test_several_clients_wait_together(monkeypatch: pytest.MonkeyPatch) -> None:
         now[0] += timeout
         return False
 
-    several = [ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Trouble(), ""), slow) for _ in range(5)]
+    several = [ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), slow) for _ in range(5)]
     for one in several:
         one.arm()
     exits._at_exit()
@@ -224,7 +224,7 @@ def test_several_clients_wait_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_exit_waits_within_an_hour_of_a_failure() -> None:
     now = [1e9]
-    attempts = Attempts(dither.MemoryState(), Trouble(), "", lambda: now[0])
+    attempts = Attempts(dither.MemoryState(), Diagnostics(), "", lambda: now[0])
     attempts.note("no", "no", {}, accepted=False)
     attempts.note("yes", "yes", {}, accepted=True)
     for later, may in ((0, False), (3599, False), (3600, True), (3601, True)):
@@ -233,7 +233,7 @@ def test_no_exit_waits_within_an_hour_of_a_failure() -> None:
 
 
 def test_an_exit_with_nothing_under_way_or_late_in_life_does_not_even_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    attempts = Attempts(dither.MemoryState(), Trouble(), "")
+    attempts = Attempts(dither.MemoryState(), Diagnostics(), "")
     monkeypatch.setattr(attempts, "may_wait", lambda _: pytest.fail("asked"))
     for waits, age in ((Waits(rested=True), 0), (Waits(), 11)):
         one = ExitWait(0.25, 0.0, attempts, waits)
@@ -250,7 +250,7 @@ def test_an_impatient_user_does_not_wait_and_sees_no_traceback() -> None:
             raise KeyboardInterrupt
         return False
 
-    one = ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Trouble(), ""), interrupted)
+    one = ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), interrupted)
     one.arm()
     exits._at_exit()
     one.cancel()

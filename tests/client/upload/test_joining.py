@@ -8,7 +8,7 @@ import pytest
 import dither
 from client.joining import DEVICES, SCORES, Plan, Reply, Score, Together, Waiting, following, matched, observe
 from dither.upload import sender
-from dither.upload.schedule import Departures
+from dither.upload.schedule import UploadSchedule
 
 FLEETS = 6
 BOUND = 25
@@ -44,7 +44,7 @@ def refuse(metric: str, visit: int, seeded: random.Random) -> Reply:
     return Reply(dither.Answer(seeded.choice((401, 403, 404, 409, 500, 302)))) if metric == "mobile" else busy(None)
 
 
-def total(kind: type[Departures], plan: Plan, score: Score, fleets: int) -> int:
+def total(kind: type[UploadSchedule], plan: Plan, score: Score, fleets: int) -> int:
     seeded = random.Random(1)
     return sum(matched(*observe(kind, plan, seed), score, seeded) for seed in range(fleets))
 
@@ -54,7 +54,7 @@ def test_no_plan_of_a_collector_joins_reports(plan: Plan) -> None:
     seeded = random.Random(2)
     right = dict.fromkeys(SCORES, 0)
     for seed in range(FLEETS):
-        collector, pairs = observe(Departures, plan, seed)
+        collector, pairs = observe(UploadSchedule, plan, seed)
         assert len(pairs) == DEVICES
         for score in SCORES:
             right[score] += matched(collector, pairs, score, seeded)

@@ -9,7 +9,7 @@ import dither
 from client.devices import Calendar, Make, Script
 from dither.state.records import Queued
 from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of
-from dither.upload.schedule import SPREAD, Departures
+from dither.upload.schedule import SPREAD, UploadSchedule
 from dither.upload.sender import Sender
 from dither.upload.transport import UnreachableError
 
@@ -26,7 +26,7 @@ class Clock:
         return self.now
 
 
-def leave(departures: Departures, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
+def leave(departures: UploadSchedule, clock: Clock, waiting: list[Queued]) -> list[tuple[Queued, float]]:
     """Wait for one report after the other, and return which left, and when."""
     left = []
     while waiting:
@@ -40,7 +40,7 @@ def leave(departures: Departures, clock: Clock, waiting: list[Queued]) -> list[t
 
 def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
     clock = Clock()
-    left = leave(Departures(clock=clock), clock, ENTRIES[:])
+    left = leave(UploadSchedule(clock=clock), clock, ENTRIES[:])
     waits = sorted(moment - 5000.0 for _, moment in left)
     assert waits[0] >= 0
     assert waits[-1] <= SPREAD
@@ -52,7 +52,7 @@ def test_each_report_waits_for_a_time_of_its_own_with_full_jitter() -> None:
 def test_what_is_due_together_does_not_leave_together() -> None:
     clock = Clock()
     drawn = iter([0.1, 0.2, 0.3, 0.5, 0.25])
-    departures = Departures(100.0, uniform=lambda: next(drawn), clock=clock)
+    departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
     assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 10.0)
     clock.now += 1000  # the computer slept
     assert departures.first(ENTRIES[:3]) == (ENTRIES[0], 0.0)
@@ -64,7 +64,7 @@ def test_what_is_due_together_does_not_leave_together() -> None:
 def test_a_rest_draws_all_anew_that_would_have_left() -> None:
     clock = Clock()
     drawn = iter([0.1, 0.8, 0.3, 0.5])
-    departures = Departures(100.0, uniform=lambda: next(drawn), clock=clock)
+    departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
     assert departures.first(ENTRIES[:2]) == (ENTRIES[0], 10.0)
     departures.rest(60.0)
     assert departures.first(ENTRIES[:3]) == (ENTRIES[1], 80.0), "60 + 30, 80 as before, 60 + 50"
@@ -72,7 +72,7 @@ def test_a_rest_draws_all_anew_that_would_have_left() -> None:
 
 def test_a_clock_that_is_set_back_does_not_silence_a_device() -> None:
     clock = Clock()
-    departures = Departures(100.0, uniform=lambda: 0.5, clock=clock)
+    departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
     clock.now = 1e9
     departures.rest(600.0)
     departures.hold(ENTRIES[0], 3600.0, REFUSED)
@@ -92,7 +92,7 @@ def test_a_report_that_failed_leaves_after_its_hold_and_anywhere_in_a_window_as_
     window = max(spread, hold, BUSY.base)
     moments = []
     for one in (0.0, 0.5, 1.0):
-        departures = Departures(spread, uniform=lambda: one, clock=clock)  # noqa: B023 - it is called at once
+        departures = UploadSchedule(spread, uniform=lambda: one, clock=clock)  # noqa: B023 - it is called at once
         departures.first(ENTRIES[:2])
         assert not departures.hold(ENTRIES[0], wish, BUSY)
         assert departures.holds(ENTRIES[0]) == (hold > 0 or one > 0)
@@ -102,7 +102,7 @@ def test_a_report_that_failed_leaves_after_its_hold_and_anywhere_in_a_window_as_
 
 
 def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
-    departures = Departures(0.0, uniform=lambda: 1.0, clock=Clock())
+    departures = UploadSchedule(0.0, uniform=lambda: 1.0, clock=Clock())
     waits = []
     for number in range(7):
         assert departures.hold(ENTRIES[0], None, BUSY) == (number > 0)
@@ -112,21 +112,21 @@ def test_each_failure_of_a_report_doubles_its_window_up_to_a_cap() -> None:
 
 def test_of_what_an_earlier_run_left_one_goes_at_once() -> None:
     clock = Clock()
-    departures = Departures(100.0, uniform=lambda: 0.5, clock=clock)
+    departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
     departures.at_once(ENTRIES[1])
     assert departures.first(ENTRIES[:3]) == (ENTRIES[1], 0.0)
     assert departures.first([ENTRIES[0], ENTRIES[2]]) == (ENTRIES[0], 50.0)
 
 
 def test_without_a_spread_all_are_due() -> None:
-    departures = Departures(0.0, clock=Clock())
+    departures = UploadSchedule(0.0, clock=Clock())
     assert [departures.first(ENTRIES[start:]) for start in range(3)] == [(ENTRIES[start], 0.0) for start in range(3)]
 
 
 @pytest.mark.parametrize("spread", [-1.0, float("nan"), float("inf")])
 def test_a_spread_that_cannot_be_is_named(spread: float) -> None:
     with pytest.raises(dither.ParameterError, match=r"^spread: "):
-        Departures(spread)
+        UploadSchedule(spread)
 
 
 def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) -> None:
@@ -135,7 +135,7 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) 
     for name in ("mobile", "theme", "survey"):
         client.record(name, True)
     clock = Clock()
-    departures = Departures(100.0, uniform=lambda: 0.5, clock=clock)
+    departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
     sender = Sender(client._journal, sent, lambda: True, client._attempts, departures=departures)
     assert sender.step() == 50.0
     sender.hurry()
@@ -158,7 +158,7 @@ def test_while_nobody_is_reached_the_device_rests_and_then_each_leaves_at_its_ow
         client.record(name, True)
     clock = Clock()
     drawn = iter([0.1, 0.95, 0.2, 0.8, 0.3])
-    departures = Departures(100.0, uniform=lambda: next(drawn), clock=clock)
+    departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
     backoff = Backoff(lambda: 0.5)
     sender = Sender(client._journal, sent, lambda: True, client._attempts, departures=departures, backoff=backoff)
     waits = []

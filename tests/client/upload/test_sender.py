@@ -8,13 +8,13 @@ import pytest
 import dither
 from client.devices import Calendar, Make, Script, Stuck
 from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of, verdict_on
-from dither.upload.schedule import Departures
+from dither.upload.schedule import UploadSchedule
 from dither.upload.sender import Sender
 from dither.upload.worker import Worker
 
 
-def sender_of(client: dither.Client, sent: Script, departures: Departures | None = None) -> Sender:
-    return Sender(client._journal, sent, lambda: True, client._attempts, departures=departures or Departures(0.0))
+def sender_of(client: dither.Client, sent: Script, departures: UploadSchedule | None = None) -> Sender:
+    return Sender(client._journal, sent, lambda: True, client._attempts, departures=departures or UploadSchedule(0.0))
 
 
 @pytest.mark.parametrize("failure", [429, 502, 503, 504, OSError("network")])
@@ -135,7 +135,7 @@ def test_not_even_a_flush_overrides_retry_after(make: Make, wish: float) -> None
     client.record("mobile", True)
     client.record("theme", "dark")
     now = [1000.0]
-    sender = sender_of(client, sent, Departures(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
+    sender = sender_of(client, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
     sender.hurry()
     assert (sender.step(), sender.hurried) == (0, False)
     now[0] += 899

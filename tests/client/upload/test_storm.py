@@ -8,7 +8,7 @@ import pytest
 
 from dither.state.records import Queued
 from dither.upload.retry import BUSY, Backoff
-from dither.upload.schedule import SPREAD, Departures
+from dither.upload.schedule import SPREAD, UploadSchedule
 
 CLIENTS = 10_000
 BIN = 10.0
@@ -27,7 +27,7 @@ def unreachable(seeded: random.Random) -> Failed:
 def told(seeded: random.Random, wish: float | None) -> Failed:
     """Return what becomes of a report that is answered 503, with a Retry-After or without."""
     now = [0.0]
-    departures = Departures(uniform=seeded.random, clock=lambda: now[0])
+    departures = UploadSchedule(uniform=seeded.random, clock=lambda: now[0])
     entry = Queued("0", "theme", 1, 0, b"{}")
 
     def failed(moment: float) -> float:

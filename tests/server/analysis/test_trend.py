@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dither_server.analysis.trend import LEAST_REPORTS, Stretch, Trend
+from dither_server.analysis.trend import LEAST_REPORTS, Trend, TrendStep
 from dither_server.analysis.trend import trend as trend_table
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.estimate import Estimate, debiased, estimate
@@ -40,14 +40,14 @@ epsilon = 1.0
 DAYS, PEOPLE = 10, 1_000
 
 
-def trend(metric: Metric, stretches: list[Stretch], confidence: float = 0.95) -> Trend:
+def trend(metric: Metric, stretches: list[TrendStep], confidence: float = 0.95) -> Trend:
     return cast("Trend", trend_table(metric, stretches, confidence).whole())
 
 
-def on_days(metric: Metric, tallies: list[Tally]) -> list[Stretch]:
+def on_days(metric: Metric, tallies: list[Tally]) -> list[TrendStep]:
     days = [FIRST + timedelta(days=number) for number in range(len(tallies))]
     return [
-        Stretch(day, day, estimated(metric, tally.total, *tally.counts[0].tolist()))
+        TrendStep(day, day, estimated(metric, tally.total, *tally.counts[0].tolist()))
         for day, tally in zip(days, tallies, strict=True)
     ]
 
@@ -115,7 +115,7 @@ def test_many_rare_values_do_not_drift(mechanism: str, size: int, people: int) -
     days = [FIRST + timedelta(days=number) for number in range(30)]
     for _ in range(surveys):
         tallies = strangers(metric, [[1.0, *[0.0] * (size - 1)]] * 30, rng, people)
-        course = [Stretch(day, day, bare(metric, tally)) for day, tally in zip(days, tallies, strict=True)]
+        course = [TrendStep(day, day, bare(metric, tally)) for day, tally in zip(days, tallies, strict=True)]
         flagged += any(one["drift"] for one in trend(metric, course)["values"])
     assert flagged <= stats.binom.isf(1e-6, surveys, 0.05)
 

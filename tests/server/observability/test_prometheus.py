@@ -17,7 +17,7 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.committer import Committer, Limits
-from dither_server.observability.prometheus import Gauges
+from dither_server.observability.prometheus import Prometheus
 from dither_server.observability.vitals import Vitals
 from dither_server.store import Condition, Store, StoreError
 from dither_server.store.batch_ids import recent as journal
@@ -113,7 +113,7 @@ class Told:
 
 
 def told_by(vitals: Vitals) -> dict[str, float]:
-    return samples(Gauges().text(vitals.families()))
+    return samples(Prometheus().text(vitals.families()))
 
 
 def test_a_database_is_not_asked_more_often_than_it_is_worth() -> None:
@@ -159,26 +159,26 @@ def gate() -> Gate:
 def test_the_age_of_what_waits_is_that_of_the_oldest(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "dither_oldest_batch_age_seconds"
     now = [0.0]
-    gauges = Gauges(clock=lambda: now[0])
+    prometheus = Prometheus(clock=lambda: now[0])
     since: list[float | None] = []
 
     def oldest(one: float | None) -> None:
         since.append(one)
-        Gauges.oldest(gauges, one)
+        Prometheus.oldest(prometheus, one)
 
-    monkeypatch.setattr(gauges, "oldest", oldest)
-    committer = Committer(gate, lambda: TODAY, Limits(), gauges=gauges)
-    assert samples(gauges.text())[name] == 0
+    monkeypatch.setattr(prometheus, "oldest", oldest)
+    committer = Committer(gate, lambda: TODAY, Limits(), prometheus=prometheus)
+    assert samples(prometheus.text())[name] == 0
     first, second = submitted(committer, upload()), submitted(committer, upload())
     assert since[0] is not None
     now[0] = since[0] + 12
-    assert samples(gauges.text())[name] == 12
+    assert samples(prometheus.text())[name] == 12
     gate.let(1)
     first.result(PATIENCE)
     gate.let(1)
     second.result(PATIENCE)
     committer.close()
-    assert samples(gauges.text())[name] == 0
+    assert samples(prometheus.text())[name] == 0
     times = [one for one in since[:-1] if one is not None]
     assert since[-1] is None
     assert times == sorted(times)

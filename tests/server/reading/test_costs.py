@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
-from dither_server.observability.prometheus import Gauges
+from dither_server.observability.prometheus import Prometheus
 from dither_server.protocol.problems import Problem
 from dither_server.reading.costs import effort
 from dither_server.reading.places import Analyses, PeerGoneError, Turns
@@ -65,7 +65,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def ended(app: Flask) -> dict[str, int]:
     """How many analyses ended in each way."""
-    told = collector_of(app).gauges.text().decode().splitlines()
+    told = collector_of(app).prometheus.text().decode().splitlines()
     counts = [line.partition('outcome="')[2].split('"} ') for line in told if line.startswith("dither_analyses_total")]
     return {outcome: int(float(number)) for outcome, number in counts}
 
@@ -290,7 +290,7 @@ def test_turns_are_taken_in_order() -> None:
 
 
 def test_only_one_computes_and_a_slow_reader_holds_nobody_up() -> None:
-    analyses = Analyses(2, Gauges())
+    analyses = Analyses(2, Prometheus())
     one, other = analyses.begin(lambda: False), analyses.begin(lambda: False)
     inside: list[int] = []
 
@@ -311,7 +311,7 @@ def test_only_one_computes_and_a_slow_reader_holds_nobody_up() -> None:
 
 
 def test_a_place_is_given_back_once() -> None:
-    analyses = Analyses(1, Gauges(), patience=0.01)
+    analyses = Analyses(1, Prometheus(), patience=0.01)
     with pytest.raises(PeerGoneError), analyses.begin(lambda: True) as work, work.step():
         raise AssertionError("a step for nobody")
     with analyses.begin(lambda: False) as work:

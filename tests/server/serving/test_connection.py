@@ -18,7 +18,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 import pytest
 
 from dither_server.access.proxies import Proxies
-from dither_server.observability.prometheus import Gauges
+from dither_server.observability.prometheus import Prometheus
 from dither_server.reading.places import PEER_GONE
 from dither_server.serving.connection import Connection
 from dither_server.serving.crowd import Crowd
@@ -47,14 +47,14 @@ class Waiter:
         self.ends.append("cut")
 
 
-def crowd_at(now: list[float], limit: int = 2, for_each: int = 2) -> tuple[Crowd, Gauges]:
-    gauges = Gauges()
-    return Crowd(limit, for_each, 30.0, gauges, lambda: now[0]), gauges
+def crowd_at(now: list[float], limit: int = 2, for_each: int = 2) -> tuple[Crowd, Prometheus]:
+    prometheus = Prometheus()
+    return Crowd(limit, for_each, 30.0, prometheus, lambda: now[0]), prometheus
 
 
 def test_who_has_waited_longest_gives_way_but_not_who_is_served_or_has_just_come() -> None:
     now = [0.0]
-    crowd, gauges = crowd_at(now)
+    crowd, prometheus = crowd_at(now)
     idle, served, fresh = Waiter(), Waiter(), Waiter()
     for one in (idle, served):
         crowd.enter()
@@ -66,7 +66,7 @@ def test_who_has_waited_longest_gives_way_but_not_who_is_served_or_has_just_come
     assert crowd.make_room()
     assert (idle.ends, served.ends, fresh.ends) == (["cut"], [], [])
     assert not crowd.make_room()
-    assert b'dither_connections_closed_total{reason="gave way"} 1.0' in gauges.text()
+    assert b'dither_connections_closed_total{reason="gave way"} 1.0' in prometheus.text()
 
 
 def test_waiting_has_an_end_and_begins_anew_with_each_request() -> None:
@@ -86,7 +86,7 @@ def test_waiting_has_an_end_and_begins_anew_with_each_request() -> None:
 
 
 def test_an_address_has_so_many_connections_and_loopback_any_number() -> None:
-    crowd, gauges = crowd_at([0.0])
+    crowd, prometheus = crowd_at([0.0])
     assert [crowd.count("192.0.2.7") for _ in range(3)] == ["192.0.2.7", "192.0.2.7", None]
     assert crowd.count("::ffff:192.0.2.7") is None
     assert crowd.count("192.0.2.8") == "192.0.2.8"
@@ -96,7 +96,7 @@ def test_an_address_has_so_many_connections_and_loopback_any_number() -> None:
     assert {crowd.count(address) for address in ["127.0.0.1", "::1", "127.8.8.8"] * 5} == {""}
     crowd.discount("192.0.2.7")
     assert crowd.count("192.0.2.7") == "192.0.2.7"
-    assert b'dither_connections_closed_total{reason="address"} 3.0' in gauges.text()
+    assert b'dither_connections_closed_total{reason="address"} 3.0' in prometheus.text()
 
 
 def test_a_declared_proxy_is_believed_for_the_last_address_that_is_no_proxy() -> None:
@@ -130,10 +130,10 @@ class Served:
 
     async def run(self) -> None:
         self.loop, self.stop = asyncio.get_running_loop(), asyncio.Event()
-        self.gauges = Gauges()
-        self.crowd = Crowd(100, 100, self.seconds, self.gauges)
+        self.prometheus = Prometheus()
+        self.crowd = Crowd(100, 100, self.seconds, self.prometheus)
         proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
-        ingest: Any = SimpleNamespace(refuse=self.seen.append, gauges=self.gauges)
+        ingest: Any = SimpleNamespace(refuse=self.seen.append, prometheus=self.prometheus)
         gateway = Gateway(self.app, ingest, 4, self.crowd, proxies)
         accept = _accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
         tasks = [asyncio.create_task(accept), asyncio.create_task(self.crowd.watch())]
@@ -241,7 +241,7 @@ def test_answers_of_the_app() -> None:
         assert told.endswith(b"/last")
         told = served.ask(b"POST /a HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 70000\r\n\r\n")
         assert told.startswith(b"HTTP/1.1 413 ")
-        assert b'dither_unread_requests_total{status="413"} 1.0' in served.gauges.text()
+        assert b'dither_unread_requests_total{status="413"} 1.0' in served.prometheus.text()
         told = served.ask(b"GET /a HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nPRI")
         assert told.endswith(b"/a")
     assert len(served.crowd) == 0

@@ -39,8 +39,8 @@ def test_a_smaller_budget_costs_accuracy_and_no_privacy() -> None:
 def test_with_a_permanent_part_both_epsilons_hold(size: int) -> None:
     chosen = choose(size, 1.0, 2.0)
     assert chosen.epsilon <= 1.0
-    assert chosen.forever_epsilon is not None
-    assert chosen.forever_epsilon <= 2.0
+    assert chosen.permanent_epsilon is not None
+    assert chosen.permanent_epsilon <= 2.0
     assert chosen.row_bytes <= 64
 
 

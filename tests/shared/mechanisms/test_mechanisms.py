@@ -62,7 +62,7 @@ def test_rappor_has_the_epsilons_of_its_paper() -> None:
     assert (mechanism.a, mechanism.b) == (Fraction(11, 16), Fraction(9, 16))
     assert mechanism.ratio == (Fraction(11, 16) * Fraction(7, 16) / (Fraction(9, 16) * Fraction(5, 16))) ** 2
     assert mechanism.epsilon == pytest.approx(1.0742858641667, abs=1e-12)
-    assert mechanism.forever_epsilon == pytest.approx(4 * math.log(3), abs=1e-14)
+    assert mechanism.permanent_epsilon == pytest.approx(4 * math.log(3), abs=1e-14)
 
 
 @pytest.mark.parametrize("bits", [33, 100, 128, 4096])
@@ -75,9 +75,9 @@ def test_rappor_has_no_width_limit_below_4096_bits_and_no_grid_for_f(bits: int) 
 
 def test_rappor_calibrates_to_both_epsilons() -> None:
     mechanism = Rappor.calibrate(None, 1.5, 4.0, bits=32, hashes=3, cohorts=4)
-    assert mechanism.forever_epsilon is not None
+    assert mechanism.permanent_epsilon is not None
     assert 0 <= 1.5 - mechanism.epsilon < 1e-12
-    assert 0 <= 4.0 - mechanism.forever_epsilon < 1e-12
+    assert 0 <= 4.0 - mechanism.permanent_epsilon < 1e-12
 
 
 def test_optimised_unary_has_the_variance_of_its_paper() -> None:

@@ -66,7 +66,7 @@ def test_the_mechanism_is_chosen_unless_it_is_named() -> None:
     assert only(THEME).mechanism.name == "randomized-response"
     assert only(many).mechanism.name == "subset-selection"
     assert only(many + "report_budget = 3").mechanism.name == "projective-geometry"
-    assert only(many + "permanent_epsilon = 2").mechanism.forever_epsilon == pytest.approx(2)
+    assert only(many + "permanent_epsilon = 2").mechanism.permanent_epsilon == pytest.approx(2)
     assert only(many + 'mechanism = "hadamard-response"').mechanism.name == "hadamard-response"
 
 
@@ -86,7 +86,7 @@ def test_what_the_person_who_is_asked_is_told() -> None:
 def test_what_a_device_is_charged() -> None:
     theme, lasting = only(THEME), only(THEME + "permanent_epsilon = 2")
     assert theme.charge == theme.mechanism.epsilon
-    assert lasting.charge == lasting.mechanism.forever_epsilon
+    assert lasting.charge == lasting.mechanism.permanent_epsilon
 
 
 def test_a_listed_value_can_be_the_catch_all() -> None:

@@ -114,7 +114,7 @@ def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) ->
     draw = permanent_draw(mechanism)
     assert draw is not None
     ratio = draw.high / draw.low if draw.symbol else (draw.high * (1 - draw.low) / draw.low / (1 - draw.high))
-    assert float(np.log(ratio) * (1 if draw.symbol else draw.marked)) == pytest.approx(mechanism.forever_epsilon)
+    assert float(np.log(ratio) * (1 if draw.symbol else draw.marked)) == pytest.approx(mechanism.permanent_epsilon)
     assert permanent_draw(named("subset-selection", 8, 1.0)) is None
 
 

@@ -66,4 +66,4 @@ def test_no_name_no_mechanism() -> None:
         named("auto", 16, 26.0)
     assert named("auto", 16, 1.0).name == "subset-selection"
     assert named("auto", 16, 1.0, 2.0).name == "optimized-unary"
-    assert named("rappor", 16, 1.0, 3.0).forever_epsilon == pytest.approx(3.0)
+    assert named("rappor", 16, 1.0, 3.0).permanent_epsilon == pytest.approx(3.0)

@@ -12,7 +12,7 @@ from dither_shared.privacy.wording import odds_sentence
 
 from ...output.tables import render
 
-__all__ = ["ADDING_UP", "MEMOISATION", "Advice", "Choice", "Question", "advise", "explain"]
+__all__ = ["ADDING_UP", "MEMOISATION", "Advice", "Candidate", "Question", "advise", "explain"]
 
 MEMOISATION = "Memoisation hides which value a device has. It does not hide the moments at which the value changes."
 ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value."
@@ -48,7 +48,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Candidate:
     """A mechanism that could serve.
 
     - ``relative_risk``: its total squared error over the least that any ε-LDP mechanism has;
@@ -81,11 +81,11 @@ class Advice:
     """Every candidate, best first, and which of them is chosen."""
 
     question: Question
-    choices: tuple[Choice, ...]
+    choices: tuple[Candidate, ...]
     mechanism: Mechanism
 
     @property
-    def chosen(self) -> Choice:
+    def chosen(self) -> Candidate:
         """The candidate that ``auto`` takes."""
         return next(choice for choice in self.choices if choice.chosen)
 
@@ -104,10 +104,10 @@ def advise(question: Question) -> Advice:
     return Advice(question, choices, mechanism)
 
 
-def _choice(question: Question, mechanism: Mechanism, relative_risk: float, chosen: Mechanism) -> Choice:
+def _choice(question: Question, mechanism: Mechanism, relative_risk: float, chosen: Mechanism) -> Candidate:
     variance = mechanism.variance(0.0)
     error = None if question.users is None else math.sqrt(variance / question.users)
-    return Choice(
+    return Candidate(
         mechanism=mechanism.name,
         chosen=mechanism == chosen,
         relative_risk=relative_risk,
@@ -116,7 +116,7 @@ def _choice(question: Question, mechanism: Mechanism, relative_risk: float, chos
         epsilon=mechanism.epsilon,
         epsilon_10=mechanism.epsilon_after(10),
         epsilon_100=mechanism.epsilon_after(100),
-        epsilon_forever=mechanism.forever_epsilon,
+        epsilon_forever=mechanism.permanent_epsilon,
         days=question.days,
         epsilon_days=mechanism.epsilon_after(question.days),
         standard_error=error,
@@ -159,7 +159,7 @@ def _header(question: Question, lasting: bool) -> Sequence[str]:
     return ("mechanism", "risk/optimum", "bytes", "fits", *there, needed, "ε of 1", "of 10", "of 100", *forever)
 
 
-def _cells(question: Question, choice: Choice, lasting: bool) -> Sequence[str]:
+def _cells(question: Question, choice: Candidate, lasting: bool) -> Sequence[str]:
     there = (choice.standard_error, choice.margin) if question.users is not None else ()
     losses = [choice.epsilon, choice.epsilon_10, choice.epsilon_100]
     if lasting and choice.epsilon_forever is not None:
