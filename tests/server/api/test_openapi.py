@@ -29,7 +29,7 @@ for blueprint in (routes, pages):
 OPERATIONS = [(path, method) for path, item in openapi(BARE)["paths"].items() for method in item]
 
 PINNED = Path(__file__).with_name("openapi.json")
-"""The document as it was agreed; after a change that is meant, ``PYTHONPATH=tests python -m server.api.test_openapi``."""
+"""The document as it was agreed. To agree to a change: ``PYTHONPATH=tests python -m server.api.test_openapi``."""
 
 
 def written(document: Any) -> str:

@@ -1,3 +1,5 @@
+"""The command ``dither-sim demo``: from answers on devices to a chart."""
+
 import re
 import subprocess
 import sys

@@ -1,3 +1,5 @@
+"""The experiment of ``dither-sim error``: cells, laws and what a row says."""
+
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

@@ -1,3 +1,5 @@
+"""The command ``dither-sim plan``: which epsilon and how many users a survey needs."""
+
 import csv
 import json
 import math

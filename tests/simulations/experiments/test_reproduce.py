@@ -1,3 +1,5 @@
+"""The command ``dither-sim reproduce``: published numbers beside ours."""
+
 import json
 
 import pytest

@@ -1,0 +1,50 @@
+"""The house: few rooms on a floor, few files in a room, and each says what is in it. CONTRIBUTING.md has the map."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = [
+    ROOT / place
+    for place in ("shared/dither_shared", "client/dither", "server/dither_server", "simulations/dither_simulations")
+]
+FOLDERS = sorted({path.parent for package in PACKAGES for path in package.rglob("*.py")})
+LISTS = {"mechanisms", "cli", "versions"}
+"""Folders of like things: they may be as long as there are things."""
+
+
+def text(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
+def test_a_package_shows_few_rooms(package: Path) -> None:
+    files = [path for path in package.glob("*.py") if path.name != "__init__.py"]
+    folders = [path for path in package.iterdir() if any(path.glob("*.py"))]
+    assert len(files) <= 12
+    assert len(files) + len(folders) <= 18
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_holds_few_files_and_says_what_they_are(folder: Path) -> None:
+    assert text(folder / "__init__.py")
+    if folder.name not in LISTS:
+        assert sum(path.name != "__init__.py" for path in folder.glob("*.py")) <= 14
+
+
+def test_the_map_names_every_room() -> None:
+    shown = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rooms = [path.name for package in PACKAGES for path in package.iterdir() if any(path.glob("*.py"))]
+    assert [name for name in rooms if f"{name}/" not in shown and f"`{name}`" not in shown] == []
+
+
+def test_a_test_is_found_by_its_sources_name_or_says_what_it_walks() -> None:
+    sources = {path.stem for package in PACKAGES for path in package.rglob("*.py")}
+    lost = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if path.stem.removeprefix("test_") not in sources and not text(path)
+    ]
+    assert lost == []
