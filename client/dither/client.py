@@ -54,7 +54,7 @@ class Client(Oversight):
     ``environ`` the surroundings in which consent is looked for, ``policy`` the administrator's file.
     ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device. ``token`` lets the app in
     at a collector that asks for one: it is the app's, the same for all its users, and so tells nothing of anyone. Each
-    report leaves at a random moment within ``spread`` seconds (departures.py), or on ``flush``. A program that finds a
+    report leaves at a random moment within ``spread`` seconds (schedule.py), or on ``flush``. A program that finds a
     report due and ends at once waits for that upload, for ``exit_wait`` seconds at most, 0 for not at all, and not more
     often than every ``exit_every`` seconds (exits.py).
     ``background=False`` uploads nothing but on ``flush``, and has no thread in between. ``strict`` is for tests:

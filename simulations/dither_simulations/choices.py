@@ -9,7 +9,7 @@ Kind = Literal["uniform", "zipf", "geometric", "step"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
-"""What may be done to frequencies to make them look like shares (``steps.apply``)."""
+"""What may be done to frequencies to make them look like shares (``postprocessing.apply``)."""
 STEPS: tuple[Step, ...] = get_args(Step)
 
 Law = Literal["joint", "marginal", "device", "collector"]

@@ -11,7 +11,7 @@ have been a debit. The rest goes on.
 **Tidying.** When most of a journal is of no use any more it is written anew. That takes as long as the disk wants, so
 the worker does it, and holds the locks for no longer than it takes to put the new one in the place of the old, with
 what was appended meanwhile. Only a journal that is damaged is written anew at once, by whoever finds it so, and one of
-format 1 (former.py), by the first client that knows the app's metrics; whoever does not know them cannot write to it.
+format 1 (format1.py), by the first client that knows the app's metrics; whoever does not know them cannot write to it.
 
 One that holds the draws of an earlier day is tidied, too, so that no tag stands beside a day for long.
 """

@@ -17,7 +17,7 @@ __all__ += ["new_header", "paced", "slices"]
 FORMAT = 2
 HEADER_BYTES = 36
 _FORMER = 1
-"""The format that is read, and written anew (former.py)."""
+"""The format that is read, and written anew (format1.py)."""
 
 _SLICE, _COURTESY = 8, 0.0005
 """Records that are written at a time to a draft, which takes some 20 microseconds, and the seconds in between."""

@@ -60,7 +60,7 @@ class Debit(NamedTuple):
 
 
 class FormerDebit(NamedTuple):
-    """A debit of format 1, with the digest of an answer behind it (former.py)."""
+    """A debit of format 1, with the digest of an answer behind it (format1.py)."""
 
     name: str
     version: str

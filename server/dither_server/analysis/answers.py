@@ -38,9 +38,9 @@ Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Estimate]
 class Row(TypedDict):
     """One value's estimate (``Estimate`` says what each number is); a number that is not defined is None.
 
-    ``repeat_error`` is the standard error if the same people reported in every period (``repeats``); ``gain_up`` and
-    ``gain_down`` are how far forged reports could have moved the frequency (``poisoning.gains``). ``found`` is None
-    where nothing is selected.
+    ``repeat_error`` is the standard error if the same people reported in every period (``repeated_reports``);
+    ``gain_up`` and ``gain_down`` are how far forged reports could have moved the frequency (``poisoning.gains``).
+    ``found`` is None where nothing is selected.
     """
 
     value: str

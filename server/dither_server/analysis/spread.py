@@ -55,9 +55,9 @@ class Spread(NamedTuple):
 def spread_of(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float, periods: int = 1) -> Spread:
     """Return the law of estimates with that ``error`` at their own ``frequency``.
 
-    It is as if the same people reported in each of the periods (``repeats``). What the error has beyond the mechanism's
-    law, a sketch's collisions, is of any share. The error of a regression stays as it is: it hardly depends on one
-    value's share.
+    It is as if the same people reported in each of the periods (``repeated_reports``). What the error has beyond the
+    mechanism's law, a sketch's collisions, is of any share. The error of a regression stays as it is: it hardly depends
+    on one value's share.
     """
     reports = max(reports, 1)
     if not mechanism.pure:

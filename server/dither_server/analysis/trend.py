@@ -1,9 +1,9 @@
 """Compute a metric's trend over days or weeks, and test whether it drifts or varies by noise alone.
 
 Two kinds of contrast are tested for each value: the slope of the weighted straight line, and each step against all
-others. A contrast Σ c_t f_t of unbiased estimates has variance Σ c_t² σ_t² if different people report each time.
-If the same people report again, the shared part τ_t² of σ_t² (``repeats``) is correlated, and steps whose c_t have the
-same sign add up: over all correlations between 0 and 1 the variance is at most
+others. A contrast Σ c_t f_t of unbiased estimates has variance Σ c_t² σ_t² if different people report each time. If the
+same people report again, the shared part τ_t² of σ_t² (``repeated_reports``) is correlated, and steps whose c_t have
+the same sign add up: over all correlations between 0 and 1 the variance is at most
 
     Σ c_t² (σ_t² - τ_t²) + (Σ_(c>0) c_t τ_t √r_t)² + (Σ_(c<0) c_t τ_t √r_t)²,
 

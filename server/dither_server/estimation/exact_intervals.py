@@ -1,8 +1,8 @@
 """Compute exact intervals of a share from the number of reports that support it.
 
 Over a population the support of a share f is exactly Bin(n, q + f(p-q)). An interval holds the shares in whose two
-tails the support seen is not (Clopper and Pearson 1934, with the tails that ``boundary`` gives each share), so it
-covers f at least as often as it says.
+tails the support seen is not (Clopper and Pearson 1934, with the tails that ``feldman_cousins`` gives each share), so
+it covers f at least as often as it says.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Compute intervals of a share: exact ones about the population, score intervals about those who reported.
 
-Each has equal tails, and near 0 and 1 the tails that ``boundary`` says; it misses with probability ``alpha``, which is
-1 - confidence.
+Each has equal tails, and near 0 and 1 the tails that ``feldman_cousins`` says; it misses with probability ``alpha``,
+which is 1 - confidence.
 """
 
 import math

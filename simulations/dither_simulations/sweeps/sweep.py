@@ -1,8 +1,8 @@
 """Sweeps: try every cell of a grid repeatedly, and sum up its outcomes in rows.
 
-A sweep runs an ``Experiment``: the accuracy of estimates (``accuracy.py``) or an attack (``attacks``).
-The seed of a trial depends on the experiment's seed, the cell's place in the grid and the number of the repeat, and
-on nothing else: not on who runs it, on how many there are, or on whether the sweep was killed in between.
+A sweep runs an ``Experiment``: the accuracy of estimates (``experiments/error/experiment.py``) or an attack
+(``attacks``). The seed of a trial depends on the experiment's seed, the cell's place in the grid and the number of the
+repeat, and on nothing else: not on who runs it, on how many there are, or on whether the sweep was killed in between.
 """
 
 import hashlib

@@ -1,12 +1,12 @@
 """Decode RAPPOR: find which candidate strings are there, and how frequent, from counts of (cohort, bit).
 
 Where the candidates are few beside the cells of the table, all are fitted together by weighted least squares, which is
-unbiased and has a covariance (system.py has the model). Where they are many, up to millions, message passing fits all
-of them with what they have in common (passing.py); those whose presence shows are selected, a stated share of which may
-be false (selection.py), and fitted together by least squares beside the shrunken rest.
+unbiased and has a covariance (linear_system.py has the model). Where they are many, up to millions, message passing
+fits all of them with what they have in common (message_passing.py); those whose presence shows are selected, a stated
+share of which may be false (false_discovery.py), and fitted together by least squares beside the shrunken rest.
 
 Beside the unbiased fit stands a consistent one, which is what a reader would rather see: the medians of what each
-frequency may be, found or not (slab.py), for their total error is the least.
+frequency may be, found or not (posterior_median.py), for their total error is the least.
 """
 
 from dataclasses import dataclass
