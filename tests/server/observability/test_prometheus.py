@@ -201,12 +201,12 @@ def test_a_worker_that_was_killed_waits_no_more(tmp_path: Path) -> None:
     """As several processes tell it, of which one is gone: its number stays in the folder."""
     script = """
 import os, subprocess, sys, time
-from dither_server.observability.prometheus import Gauges
-gauges = Gauges()
-gauges.oldest(time.monotonic() - (1000.0 if len(sys.argv) > 1 else 5.0))
+from dither_server.observability.prometheus import Prometheus
+prometheus = Prometheus()
+prometheus.oldest(time.monotonic() - (1000.0 if len(sys.argv) > 1 else 5.0))
 if len(sys.argv) == 1:
     subprocess.run([sys.executable, "-c", os.environ["SCRIPT"], "first"], check=True)
-    print([line for line in gauges.text().decode().splitlines() if line.startswith("dither_oldest")][0])
+    print([line for line in prometheus.text().decode().splitlines() if line.startswith("dither_oldest")][0])
 """
     told = subprocess.run(
         [sys.executable, "-c", script],

@@ -29,9 +29,9 @@ ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "0.5,1,
 
 KILLED = f"""
 import os, signal
-from dither_simulations import journal
+from dither_simulations.sweeps import checkpoint
 from dither_simulations.cli import main
-write, lines = journal.Journal._write, 0
+write, lines = checkpoint.Journal._write, 0
 
 def dying(self, line):
     global lines
@@ -42,7 +42,7 @@ def dying(self, line):
         os.kill(os.getpid(), signal.SIGKILL)
     write(self, line)
 
-journal.Journal._write = dying
+checkpoint.Journal._write = dying
 main([*{ARGUMENTS!r}, "--out", "rows.csv"])
 """
 
