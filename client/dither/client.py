@@ -86,12 +86,10 @@ class Client(Oversight):
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
     ) -> None:
-        self._endpoint = endpoint
-        self._lifetime_cap = math.inf
+        self._endpoint, self._lifetime_cap = endpoint, math.inf
         self._app, self._strict, self._background = app, strict, background
         self._diagnostics = Diagnostics()
-        self._entropy = entropy or SystemEntropy()
-        self._today = today or _utc_today
+        self._entropy, self._today = entropy or SystemEntropy(), today or _utc_today
         self._silent = Silence()
         self._metrics: Mapping[str, Metric] = {}
         self._settle(MemoryState("off"), lambda: None, {}, None)

@@ -1,5 +1,6 @@
 """The commands ``dither-sim attack``."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,23 +27,9 @@ def attack() -> None:
     """Attack the installed randomizers, and compare the success with what theory allows."""
 
 
-def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short: str, text: str) -> None:
-    """Add the command of an attack on series of reports."""
-
-    def run_series(run: Run, names_: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
-        from ...output.plots import save
-        from .experiments import EXPERIMENTS
-        from .output import series_plot, series_table
-
-        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names_ or names)), seed=run.seed, **chosen)
-        for cell in plan.cells():
-            plan.mechanism(cell)  # what cannot be is refused before anything is computed
-        rows = run.sweep(plan)
-        run.tell(rows, lambda: series_table(rows))
-        if plot is not None:
-            save(series_plot(rows), plot)
-
-    options = (
+def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple[Callable[..., Any], ...]:
+    """Return the options of an attack on series of reports, the defaults being its own."""
+    return (
         click.option(
             "--mechanism",
             "names_",
@@ -73,8 +60,26 @@ def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short
         run_options,
         plot_option,
     )
+
+
+def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short: str, text: str) -> None:
+    """Add the command of an attack on series of reports."""
+
+    def run_series(run: Run, names_: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
+        from ...output.plots import save
+        from .experiments import EXPERIMENTS
+        from .output import series_plot, series_table
+
+        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names_ or names)), seed=run.seed, **chosen)
+        for cell in plan.cells():
+            plan.mechanism(cell)  # what cannot be is refused before anything is computed
+        rows = run.sweep(plan)
+        run.tell(rows, lambda: series_table(rows))
+        if plot is not None:
+            save(series_plot(rows), plot)
+
     decorated = run_series
-    for option in reversed(options):
+    for option in reversed(_series_options(names, devices, reports)):
         decorated = option(decorated)
     attack.command(name, short_help=short, help=text)(decorated)
 
