@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .client import Client
     from .default import default_client, init, outcome, record
     from .state.state import MemoryState, StateError
-    from .transparency.overview import MetricStatus
-    from .transparency.status import Status
+    from .transparency.status import MetricStatus
+    from .transparency.status_fields import Status
     from .upload.attempts import Attempt
     from .upload.transport import Answer, HttpTransport, Transport
 
@@ -59,10 +59,10 @@ _HOMES = {
     "HttpTransport": "dither.upload.transport",
     "MemoryState": "dither.state.state",
     "Metric": "dither_shared.metrics.metric",
-    "MetricStatus": "dither.transparency.overview",
+    "MetricStatus": "dither.transparency.status",
     "ParameterError": "dither_shared.errors",
     "StateError": "dither.state.state",
-    "Status": "dither.transparency.status",
+    "Status": "dither.transparency.status_fields",
     "Transport": "dither.upload.transport",
     "default_client": "dither.default",
     "init": "dither.default",

@@ -8,7 +8,7 @@ from .api.lookup import EXTENSION
 from .api.routes import routes
 from .api.routing import Route
 from .collector import Collector
-from .config.config import Config
+from .config.settings import Config
 from .dashboard.entry import entered
 from .dashboard.pages import pages
 from .ingest.ingest import IngestLayer

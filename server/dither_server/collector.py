@@ -9,11 +9,11 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
 from .access.known_tokens import KnownTokens
-from .config.config import Config
+from .config.settings import Config
 from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
+from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
-from .observability.vitals import Vitals
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
 from .reading.places import Analyses

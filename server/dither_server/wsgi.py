@@ -8,7 +8,7 @@ from multiprocessing.util import Finalize
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from .app import collector_of, create_app
-from .config.settings import configured, resolve
+from .config.sources import configured, resolve
 from .serving.process import prepare_process
 
 __all__ = ["app"]

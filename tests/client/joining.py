@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import dither
 from client.devices import METRICS, Calendar
-from dither.state.records import Queued
+from dither.state.journal_records import Queued
 from dither.upload.retry import Patience
 from dither.upload.schedule import UploadSchedule
 from dither.upload.sender import Sender

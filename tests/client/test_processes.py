@@ -69,7 +69,7 @@ def test_a_client_that_is_off_loads_neither_network_nor_logging() -> None:
     done = run(
         "import dither\nclient = dither.Client({}, 'https://example.org', 'app', dither.MemoryState('on'))\n"
         "unused = ('ssl', 'http.client', 'argparse', 'logging', 'email', "
-        "'dither.transparency.overview', 'dither.transparency.explain')\n"
+        "'dither.transparency.status', 'dither.transparency.explain')\n"
         "print([name for name in unused if name in sys.modules])\n"
     )
     assert done.stdout.strip() == "[]", done.stderr

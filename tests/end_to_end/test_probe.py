@@ -18,7 +18,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from dither import __main__ as program
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.app import collector_of, create_app
-from dither_server.config.config import Config
+from dither_server.config.settings import Config
 from dither_server.store import StoredToken
 from dither_shared import load_metrics
 

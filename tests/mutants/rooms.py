@@ -68,13 +68,13 @@ ROOMS: dict[str, Room] = {
         ),
         (
             *_tests("server/store", "store", "hot", "removal"),
-            *_tests("server", "cli/test_database_url", "ingest/test_refusals", "reading/test_materialize"),
+            *_tests("server", "cli/test_database_url", "ingest/test_refusal_counts", "reading/test_materialize"),
             *_tests("server/access", "known_tokens"),
         ),
     ),
     "ids": Room(
-        (*_named(f"{_SERVER}/store/batch_ids", "days", "filters", "ids"), f"{_SERVER}/store/purge.py"),
-        _tests("server/store", "store", "removal", "ids"),
+        (*_named(f"{_SERVER}/store/batch_ids", "day_partitions", "filters", "ids"), f"{_SERVER}/store/purge.py"),
+        _tests("server/store", "store", "removal", "batch_ids/test_ids"),
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation", "intervals", "feldman_cousins", "exact_intervals", "chebyshev"),
@@ -83,6 +83,7 @@ ROOMS: dict[str, Room] = {
     "health": Room(_named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health")),
     "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "audit")),
     "collisions": Room(
-        _named(f"{_SERVER}/estimation", "collisions"), _tests("server/estimation", "collisions", "support", "intervals")
+        _named(f"{_SERVER}/estimation", "collisions"),
+        _tests("server/estimation", "collisions", "decoders/test_support", "intervals"),
     ),
 }

@@ -16,7 +16,7 @@ import sqlalchemy
 from werkzeug.test import TestResponse
 
 from dither_server.access.gatekeeper import Role
-from dither_server.config.config import Config
+from dither_server.config.settings import Config
 from dither_server.store import Outcome, Store, Upload
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics

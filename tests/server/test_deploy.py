@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.access.gatekeeper import Role
-from dither_server.config.settings import SETTINGS, configured, resolve, variable_of
+from dither_server.config.sources import SETTINGS, configured, resolve, variable_of
 from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment
 from server.test_process import PATIENCE, connect, tally
 from torture.devices import post

@@ -10,7 +10,7 @@ import numpy as np
 
 from dither_server.access.gatekeeper import Role
 from dither_server.app import collector_of, create_app
-from dither_server.config.config import Config
+from dither_server.config.settings import Config
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, Metric, Report, WireError, parse_metrics
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 from ..client import Client
 from ..reporting.namesakes import is_about_namesakes
 from ..transparency.explain import PERIODS
-from ..transparency.overview import MetricStatus
-from ..transparency.status import Status
+from ..transparency.status import MetricStatus
+from ..transparency.status_fields import Status
 from .plain import plain
 from .tables import as_json, attempt_text, many, table
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dither_shared.metrics.metric import Metric
 
 from ..diagnostics import Diagnostics
-from ..state.records import Accepted, ConsentChoice
+from ..state.journal_records import Accepted, ConsentChoice
 from ..state.state import State
 from .policy import Policy, policy_path
 from .rules import LOST, UNASKED, Consent, automaton, checked_mode, decide, terms

@@ -22,7 +22,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.digests import sha256
 
-from ..state.records import Accepted, ConsentChoice
+from ..state.journal_records import Accepted, ConsentChoice
 
 __all__ = ["LOST", "UNASKED", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dither_shared.metrics.metric import Metric
 from dither_shared.privacy.composition import group
 
-from ..state.records import Charged, Debit, Permanent
+from ..state.journal_records import Charged, Debit, Permanent
 from .format1 import FORMER
 
 __all__ = ["Account", "Price", "Spent", "cap_of"]

@@ -22,7 +22,7 @@ from dither_shared.mechanism import Item
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import KeyedEntropy
 
-from ..state.records import Charged, Debit, FormerDebit, Record
+from ..state.journal_records import Charged, Debit, FormerDebit, Record
 
 if TYPE_CHECKING:
     from .keys import Keys

@@ -28,7 +28,7 @@ from dither_shared.wire import Batch
 
 from ..clock import is_ahead
 from ..state.contents import paced
-from ..state.records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
+from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from ..state.state import START, BusyError, Cursor, State, StateError
 from .format1 import upgraded
 from .keys import Keys

@@ -37,7 +37,7 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.privacy.composition import group, sequential
 
 from ..clock import is_ahead
-from ..state.records import Charged, Corrected, Debit, Disabled, Hold, Permanent
+from ..state.journal_records import Charged, Corrected, Debit, Disabled, Hold, Permanent
 from .account import Account, Price, Spent
 
 __all__ = ["Entry", "Ledger"]

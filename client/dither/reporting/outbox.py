@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Final
 
 from ..clock import is_ahead
-from ..state.records import Done, Queued, Record, Totals
+from ..state.journal_records import Done, Queued, Record, Totals
 
 __all__ = ["Outbox"]
 

@@ -7,7 +7,7 @@ repeats the last draw instead, for silence would tell that it is new.
 from dither_shared.mechanism import Item
 from dither_shared.metrics.metric import Metric
 
-from ..state.records import Permanent
+from ..state.journal_records import Permanent
 from ..state.state import StateError
 from .keys import Keys
 from .ledger import Ledger

@@ -15,7 +15,7 @@ from dither_shared.questions.answers import Encoded, type_name
 
 from ..consent.permission import Permission
 from ..diagnostics import Diagnostics
-from ..state.records import Permanent, Queued
+from ..state.journal_records import Permanent, Queued
 from .journal import Journal
 from .permanent import recall
 from .report import build

@@ -5,7 +5,7 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
-from ..state.records import Queued
+from ..state.journal_records import Queued
 from .keys import Keys
 
 __all__ = ["build"]

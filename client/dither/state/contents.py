@@ -8,7 +8,17 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from .records import SECRET_BYTES, Accepted, Chosen, ConsentChoice, FormerDebit, Header, Record, Secret, to_line
+from .journal_records import (
+    SECRET_BYTES,
+    Accepted,
+    Chosen,
+    ConsentChoice,
+    FormerDebit,
+    Header,
+    Record,
+    Secret,
+    to_line,
+)
 from .state import StateError
 
 __all__ = ["FORMAT", "HEADER_BYTES", "check_header", "choice_of", "extent", "is_cut_short", "is_former", "key_of"]

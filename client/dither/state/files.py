@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from .records import Record, from_lines
+from .journal_records import Record, from_lines
 
 __all__ = ["open_private", "read", "read_small", "records_of", "replace", "swap", "sync_folder", "write"]
 

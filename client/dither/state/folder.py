@@ -2,7 +2,7 @@
 
     consent     the user's choice, and what was accepted  replaced atomically, with fsync
     secret      the device's secret, drawn once           likewise, and never again
-    journal     debits and reports (records.py)          appended to; now and then replaced by a tidy one
+    journal     debits and reports (journal_records.py)  appended to; now and then replaced by a tidy one
     lock        held by whoever has the journal open, against programs of earlier versions
     sending     held by the process that uploads, which signs it
     extent      how far the journal went when last made   replaced atomically; its loss does no harm
@@ -50,7 +50,7 @@ from .filelock import FileLock
 from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .holder import Holder, holder_of, sign
 from .journal_file import JournalFile
-from .records import SECRET_BYTES, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
+from .journal_records import SECRET_BYTES, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
 from .state import Cursor, News, Notes, StateError
 
 __all__ = ["FolderState"]

@@ -14,7 +14,7 @@ from dither_shared.errors import DitherError
 from dither_shared.primitives.entropy import Entropy
 
 from .holder import Holder
-from .records import SECRET_BYTES, ConsentChoice, Done, Queued, Record
+from .journal_records import SECRET_BYTES, ConsentChoice, Done, Queued, Record
 
 __all__ = ["START", "BusyError", "Cursor", "MemoryState", "News", "Notes", "State", "StateError"]
 

@@ -17,7 +17,7 @@ from ..reporting.namesakes import ADVICE, namesakes, noted, returns_in
 from ..reporting.recorder import Recorder
 from ..state.state import StateError
 from ..upload.attempts import Attempts
-from .status import Status
+from .status_fields import Status
 
 __all__ = ["Oversight"]
 
@@ -74,7 +74,7 @@ class Oversight:
         try:
             consent = self._consent_now()
             mode, decided_by = consent.mode, consent.decided_by
-            from .overview import overview  # noqa: PLC0415 - a program that only records has no use for it
+            from .status import overview  # noqa: PLC0415 - a program that only records has no use for it
 
             self._refresh()
             self._attempts.conclude()

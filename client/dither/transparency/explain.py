@@ -10,7 +10,7 @@ from dither_shared.privacy.wording import odds_sentence
 from ..reporting.account import cap_of
 from ..reporting.keys import Keys
 from ..reporting.report import build
-from ..state.records import SECRET_BYTES
+from ..state.journal_records import SECRET_BYTES
 
 __all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds"]
 

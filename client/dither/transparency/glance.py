@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..state.folder import FolderState
-from ..state.records import ConsentChoice, Record
+from ..state.journal_records import ConsentChoice, Record
 from ..state.state import Cursor, News, Notes, StateError
 
 __all__ = ["Glance"]

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..state.records import Fate
+from ..state.journal_records import Fate
 
 __all__ = ["BUSY", "GONE", "LONGEST_HOLD", "REFUSED", "Backoff", "Patience", "Verdict"]
 __all__ += ["hold_of", "kind_of", "uniform", "verdict_on"]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NamedTuple
 
 from ..settings import seconds
-from ..state.records import Queued
+from ..state.journal_records import Queued
 from .retry import LONGEST_HOLD, REFUSED, Patience, hold_of, uniform
 
 __all__ = ["SPREAD", "Hold", "UploadSchedule"]

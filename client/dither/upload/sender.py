@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dither_shared.wire import Batch
 
 from ..reporting.journal import Journal
-from ..state.records import Queued
+from ..state.journal_records import Queued
 from ..state.state import BusyError
 from .attempts import Attempts
 from .retry import BUSY, GONE, Backoff, Verdict, kind_of, verdict_on

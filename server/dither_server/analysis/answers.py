@@ -11,11 +11,11 @@ from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
 from ..estimation.estimate import Estimate, Verdict, estimate
 from ..estimation.intervals import Simultaneous
 from ..tally.tally import Tally
+from .columns import Column, Table
 from .health import Check, health
 from .labels import shortened
 from .poisoning import Poisoning, gains, poisoning
 from .repeated_reports import periods_of, repeat_error
-from .tables import Column, Table
 
 __all__ = [
     "About",

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dither_shared import Mechanism
 
 from ..estimation.intervals import Law, normal_interval, score_interval
+from .columns import Column, Table
 from .spread import spread_of, weights_of
-from .tables import Column, Table
 
 __all__ = ["Combined", "CombinedRow", "combined"]
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
 
+from .columns import Column, Table
 from .multiple_testing import holm, two_sided
 from .spread import spread_of, weights_of
-from .tables import Column, Table
 
 __all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared"]
 

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from dither_shared import Mechanism, Metric
 
 from ..estimation.estimate import Estimate
+from .columns import Table, cells
 from .multiple_testing import holm, two_sided
 from .repeated_reports import periods_of, shared_variance
 from .spread import spread_of
-from .tables import Table, cells
 
 __all__ = [
     "LEAST_REPORTS",

@@ -9,10 +9,10 @@ import click
 from dither_shared import ParameterError
 
 from ..access.roles import Role
-from ..config.config import utc_today
-from ..config.settings import configured, describe
+from ..config.settings import utc_today
+from ..config.sources import configured, describe
 from .options import Found, refusing, settings_options, stored
-from .tables import printable
+from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from ..store import Store, StoredToken

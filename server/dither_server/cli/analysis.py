@@ -8,7 +8,7 @@ import click
 
 from ..config.choices import STEPS
 from .options import Found, refusing, settings_options, stored
-from .tables import compared_as_table, trend_as_table
+from .terminal_tables import compared_as_table, trend_as_table
 
 if TYPE_CHECKING:
     from ..analysis.compare import Compared

@@ -11,7 +11,7 @@ import click
 from dither_shared import DitherError, ParameterError
 
 from .options import Denial, Found, Refusal, refusing, required, settings_options
-from .tables import printable
+from .terminal_tables import printable
 
 __all__ = ["backup", "restore"]
 

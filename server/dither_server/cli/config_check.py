@@ -9,7 +9,7 @@ from dither_shared import DitherError, Metric, ParameterError
 
 from ..access.gatekeeper import Role
 from ..access.locality import is_loopback
-from ..config.config import Config
+from ..config.settings import Config
 from ..store import Store, StoredToken, UnmadeError
 from ..tally.retention import ALL
 from .startup import roles_of, shut_out

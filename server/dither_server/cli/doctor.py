@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..config.settings import configured
+from ..config.sources import configured
 from .options import Found, refusing, settings_options
-from .tables import printable
+from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from dither_shared import ParameterError
 
 from ..config.choices import FORMAT_NAMES
 from .options import Found, refusing, settings_options, stored
-from .tables import printable
+from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from dither_shared import Metric

@@ -9,7 +9,7 @@ import click
 
 from dither_shared import ParameterError
 
-from ..config.settings import SETTINGS
+from ..config.sources import SETTINGS
 from .lazy import Later, LazyGroup
 from .options import Denial, Found, refusing, settings_options, stored, strings_of
 
@@ -57,11 +57,11 @@ def run(found: Found) -> None:
     """
     from ..analysis.answers import introduced
     from ..app import collector_of, create_app
-    from ..config.settings import configured
+    from ..config.sources import configured
     from ..observability.logs import log_json
     from ..serving.server import listen, serve, url_of
     from .startup import greeting, unable
-    from .tables import printable
+    from .terminal_tables import printable
 
     config = configured(found)
     log_json(config.log_level)
@@ -115,7 +115,7 @@ def estimate(
     from ..reading.parameters import confidence_of, count_of, day_of, share_of
     from ..reading.query import Query
     from .metric_by_name import metric_asked
-    from .tables import as_table
+    from .terminal_tables import as_table
 
     query = Query(
         since=None if since is None else day_of(since, "--since"),

@@ -8,9 +8,9 @@ import click
 from dither_shared import ParameterError
 from dither_shared.errors import did_you_mean
 
-from ..config.config import utc_today
+from ..config.settings import utc_today
 from .options import Found, refusing, settings_options, stored
-from .tables import printable
+from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from ..store import Store

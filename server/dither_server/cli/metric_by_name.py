@@ -6,7 +6,7 @@ from dither_shared import Metric, ParameterError, load_metrics
 
 from ..store import Store
 from .options import Found
-from .tables import printable
+from .terminal_tables import printable
 
 __all__ = ["known_metrics", "listing", "metric_asked"]
 

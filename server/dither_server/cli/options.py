@@ -11,8 +11,8 @@ import click
 
 from dither_shared import DitherError, ParameterError
 
-from ..config.settings import FILE, FILE_VARIABLE, SETTINGS, Setting, flag_of, missing, resolve, variable_of
-from .tables import printable
+from ..config.sources import FILE, FILE_VARIABLE, SETTINGS, Setting, flag_of, missing, resolve, variable_of
+from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from ..store import Store

@@ -6,9 +6,9 @@ import click
 
 from dither_shared import ParameterError
 
-from ..config.config import utc_today
+from ..config.settings import utc_today
 from .options import Found, refusing, settings_options, stored
-from .tables import aligned, printable
+from .terminal_tables import aligned, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

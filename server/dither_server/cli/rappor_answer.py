@@ -4,7 +4,7 @@ import numpy as np
 
 from ..estimation.regression.rappor import FALSE_DISCOVERIES, Fit
 from .rappor_files import Decodable
-from .tables import aligned, printable
+from .terminal_tables import aligned, printable
 
 __all__ = ["as_table", "told"]
 

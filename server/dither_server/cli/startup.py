@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from ..access.gatekeeper import Role
 from ..access.local_token import LocalToken
 from ..access.locality import is_loopback
-from ..config.config import Config
+from ..config.settings import Config
 from ..store import StoredToken
 
 __all__ = ["greeting", "roles_of", "shut_out", "unable"]

@@ -1,189 +1,107 @@
-"""Resolve each setting: flags > ``DITHER_*`` environment > TOML file > defaults.
+"""The configuration of a collector: every setting, with its default and its help text."""
 
-The file is the one that ``--config`` or ``DITHER_CONFIG`` names, else ``collector.toml`` in the current folder.
-"""
-
-import tomllib
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import MISSING, Field, dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from dither_shared import ParameterError
+from dither_shared import Metric, ParameterError, load_metrics
 
+from ..access.locality import Here
+from ..access.proxies import Proxies
 from ..access.roles import Role
 from ..tally.retention import Retention
-from .config import Config
 
-__all__ = [
-    "FILE",
-    "FILE_VARIABLE",
-    "SETTINGS",
-    "Setting",
-    "configured",
-    "describe",
-    "flag_of",
-    "missing",
-    "resolve",
-    "variable_of",
-]
+__all__ = ["RETRY_DAYS", "Config", "utc_today"]
 
-FILE_VARIABLE = "DITHER_CONFIG"
-
-FILE = "collector.toml"
-"""The file of settings where none is named, if it is in the current folder."""
-
-SETTINGS: Mapping[str, Field[Any]] = {one.name: one for one in fields(Config) if "about" in one.metadata}
-"""The fields of ``Config`` that can be set, by name."""
+RETRY_DAYS = 30
+"""For how long a device may send a batch again: the client's outbox keeps none for longer."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A value, and in words where it was found."""
-
-    value: object
-    source: str
+def utc_today() -> date:
+    """Return today's date in UTC: the finest time that a collector ever keeps."""
+    return datetime.now(UTC).date()
 
 
-def flag_of(name: str) -> str:
-    """Return the flag that sets a setting."""
-    return "--" + name.replace("_", "-")
+def _setting(default: Any, about: str) -> Any:
+    """Return the dataclass field of a setting, which flags, environment and file may give."""
+    return field(default=default, metadata={"about": about})
 
 
-def variable_of(name: str) -> str:
-    """Return the environment variable that sets it."""
-    return "DITHER_" + name.upper()
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Every setting, and the clock. Raises ParameterError for an invalid value."""
 
+    metrics: str | Path | Mapping[str, Metric] = field(metadata={"about": "The app's metrics.toml."})
+    db: str = field(metadata={"about": "The database's URL, for example sqlite:///dither.db."})
+    host: str = _setting("127.0.0.1", "Address to listen on.")
+    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
+    threads: int = _setting(64, "Threads for everything but small reports, which need none.")
+    connections: int = _setting(
+        1000, "Most connections at a time; beyond it, the one that has waited longest is closed."
+    )
+    connections_per_address: int = _setting(
+        100, "Most connections of one address at a time; loopback may have any number."
+    )
+    request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
+    proxies: str = _setting(
+        "", "Addresses or networks of proxies in front; their requests count for the address that they forward."
+    )
+    open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
+    trust_loopback: bool = _setting(
+        True, "Take this machine's reports without a token; set it to false behind a local proxy."
+    )
+    local_address: str = _setting(
+        "", "Address where another WSGI server listens, such as 127.0.0.1:8000, for trust_loopback."
+    )
+    local_token: bool = _setting(True, "Draw a token that reads, and print the pages' address with it.")
+    body_limit: int = _setting(1 << 20, "Most bytes of a request's body.")
+    rows_limit: int = _setting(100_000, "Most report rows in a batch.")
+    queue_limit: int = _setting(1024, "Most batches that wait for their commit.")
+    queue_bytes: int = _setting(1 << 26, "Most bytes of rows that wait for their commit.")
+    group_limit: int = _setting(512, "Most batches in one transaction.")
+    estimates_limit: int = _setting(
+        500_000, "Most values in an answer, times its days or weeks; a larger one is refused."
+    )
+    analyses: int = _setting(
+        4, "Most estimates, trends and pages in work at a time, in each process; one of them computes."
+    )
+    analysis_wait: float = _setting(1.0, "Seconds that another waits for a place before it is answered 503.")
+    cache_bytes: int = _setting(1 << 25, "Most bytes of estimates remembered, in each process.")
+    horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
+    retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
+        Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
+    )
+    lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
+    log_level: str = _setting("info", "Lowest level that is logged: debug, info, warning, error.")
+    today: Callable[[], date] = utc_today
 
-def resolve(
-    flags: Mapping[str, object], environment: Mapping[str, str], path: str | None = None
-) -> dict[str, Setting | None]:
-    """Return every setting with its source; None where one that must be given is not.
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and value <= 0 and one.name != "port":
+                raise ParameterError(one.name, f"{value!r} is not positive")
+        from ..store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
 
-    ``path`` is the TOML file, else the one that ``DITHER_CONFIG`` names, else ``collector.toml`` in the current folder.
-    Raises ParameterError that names the source of a value that cannot be read.
-    """
-    path = path or environment.get(FILE_VARIABLE) or _file_here()
-    table = {} if path is None else _table(path)
-    return {name: _found(name, flags, environment, table, path) for name in SETTINGS}
+        database_url(self.db)
+        Proxies(self.proxies)
+        if not 0 <= self.port <= 65_535:
+            raise ParameterError("port", f"{self.port} is not between 0 and 65535")
+        if self.horizon <= RETRY_DAYS:
+            raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
+        Here.at(self.local_address)
+        if self.log_level not in {"debug", "info", "warning", "error"}:
+            raise ParameterError("log_level", f"{self.log_level!r} is not one of debug, info, warning, error")
 
+    @property
+    def here(self) -> Here:
+        """What is local, and may report without a token."""
+        return Here.at(self.local_address if self.trust_loopback else "")
 
-def _file_here() -> str | None:
-    """Return the name of the file in the current folder, if there is one; a folder that is closed to us has none."""
-    with suppress(OSError):
-        return FILE if Path(FILE).is_file() else None
-    return None
-
-
-def configured(found: Mapping[str, Setting | None]) -> Config:
-    """Return the configuration of resolved settings; raise ParameterError for one that is missing or invalid."""
-    for name, setting in found.items():
-        if setting is None:
-            raise missing(name)
-    try:
-        return Config(**{name: setting.value for name, setting in found.items() if setting})  # type: ignore[arg-type]
-    except ParameterError as error:
-        wrong = found.get(error.place)
-        raise ParameterError(wrong.source if wrong else error.place, error.problem) from None
-
-
-def missing(name: str) -> ParameterError:
-    """Return the error of a setting that must be given, and is not."""
-    example = {"metrics": "metrics.toml", "db": "sqlite:///dither.db"}.get(name, "...")
-    problem = f"not set, nor {flag_of(name)}, nor {name} in a {FILE} here; for example {example}"
-    return ParameterError(variable_of(name), problem)
-
-
-def describe(found: Mapping[str, Setting | None]) -> dict[str, dict[str, object]]:
-    """Return settings as JSON values, with sources and what they are about; no password in the database's URL."""
-    return {
-        name: {
-            "value": _shown(one),
-            "source": one.source if one else "not set",
-            "about": SETTINGS[name].metadata["about"],
-        }
-        for name, one in found.items()
-    }
-
-
-def _found(
-    name: str,
-    flags: Mapping[str, object],
-    environment: Mapping[str, str],
-    table: Mapping[str, object],
-    path: str | None,
-) -> Setting | None:
-    if flags.get(name) is not None:
-        return _setting(name, flags[name], flag_of(name))
-    variable = variable_of(name)
-    if environment.get(variable):
-        return _setting(name, environment[variable], variable)
-    if name in table:
-        return _setting(name, table[name], f"{path}: {name}")
-    default = SETTINGS[name].default
-    return None if default is MISSING else Setting(default, "default")
-
-
-def _setting(name: str, given: object, source: str) -> Setting:
-    return Setting(_read(SETTINGS[name].default, given, source), source)
-
-
-def _read(like: object, given: object, source: str) -> object:
-    """Return a given value as the type of the default ``like``, from text or from TOML's own types."""
-    if isinstance(like, frozenset):
-        return _roles(given, source)
-    if isinstance(like, Retention):
-        return Retention.read(given, source)
-    if isinstance(like, bool):
-        words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-        truth = given if isinstance(given, bool) else words.get(str(given).lower())
-        if truth is None:
-            raise ParameterError(source, "neither true nor false")
-        return truth
-    if isinstance(like, int | float):
-        try:
-            return int(str(given)) if isinstance(like, int) else float(str(given))  # TOML's true is no number either
-        except ValueError:
-            raise ParameterError(source, f"not a {'whole ' if isinstance(like, int) else ''}number") from None
-    if not isinstance(given, str):
-        raise ParameterError(source, "not a string")
-    return given
-
-
-def _roles(given: object, source: str) -> frozenset[Role]:
-    names = given.split(",") if isinstance(given, str) else given
-    if not isinstance(names, list | tuple):
-        raise ParameterError(source, "not a list of roles")
-    try:
-        return frozenset(Role(str(name).strip()) for name in names if str(name).strip())
-    except ValueError:
-        known = ", ".join(role.value for role in Role)
-        raise ParameterError(source, f"names a role that is not one of {known}") from None
-
-
-def _table(path: str) -> dict[str, object]:
-    try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ParameterError(path, f"cannot be read: {reason}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ParameterError(path, f"not TOML: {error}") from None
-    for key in table:
-        if key not in SETTINGS:
-            raise ParameterError(f"{path}: {key}", f"unknown; known here: {', '.join(SETTINGS)}")
-    return table
-
-
-def _shown(setting: Setting | None) -> object:
-    if setting is None:
-        return None
-    value = setting.value
-    if isinstance(value, frozenset):
-        return sorted(role.value for role in value)
-    if isinstance(value, Retention):
-        return str(value)
-    from ..store.url import without_password  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
-
-    return without_password(value) if isinstance(value, str) else value
+    def load(self) -> dict[str, Metric]:
+        """Return the metrics by name; raise ParameterError if the file cannot be read or is wrong."""
+        if isinstance(self.metrics, Mapping):
+            return dict(self.metrics)
+        return load_metrics(self.metrics)

@@ -12,18 +12,18 @@ from dither_shared import Metric
 
 from ..access.roles import Role
 from ..analysis.answers import About, Row
+from ..analysis.columns import Table
 from ..analysis.labels import shortened
-from ..analysis.tables import Table
 from ..api.lookup import collector_here, described, metric_named, version_named
 from ..api.routing import HTML, Success, declared
 from ..api.streaming import COSTLY, begin
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
-from .cards import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of
+from .metric_groups import MANY, NO_TIER, by_tier, tier_of
 from .plotly import bundle
 from .refused import refused_in
 from .svg import Bar, bars_of_days
-from .tiers import MANY, NO_TIER, by_tier, tier_of
+from .verdict_words import POINTS, SHAPES, courses, days_of, denominator, in_words, lacking, listed, rule_of
 from .view import MetricView, View, Window, window
 
 __all__ = ["pages"]

@@ -10,7 +10,7 @@ from dither_shared import ParameterError
 
 from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of
 from ..reading.query import Query
-from .tiers import TIERS
+from .metric_groups import TIERS
 
 __all__ = ["MetricView", "View", "Window", "window"]
 

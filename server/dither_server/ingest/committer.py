@@ -17,7 +17,7 @@ from dither_shared import DitherError
 
 from ..observability.prometheus import Prometheus
 from ..store import Outcome, Refusal, StoreError, Upload
-from .refusals import Refusals, Refused
+from .refusal_counts import Refusals, Refused
 
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
 

@@ -18,7 +18,7 @@ from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
 from ..tally.tally import Tally
 from .committer import ClosedError, Committer, QueueFullError, Then
-from .refusals import Refused
+from .refusal_counts import Refused
 
 __all__ = ["PATH", "Ingest", "IngestLayer", "is_length", "read_body"]
 

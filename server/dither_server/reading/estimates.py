@@ -10,9 +10,9 @@ import numpy as np
 from dither_shared import Metric
 
 from ..analysis.answers import estimate_table
+from ..analysis.columns import Table
 from ..analysis.combine import combined
 from ..analysis.compare import compared
-from ..analysis.tables import Table
 from ..analysis.trend import TrendStep, TrendTable, trend_steps
 from ..estimation.estimate import Estimate
 from ..store import Store

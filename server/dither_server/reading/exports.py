@@ -13,7 +13,7 @@ import numpy as np
 from werkzeug.datastructures import MIMEAccept
 
 from ..analysis.answers import Answer, Row
-from ..analysis.tables import Table
+from ..analysis.columns import Table
 from ..protocol.problems import Kind, Problem
 
 __all__ = ["FORMATS", "Format", "chosen", "inert", "json_object", "real"]

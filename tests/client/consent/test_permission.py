@@ -13,7 +13,7 @@ import dither
 from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from dither.consent.policy import Policy, policy_path
 from dither.consent.rules import automaton, decide, terms
-from dither.state.records import ConsentChoice
+from dither.state.journal_records import ConsentChoice
 
 if TYPE_CHECKING:
     from dither_shared import Metric

@@ -7,7 +7,7 @@ import pytest
 import dither
 from client.devices import Make, Script
 from dither.consent.rules import decide
-from dither.state.records import ConsentChoice
+from dither.state.journal_records import ConsentChoice
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
 from client.reporting.test_keys import CLEAR
 from dither.reporting.account import cap_of
 from dither.reporting.ledger import Ledger
-from dither.state.records import Debit, Hold
+from dither.state.journal_records import Debit, Hold
 from dither_shared.privacy.composition import group
 
 

@@ -14,7 +14,7 @@ import dither
 from client.devices import METRICS, Calendar, Make, Script
 from dither.reporting.journal import Journal
 from dither.reporting.outbox import Outbox
-from dither.state.records import Debit, Done, Queued, Record, from_line, from_lines, to_line
+from dither.state.journal_records import Debit, Done, Queued, Record, from_line, from_lines, to_line
 from dither_shared import SystemEntropy
 
 

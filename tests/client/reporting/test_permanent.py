@@ -10,7 +10,7 @@ import pytest
 import dither
 from client.devices import Calendar, Make, Script, State
 from dither.reporting.keys import Keys
-from dither.state.records import Charged, Debit, Permanent, Record, from_lines
+from dither.state.journal_records import Charged, Debit, Permanent, Record, from_lines
 from dither_shared import (
     Batch,
     BitFlip,

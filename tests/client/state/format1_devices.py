@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import dither
-from dither.state.records import Debit, Done, FormerDebit, Queued, Record, from_lines
+from dither.state.journal_records import Debit, Done, FormerDebit, Queued, Record, from_lines
 from dither_shared import Batch, Metric, Report
 
 HERE = Path(__file__).with_name("format1")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import dither
 from client.devices import BROWSER, METRICS, MOBILE, SURVEY, WEEKLY, Calendar, Make, Script, State
 from dither.reporting.ledger import Ledger
-from dither.state.records import Corrected, Permanent
+from dither.state.journal_records import Corrected, Permanent
 from dither_shared import Metric
 
 TODAY = date(2026, 11, 18).toordinal()

@@ -10,7 +10,7 @@ import pytest
 
 from client.devices import BROWSER, METRICS, MOBILE, Calendar, Make, reports
 from dither.reporting.keys import Keys
-from dither.state.records import Header, Secret, to_line
+from dither.state.journal_records import Header, Secret, to_line
 from dither_shared import Batch
 
 NAMES = ("mobile", "browser")

@@ -7,7 +7,7 @@ import pytest
 
 from client.devices import Calendar, Make, Script
 from client.state.format1_devices import BY_VERSION, METRICS, capped, shown, spending, stored, waiting
-from dither.state.records import Charged, Debit, Done, FormerDebit, Header, Permanent, Queued
+from dither.state.journal_records import Charged, Debit, Done, FormerDebit, Header, Permanent, Queued
 
 LASTING = [name for name, metric in METRICS.items() if metric.mechanism.permanent_ratio is not None]
 WHOLE = ["waiting", "spent", "damaged", "held", "disabled", "torn", "versions"]

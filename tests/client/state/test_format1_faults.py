@@ -14,7 +14,7 @@ from client.state.format1_devices import HERE, METRICS, capped, shown, spending,
 from client.state.test_crashes import die_at
 from client.test_processes import needs_fork
 from dither.reporting.keys import Keys
-from dither.state.records import FormerDebit, Header, Permanent, from_lines
+from dither.state.journal_records import FormerDebit, Header, Permanent, from_lines
 
 
 def test_a_damaged_secret_keeps_the_journal_as_it_is(

@@ -12,7 +12,7 @@ from dither import __main__ as program
 from dither.reporting.account import Account
 from dither.reporting.ledger import Ledger
 from dither.reporting.outbox import Outbox
-from dither.state.records import Debit, Hold, Queued
+from dither.state.journal_records import Debit, Hold, Queued
 from dither_shared import parse_metrics
 
 METRIC = parse_metrics('[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n')["mobile"]

@@ -15,7 +15,7 @@ import dither
 from client.devices import Make, Script
 from client.test_processes import FLOORS
 from dither import __main__ as program
-from dither.state.records import Header, to_line
+from dither.state.journal_records import Header, to_line
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be stopped here")
 

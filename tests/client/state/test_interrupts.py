@@ -14,7 +14,7 @@ from dither.reporting.journal import Journal
 from dither.reporting.turns import Turn, Turns
 from dither.state.filelock import FileLock
 from dither.state.journal_file import JournalFile
-from dither.state.records import Debit, Queued, from_lines
+from dither.state.journal_records import Debit, Queued, from_lines
 
 _WATCHED = {"journal.py", "journal_file.py", "turns.py", "transactions.py", "filelock.py", "folder.py", "recorder.py"}
 

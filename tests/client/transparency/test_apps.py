@@ -13,8 +13,8 @@ import pytest
 from client.devices import Calendar, Make, Script
 from dither import __main__ as program
 from dither.state.contents import FORMAT
+from dither.state.journal_records import Debit, Header, to_line
 from dither.state.places import apps_folder, default_folder
-from dither.state.records import Debit, Header, to_line
 from dither.transparency.apps import apps_in, status_of
 
 ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")

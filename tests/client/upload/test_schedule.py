@@ -7,7 +7,7 @@ import pytest
 
 import dither
 from client.devices import Calendar, Make, Script
-from dither.state.records import Queued
+from dither.state.journal_records import Queued
 from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of
 from dither.upload.schedule import SPREAD, UploadSchedule
 from dither.upload.sender import Sender

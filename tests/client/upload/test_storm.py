@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dither.state.records import Queued
+from dither.state.journal_records import Queued
 from dither.upload.retry import BUSY, Backoff
 from dither.upload.schedule import SPREAD, UploadSchedule
 

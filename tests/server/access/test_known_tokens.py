@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
-from dither_server.config.config import utc_today
+from dither_server.config.settings import utc_today
 from dither_server.store import Store, StoredToken
 from server.cli.test_main import invoke, told
 from server.collecting import METRICS_TOML, running

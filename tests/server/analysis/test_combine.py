@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dither_server.analysis.columns import Table
 from dither_server.analysis.combine import combined
-from dither_server.analysis.tables import Table
 from dither_server.app import collector_of, create_app
 from dither_server.estimation.intervals import noise_law
 from dither_shared import Mechanism, parse_metrics

@@ -14,7 +14,7 @@ from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.cli.examination import machine
 from dither_server.cli.examination.findings import Finding, Level
 from dither_server.cli.main import cli
-from dither_server.config.config import utc_today
+from dither_server.config.settings import utc_today
 from dither_server.store import Store, StoredToken
 from server.collecting import METRICS, METRICS_TOML, TODAY, environment, upload
 

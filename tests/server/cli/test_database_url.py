@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from dither_server.cli.main import cli
-from dither_server.config.config import Config
+from dither_server.config.settings import Config
 from dither_server.store import database_url, without_password
 from dither_shared import ParameterError
 

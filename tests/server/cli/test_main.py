@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dither_server.cli.main import cli
-from dither_server.cli.tables import as_table
+from dither_server.cli.terminal_tables import as_table
 from dither_server.store import Store
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
 

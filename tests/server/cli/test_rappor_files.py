@@ -14,7 +14,7 @@ from dither_server.store import Store
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import rows_of
-from server.estimation.test_rappor import CANDIDATES, MECHANISM, sampled, zipf
+from server.estimation.regression.test_rappor import CANDIDATES, MECHANISM, sampled, zipf
 
 TALLY = sampled(np.random.default_rng(5), MECHANISM, CANDIDATES, zipf(60), 200_000)
 TOML = """

@@ -15,8 +15,8 @@ from dither_server.analysis.labels import shortened
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard import pages
-from dither_server.dashboard.cards import courses, denominator, in_words
-from dither_server.dashboard.tiers import MANY
+from dither_server.dashboard.metric_groups import MANY
+from dither_server.dashboard.verdict_words import courses, denominator, in_words
 from dither_server.reading.costs import effort
 from dither_shared import parse_metrics
 from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, config, problem, rows_of, upload
@@ -305,11 +305,11 @@ def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn is not None
     assert drawn.days == days
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.dashboard.cards._WORK", 2 * effort(THEME))
+    monkeypatch.setattr("dither_server.dashboard.verdict_words._WORK", 2 * effort(THEME))
     drawn = finished(courses(reader, THEME, days, rows, 0.95))
     assert drawn is not None
     assert drawn.days == days[1:]
-    monkeypatch.setattr("dither_server.dashboard.cards._WORK", effort(THEME))
+    monkeypatch.setattr("dither_server.dashboard.verdict_words._WORK", effort(THEME))
     assert finished(courses(reader, THEME, days, rows, 0.95)) is None
 
 

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from dither_server.ingest.committer import ClosedError, Committer, Limits, QueueFullError
-from dither_server.ingest.refusals import Refused
+from dither_server.ingest.refusal_counts import Refused
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload

@@ -17,8 +17,8 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.committer import Committer, Limits
+from dither_server.observability.database_gauges import Vitals
 from dither_server.observability.prometheus import Prometheus
-from dither_server.observability.vitals import Vitals
 from dither_server.store import Condition, Store, StoreError
 from dither_server.store.batch_ids import recent as journal
 from dither_server.store.condition import Disk

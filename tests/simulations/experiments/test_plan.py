@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from dither_shared import ParameterError
 from dither_shared.mechanisms.auto import candidates, choose
 from dither_simulations.cli import main
-from dither_simulations.experiments.plan.advice import MEMOISATION, Question, advise, explain
-from dither_simulations.experiments.plan.epsilon_tradeoff import least_epsilon
+from dither_simulations.experiments.plan.least_epsilon import least_epsilon
+from dither_simulations.experiments.plan.mechanism_ranking import MEMOISATION, Question, advise, explain
 
 
 def run(*arguments: str | Path) -> Result:

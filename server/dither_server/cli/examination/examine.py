@@ -5,7 +5,7 @@ from contextlib import closing
 
 from dither_shared import DitherError, Metric, ParameterError
 
-from ...config.config import Config
+from ...config.settings import Config
 from ...store import Store, database_file
 from ..config_check import remarks
 from .database import in_database

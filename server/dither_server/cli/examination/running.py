@@ -8,8 +8,8 @@ from typing import Any
 from dither_shared import Metric
 
 from ...access.locality import is_loopback
-from ...config.config import Config
 from ...config.program import VERSION
+from ...config.settings import Config
 from .findings import Finding, Level, ok, problem, warning
 from .peer import Peer, Reply, UnreachableError
 from .times import compared

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ..errors import StoreError
 from ..hot import Hot
 from ..tables.schema import BATCHES
-from .days import Day, Days, ids_of
+from .day_partitions import Day, Days, ids_of
 from .filters import filter_of
 from .recent import Journal
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from ..hot import Hot
 from ..tables.schema import JOURNAL
-from .days import Days
+from .day_partitions import Days
 
 __all__ = ["Journal"]
 

@@ -62,7 +62,7 @@ def audit(
     """
     from tqdm import tqdm
 
-    from ..audit.audit import Audit, perform, table
+    from .audit import Audit, perform, table
 
     asked = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
     audits = [

@@ -1,4 +1,4 @@
-"""The commands ``plan`` and ``audit`` of ``dither-sim``."""
+"""The command ``dither-sim plan``."""
 
 import click
 
@@ -61,8 +61,8 @@ def plan(
 
     Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """
-    from .advice import Question, advise, explain
-    from .epsilon_tradeoff import weigh
+    from .least_epsilon import weigh
+    from .mechanism_ranking import Question, advise, explain
 
     advices = [
         advise(Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days))

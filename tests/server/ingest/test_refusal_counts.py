@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
-from dither_server.config.config import utc_today
-from dither_server.ingest.refusals import Refusals, Refused
+from dither_server.config.settings import utc_today
+from dither_server.ingest.refusal_counts import Refusals, Refused
 from dither_server.store import Refusal, Store, StoreError
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, environment
 

@@ -8,7 +8,7 @@ from dither_shared import ParameterError
 from dither_shared.privacy.wording import odds_sentence
 
 from ...output.tables import render
-from .advice import ADDING_UP, MEMOISATION, Advice, Question, advise
+from .mechanism_ranking import ADDING_UP, MEMOISATION, Advice, Question, advise
 
 __all__ = ["least_epsilon", "weigh"]
 

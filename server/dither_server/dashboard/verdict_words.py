@@ -11,7 +11,7 @@ import numpy as np
 from dither_shared import Metric
 
 from ..analysis.answers import About, Row
-from ..analysis.tables import Table
+from ..analysis.columns import Table
 from ..analysis.trend import Course, TrendStep, trend_steps
 from ..estimation.regression.rappor import FALSE_DISCOVERIES
 from ..reading.costs import effort

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dither_server.access.gatekeeper import Role
-from dither_server.config.config import Config
-from dither_server.config.settings import SETTINGS, configured, resolve
+from dither_server.config.settings import Config
+from dither_server.config.sources import SETTINGS, configured, resolve
 from dither_server.tally.retention import Retention
 from dither_shared import ParameterError
 from server.collecting import METRICS

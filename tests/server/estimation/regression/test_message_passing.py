@@ -13,7 +13,7 @@ from dither_server.estimation.regression.prior import Prior
 from dither_server.estimation.regression.rappor import Fit, decode, regress
 from dither_shared import Rappor
 from dither_shared.primitives.bloom import bloom_positions
-from server.estimation.test_rappor import sampled
+from server.estimation.regression.test_rappor import sampled
 
 MECHANISM = Rappor.calibrate(None, 2.0, 4.0, bits=32, hashes=1, cohorts=32)
 TRUE = tuple(f"true {number}" for number in range(40))

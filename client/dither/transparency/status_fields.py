@@ -1,0 +1,52 @@
+"""Status: what a user may want to know of the client on this device.
+
+It is loaded with the client, for ``status`` is to return one even when nothing can be imported any more, at the
+interpreter's shutdown. What fills it (status.py) is loaded when it is asked for.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..consent.rules import Mode
+from ..upload.attempts import Attempt
+
+if TYPE_CHECKING:
+    from .status import MetricStatus
+
+__all__ = ["Status"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """The client on this device. Reports that are sent or dropped are counted for ever, the rest by this process."""
+
+    mode: Mode
+    decided_by: str
+    metrics: "tuple[MetricStatus, ...]" = ()
+    queued: int = 0
+    """Reports that wait to be sent."""
+    shown: int = 0
+    """Reports made in the mode local, for the user's eyes only."""
+    sent: int = 0
+    dropped: int = 0
+    """Reports that no collector can use (see retry.py), that were too old, gave way to newer ones, or whose day is
+    still to come (``trouble``)."""
+    last_attempt: Attempt | None = None
+    """The last try to upload a report, by any program of this app on this device: when, where, and what came of it."""
+    failed_attempts: int = 0
+    """How many tries failed since the last that succeeded."""
+    held_up: str = ""
+    """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
+    ignored: int = 0
+    """Answers that came after the first of their period."""
+    withheld: int = 0
+    """Answers to metrics that the user has not accepted, or whose last day is over."""
+    outside: int = 0
+    """Answers outside their metric's domain, reported under its catch-all label."""
+    mistakes: int = 0
+    """Calls with an object that is no answer to their metric, such as None: a mistake of the app's developer. It is
+    reported under the catch-all label like any other answer."""
+    unrecorded: int = 0
+    """Answers that went nowhere, for this client was disabled, closed or made to forget when they were given."""
+    trouble: dict[str, int] = field(default_factory=dict)
+    """What went wrong, in words, and how often."""
