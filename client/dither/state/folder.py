@@ -2,7 +2,7 @@
 
     consent     the user's choice, and what was accepted  replaced atomically, with fsync
     secret      the device's secret, drawn once           likewise, and never again
-    journal     debits and reports (journal_records.py)  appended to; now and then replaced by a tidy one
+    journal     debits, reports (journal_records.py)      appended to; now and then replaced by a tidy one
     lock        held by whoever has the journal open, against programs of earlier versions
     sending     held by the process that uploads, which signs it
     extent      how far the journal went when last made   replaced atomically; its loss does no harm
