@@ -1,20 +1,26 @@
 """Check a configuration before a collector runs on it."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 from dither_shared import DitherError, Metric, ParameterError
+from dither_shared.errors import did_you_mean
 
 from ..access.gatekeeper import Role
 from ..access.locality import is_loopback
 from ..config.settings import Config
+from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..store import Store, StoredToken, UnmadeError
 from ..tally.retention import ALL
 from .startup import roles_of, shut_out
 
 __all__ = ["Remark", "remarks"]
+
+_OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
+"""Variables that are no settings: where the settings are, and the token of ``doctor``."""
 
 _SOON = timedelta(days=14)
 """How long before its end a token is named: time enough to rotate it."""
@@ -39,7 +45,7 @@ def remarks(config: Config) -> Iterator[Remark]:
         for metric in metrics.values():
             if not metric.labels:
                 yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
-    tokens: list[StoredToken] = []
+    tokens: list[StoredToken] | None = None
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             tokens = store.tokens()
@@ -53,8 +59,21 @@ def remarks(config: Config) -> Iterator[Remark]:
                 yield Remark("warning", f"{names[version]}: version {version} is disabled since {day}")
     except DitherError as error:
         yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
-    yield from _access(config, tokens)
-    yield from _expiring(tokens, config.today())
+        tokens = [] if isinstance(error, UnmadeError) else None
+    if tokens is None:
+        yield Remark("warning", "tokens: not known, for the database cannot be read")
+    else:
+        yield from _access(config, tokens)
+        yield from _expiring(tokens, config.today())
+    yield from _misspelt(os.environ)
+
+
+def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:
+    """Yield the variables that look like settings and are none: what they were to set has its default."""
+    known = {*_OTHERS, *map(variable_of, SETTINGS)}
+    for name in sorted(environment):
+        if name.startswith("DITHER_") and name not in known:
+            yield Remark("warning", f"{name}: no such setting, and ignored{did_you_mean(name, known)}")
 
 
 def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Remark]:

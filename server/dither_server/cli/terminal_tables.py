@@ -57,7 +57,8 @@ def trend_as_table(told: "Trend") -> str:
 
 def _doubts(told: "Answer") -> list[str]:
     """Return lines on odd reports, on the effect of forged ones, and on people beyond the list."""
-    known = [max(up, down) for row in told["values"] if (up := row["gain_up"]) and (down := row["gain_down"])]
+    gains = [(row["gain_up"], row["gain_down"]) for row in told["values"]]
+    known = [max(up, down) for up, down in gains if up is not None and down is not None]
     lines = [
         f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
         for check in told["health"]
@@ -65,7 +66,9 @@ def _doubts(told: "Answer") -> list[str]:
     ]
     if known and told["reports"]:
         share = f"{100 * told['poisoning']['share']:g}%"
-        lines.append(f"If {share} of the reports were forged, a share could be off by {100 * max(known):.1f} points.")
+        lines.append(
+            f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
+        )
     if (rest := told["unlisted"]) is not None:
         beyond = "looked for" if rest["beyond"] == "candidates" else "found"
         interval = f"{_percent(rest['low'])} to {_percent(rest['high'])}"

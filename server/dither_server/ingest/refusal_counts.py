@@ -21,7 +21,7 @@ _QUIET = 60.0
 """Seconds after a line about a refused batch in which no other is written."""
 
 _STRANGE = 16
-"""Versions that are not ours and are kept all the same, in each process and day: made up, they make no more rows."""
+"""Versions of a metric that are not ours and are kept all the same, in each process and day; more make no more rows."""
 
 
 class Refused(NamedTuple):
@@ -100,7 +100,8 @@ class Refusals:
         if not refused.is_ours and version:
             one = (today, refused.metric, version)
             self._strange = {known for known in self._strange if known[0] == today}
-            if one not in self._strange and len(self._strange) >= _STRANGE:
+            of_metric = sum(known[1] == refused.metric for known in self._strange)
+            if one not in self._strange and of_metric >= _STRANGE:
                 version = ""
             else:
                 self._strange.add(one)

@@ -57,6 +57,8 @@ def database_file(url: str) -> Path | None:
 
 
 def _check_file(path: str, create: bool) -> None:
+    if Path(path).is_dir():
+        raise ParameterError("db", f"{path} is a folder; name a file in it")
     if not create and not Path(path).is_file():
         raise UnmadeError("db", f"{path} does not exist; a collector has not run on it yet")
     if create and not Path(path).absolute().parent.is_dir():

@@ -104,6 +104,8 @@ def fetch(collector: Access, path: str) -> dict[str, Any]:
     Raises UnknownThereError if it says that it has no such metric, CollectorError if there is no answer otherwise.
     """
     url, (status, body) = collector.url, _got(collector, path)
+    if status == HTTPStatus.UNAUTHORIZED and collector.token:
+        raise CollectorError(f"the collector at {url} refuses this token; it is wrong, or has expired")
     if status == HTTPStatus.UNAUTHORIZED:
         raise CollectorError(f"the collector at {url} asks for a token; give its address with ?token=… instead")
     if status == HTTPStatus.NOT_FOUND and _UNKNOWN in body:

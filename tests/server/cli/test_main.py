@@ -47,7 +47,7 @@ def test_estimates_are_a_table(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     head, privacy, blank, *lines, _, rule, forged = result.stdout.splitlines()
     assert rule == "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
-    assert forged == "If 1% of the reports were forged, a share could be off by 2.8 points."
+    assert forged == "If 1% of the reports were forged, a share shown here could be off by 2.8 points."
     assert head == "theme: randomized-response, 2,000 reports, 2026-11-20 to 2026-11-20, 95% intervals"
     assert privacy == "ε = 1 for each report"
     assert blank == ""
@@ -292,3 +292,24 @@ def test_a_metric_is_disabled_and_enabled_while_collectors_run(folder: Path) -> 
     assert "NAME: 'thme' is not registered; did you mean 'theme'?" in told(invoke(folder, "metric", "disable", "thme"))
     strange = told(invoke(folder, "metric", "enable", "theme", "--version", "0" * 16))
     assert f"--version: '{'0' * 16}' of theme is not registered; there are {version}" in strange
+
+
+def test_a_variable_that_is_no_setting_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DITHER_RETENTON", "3 days")
+    result = invoke(folder, "check")
+    assert "DITHER_RETENTON: no such setting, and ignored; did you mean 'DITHER_RETENTION'?" in result.output
+
+
+def test_tokens_of_a_database_that_cannot_be_read_are_not_known(folder: Path) -> None:
+    (folder / "dither.db").write_bytes(b"no database\n" * 500)
+    output = invoke(folder, "check").output
+    assert "tokens: not known" in output
+    assert "no token has the role" not in output
+
+
+def test_a_folder_is_no_database(folder: Path) -> None:
+    (folder / "dither.db").unlink(missing_ok=True)
+    (folder / "dither.db").mkdir()
+    result = invoke(folder, "check")
+    assert result.exit_code == 1
+    assert "is a folder; name a file in it" in result.output

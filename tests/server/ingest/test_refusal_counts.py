@@ -239,3 +239,12 @@ def test_a_command_refuses_days_that_cannot_be(options: list[str], refused: Path
     result = CliRunner().invoke(cli, ["refusals", *options], env=environment(refused))
     assert result.exit_code == 2
     assert "--since: " in result.stderr
+
+
+def test_made_up_versions_of_one_metric_hide_none_of_another() -> None:
+    refusals = Refusals(lambda: TODAY)
+    for number in range(100):
+        refusals.add(Refused("version-conflict", "theme", f"{number:016x}"))
+    refusals.add(Refused("version-conflict", "crashed", "b" * 16))
+    assert refusals._named(Refused("version-conflict", "crashed", "b" * 16)).version == "b" * 16
+    assert refusals._named(Refused("version-conflict", "theme", "b" * 16)).version == ""

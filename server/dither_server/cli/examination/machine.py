@@ -1,5 +1,6 @@
 """The machine that a database file is on: its room, and whether what is written there is durable."""
 
+import errno
 import os
 import shutil
 import statistics
@@ -78,6 +79,10 @@ def _durability(folder: Path) -> Finding:
     try:
         seconds = _fsync_times(folder)
     except OSError as error:
+        if error.errno == errno.EROFS:
+            return problem(
+                "fsync", f"{folder} is on a read-only file system", "Mount it for writing: nothing can be counted"
+            )
         advice = "Run this as the user that the collector runs as"
         return warning("fsync", f"cannot be measured in {folder}: {error.strerror}", advice)
     typical = statistics.median(seconds)
