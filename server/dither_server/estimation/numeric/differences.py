@@ -38,7 +38,7 @@ def mean_difference(first: Mean, second: Mean, confidence: float = 0.95) -> Diff
 
 def each_side(confidence: float) -> float:
     """Return the confidence that two intervals need, for what both hold to be held together (Bonferroni)."""
-    return min(1 - (1 - require_confidence(confidence)) / 2, 1 - 1e-9)
+    return 1 - (1 - require_confidence(confidence)) / 2
 
 
 def quantile_difference(first: tuple[float, float, float], second: tuple[float, float, float]) -> Difference:
