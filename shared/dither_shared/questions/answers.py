@@ -25,7 +25,7 @@ from typing import ClassVar, NamedTuple
 from ..mechanism import Item
 from .domain import Domain
 
-__all__ = ["KINDS", "Answers", "Encoded", "plain", "type_name"]
+__all__ = ["KINDS", "Answers", "Encoded", "inside", "plain", "type_name"]
 
 _LONGEST_TEXT = 1024
 _LONGEST_NUMBER = 2048
@@ -137,7 +137,7 @@ def plain(value: object) -> str | float | None:
     if kind is str or kind is bool or kind is int or kind is float:
         return value  # type: ignore[return-value]  # it is one of these
     found = _inherited(value, kind)
-    return found if found is not None else _inherited(inner := _inside(value, kind), type(inner))
+    return found if found is not None else _inherited(inner := inside(value, kind), type(inner))
 
 
 def type_name(value: object) -> str:
@@ -159,7 +159,7 @@ def _inherited(value: object, kind: type) -> str | float | None:
     return None
 
 
-def _inside(value: object, kind: type) -> object:
+def inside(value: object, kind: type) -> object:
     """Return the value of an Enum's member or of a numpy scalar, or None."""
     try:
         if issubclass(kind, Enum):
