@@ -12,9 +12,9 @@ numbers: with integers alone it reads, on a logarithmic grid, (x/low)^(2n) >= (h
 ``low`` and ``high`` are decimals: a double stands for the shortest decimal that reads as it, so 0.05 is 1/20. That is
 what ``repr`` writes in Python and ``String`` in JavaScript. An answer stands for its exact binary value.
 
-How it is quick: between two neighbouring doubles a boundary is the same to all doubles, so each is kept as the least
-double that reaches it, and a double is looked up by bisection. Such a threshold is computed when it is first asked for,
-from bounds on the boundary that are narrowed until they agree on the double: no logarithm of the platform's takes part.
+To be quick, each boundary is kept as the least double that reaches it, and a double is looked up among these by
+bisection. Such a threshold is computed when it is first needed, from bounds on the boundary that are narrowed until
+both have the same one: no logarithm of the platform takes part.
 """
 
 import decimal

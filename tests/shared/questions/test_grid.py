@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_shared import ParameterError
-from dither_shared.questions.grid import Grid
+from dither_shared.questions.grid import Grid, _Logarithmic
 
 LINEAR = [
     Grid(0.0, 1.0, False, 2),
@@ -27,7 +27,7 @@ LOGARITHMIC = [
     Grid(0.05, 60.0, True, 129),
     Grid(1, 10**12, True, 13),
     Grid(0.3, 0.30001, True, 33),
-    Grid(1e-300, 1e300, True, 5),
+    Grid(1e-300, 1e300, True, 38),
 ]
 LARGE = Grid(1e-6, 1e6, True, 1281)
 """The largest that a question has: m = 20 and d = 64, over twelve orders of magnitude."""
@@ -200,6 +200,18 @@ def test_values_are_what_one_would_write() -> None:
     assert [Grid(0, 1, False, 11).value(v) for v in (1, 3, 7)] == [0.1, 0.3, 0.7]
     assert [Grid(1, 10**12, True, 13).value(v) for v in range(13)] == [10.0**v for v in range(13)]
     assert Grid(0.05, 60, False, 129).fraction(32) == Fraction(1, 4)
+
+
+@pytest.mark.parametrize("grid", LOGARITHMIC, ids=str)
+def test_bounds_of_few_digits_are_on_both_sides(grid: Grid) -> None:
+    low, high = ends(grid)
+    scale = _Logarithmic(low, high / low, 2 * grid.points - 2)
+    for half in range(scale.halves + 1):
+        for digits in (12, 20, 33):
+            below, above = scale._bounds(half, digits)
+            assert reaches(grid, above, half)
+            assert not reaches(grid, below, half)
+            assert above - below < above / 10 ** (digits - 7)
 
 
 @settings(max_examples=30)
