@@ -1,7 +1,7 @@
 """The exact output law of a randomizer, found by walking every branch of the code that the device runs."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import TypeVar
@@ -42,6 +42,11 @@ class Branching(Entropy):
         happens = self._choose(2) == 0
         self.probability *= Fraction(threshold if happens else ONE - threshold, ONE)
         return happens
+
+    def choice(self, cumulative: Sequence[int]) -> int:
+        chosen = self._choose(len(cumulative))
+        self.probability *= Fraction(cumulative[chosen] - (cumulative[chosen - 1] if chosen else 0), ONE)
+        return chosen
 
     def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
         if (high, low) == (ONE, 0):

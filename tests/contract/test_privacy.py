@@ -1,6 +1,6 @@
 """The first promise: the declared epsilon bounds the exact privacy loss of what is sent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import pytest
@@ -68,6 +68,9 @@ class Memory(Entropy):
 
     def bernoulli(self, threshold: int) -> bool:
         return bool(self._remembered(lambda: self.source.bernoulli(threshold)))
+
+    def choice(self, cumulative: Sequence[int]) -> int:
+        return self._remembered(lambda: self.source.choice(cumulative))
 
     def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
         return self._remembered(lambda: self.source.bernoulli_bits(width, marked, high, low))
