@@ -23,17 +23,18 @@ def reported(mechanism: Mechanism, payload: bytes) -> set[int]:
 
 
 @CASES
-def test_marked_cells_are_reported_with_a_and_others_with_b(declared: float, mechanism: Mechanism) -> None:
+def test_cells_are_reported_by_the_law_that_is_stated(declared: float, mechanism: Mechanism) -> None:
     assert declared > 0
     for cohort in range(mechanism.cohorts):
         for item in items(mechanism)[:6]:
             law = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
-            marked = set(mechanism.marked(item, cohort))
+            stated, marked = mechanism.cell_law(item, cohort), set(mechanism.marked(item, cohort))
+            assert len(stated) == mechanism.cells
             for cell in range(mechanism.cells):
                 happens = sum(
                     (chance for payload, chance in law.items() if cell in reported(mechanism, payload)), Fraction(0)
                 )
-                assert happens == (mechanism.a if cell in marked else mechanism.b)
+                assert happens == stated[cell] == (mechanism.a if cell in marked else mechanism.b)
 
 
 def supports(mechanism: Mechanism, cohort: int, item: Item) -> Callable[[bytes], bool]:
