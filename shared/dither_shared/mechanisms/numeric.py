@@ -13,7 +13,7 @@ from math import lcm
 from typing import ClassVar
 
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import NUMBERS, Item, Items, Mechanism, Shape
 from ..primitives.elimination import solve
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_up
@@ -44,6 +44,7 @@ class NumericMechanism(Mechanism):
     being fixed. Users drawn from a population add the variance of their answers.
     """
 
+    items: ClassVar[Items] = NUMBERS
     pure: ClassVar[bool] = False
 
     size: int
