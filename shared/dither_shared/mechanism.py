@@ -1,10 +1,10 @@
 """The one abstraction: a frequency mechanism whose output law is known exactly.
 
-A value marks some cells of a row; each cell is reported with one probability if it is marked and with another if it
-is not; a cohort, which is public and chosen independently of the value, says which cells a value marks. So for every
-mechanism here, with n_c reports in cohort c and frequencies f,
+A cohort, which is public and chosen independently of the value, says with which probability each cell of a row is
+reported. Most have two such probabilities: a value marks some cells, and a cell is reported with a if it is marked and
+with b if it is not. So with n_c reports in cohort c and frequencies f,
 
-    E[tally[c, j]] = n_c · ( b + (a - b) · Σ_v f_v · [j ∈ marked(v, c)] ).
+    E[tally[c, j]] = n_c · Σ_v f_v · law(v, c)[j] = n_c · ( b + (a - b) · Σ_v f_v · [j ∈ marked(v, c)] ).
 
 The randomizer stands beside its law, in plain Python, because it is the device that runs it.
 """

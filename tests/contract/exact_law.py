@@ -83,3 +83,13 @@ def worst_ratio(laws: list[dict[Outcome, Fraction]]) -> Fraction:
     outcomes = laws[0].keys()
     assert all(law.keys() == outcomes for law in laws), "an outcome that only some inputs can give tells them apart"
     return max(max(law[y] for law in laws) / min(law[y] for law in laws) for y in outcomes)
+
+
+def worst_excess(laws: list[dict[Outcome, Fraction]], ratio: Fraction) -> Fraction:
+    """Return the largest Σ_y max(0, P[y|x] - ratio·P[y|x']) over pairs of laws, whose outcomes may differ."""
+    none = Fraction(0)
+    return max(
+        sum((max(none, chance - ratio * other.get(outcome, none)) for outcome, chance in law.items()), none)
+        for law in laws
+        for other in laws
+    )
