@@ -23,8 +23,9 @@ class Exponential(TabulatedMechanism):
     r = e^(-ε/m), which makes full use of ε.
 
     The scores of the mean are solved for. No cell stands for what lies beyond an end, so those near the ends are large,
-    and the variance grows with the steps: 4.9 at m = 16 and 15.3 at m = 64 for ε = 1, where discrete Laplace has 1.4. ``decay`` is rounded up to a multiple of 2^-64, and probabilities as
-    ``TabulatedLaw.rounded`` says: ε never grows.
+    and the variance grows with the steps: 4.9 at m = 16 and 15.3 at m = 64 for ε = 1, where discrete Laplace has 1.4.
+
+    ``decay`` is rounded up to a multiple of 2^-64, and probabilities as ``TabulatedLaw.rounded`` says: ε never grows.
     """
 
     name: ClassVar[str] = "exponential"
