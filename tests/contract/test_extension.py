@@ -99,7 +99,7 @@ def app(tmp_path: Path, metric: Metric) -> Iterator[Flask]:
         yield app
 
 
-class _Carrier:
+class Carrier:
     """Carries bodies to the collector's own route, in one process."""
 
     def __init__(self, client: FlaskClient) -> None:
@@ -121,7 +121,7 @@ def test_it_is_recorded_collected_estimated_exported_and_shown(app: Flask, metri
                 state=dither.MemoryState(),
                 background=False,
                 environ={},
-                transport=_Carrier(http),
+                transport=Carrier(http),
                 entropy=entropy,
                 today=lambda: TODAY,
             )
