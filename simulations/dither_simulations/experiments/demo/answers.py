@@ -8,7 +8,7 @@ import numpy as np
 
 from dither_server.estimation.estimate import estimate
 from dither_shared import Metric
-from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
+from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ...output.plots import Shares
 from ...output.tables import render
