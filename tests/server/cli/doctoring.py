@@ -31,7 +31,7 @@ class Usage(NamedTuple):
 
 def usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine be a usual one: that which runs the tests is not the one under test."""
-    monkeypatch.setattr(machine, "_fsync_times", lambda _: [0.001, 0.002, 0.004])
+    monkeypatch.setattr(machine, "fsync_times", lambda _: [0.001, 0.002, 0.004])
     monkeypatch.setattr(machine, "file_system_of", lambda _: "ext4")
     usage = Usage(100e9, 50e9, 50e9)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)

@@ -145,9 +145,8 @@ def test_many_values_are_paged_and_found(client: FlaskClient) -> None:
     assert "No value has “nothing”" in client.get("/m/wide?find=nothing").text
 
 
-def test_many_metrics_are_paged_and_found(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "_METRICS", 4)
-    first, second = (Elements(client.get(f"/?page={number}").text) for number in (1, 2))
+def test_many_metrics_are_paged_and_found(client: FlaskClient) -> None:
+    first, second = (Elements(client.get(f"/?limit=4&page={number}").text) for number in (1, 2))
     assert (first.count("h2"), second.count("h2")) == (4, 2)
     assert Elements(client.get("/?find=themes").text).count("h2") == 0
     found = Elements(client.get("/?find=THEME").text)

@@ -280,7 +280,7 @@ def test_turns_are_taken_in_order() -> None:
     for number in range(5):
         waiting.append(threading.Thread(target=wait, args=(number,)))
         waiting[-1].start()
-        while len(turns._waiting) <= number:
+        while turns.waiting <= number:
             pass
     turns.release()
     for thread in waiting:
