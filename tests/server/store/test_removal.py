@@ -17,7 +17,7 @@ from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention
 from dither_shared import parse_metrics
-from server.cli.test_main import told
+from server.cli.invoking import told
 from server.collecting import COUNTED, METRICS, MOBILE, THEME, TODAY, config, environment, rows_of, running, upload
 from server.database import execute, listening, url_of
 

@@ -16,14 +16,14 @@ import sqlalchemy
 from alembic import command
 from alembic.config import Config
 
-from dither_server.store import Outcome, Store, StoreError, Upload
+from dither_server.store import Outcome, Store, Upload
 from dither_server.store.batch_ids import ids
 from dither_server.store.batch_ids import recent as journal
-from dither_server.store.batch_ids.filters import Filters, filter_of
 from dither_server.store.tables.definitions import to_json
-from server.collecting import CONFLICT, COUNTED, METRICS, THEME, TODAY, upload
-from server.database import execute, full_disk, listening, url_of
+from server.collecting import CONFLICT, COUNTED, THEME, TODAY, upload
+from server.database import execute, listening, url_of
 from server.postgresql import WHY_NOT, server
+from server.store.batch_ids.keeping import kept, opened, tend
 
 SHARD = b"s" * 16
 HORIZON = 45
@@ -54,24 +54,6 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "_SETTLE", 12)
     monkeypatch.setattr(journal, "_STEP", 5)
     monkeypatch.setattr(ids, "_PAGE", 7)
-
-
-def opened(url: str) -> Store:
-    store = Store(url)
-    store.register(METRICS.values())
-    return store
-
-
-def tend(store: Store) -> None:
-    while store.tend():
-        pass
-
-
-def kept(url: str) -> int:
-    """How many ids there are, wherever."""
-    ((settled,),) = execute(url, "SELECT count(*) FROM batches")
-    ((waiting,),) = execute(url, "SELECT coalesce(sum(length(ids)), 0) / 32 FROM batch_journal")
-    return int(settled) + int(waiting)
 
 
 @pytest.mark.usefixtures("soon")
@@ -216,26 +198,6 @@ def test_two_that_pass_midnight_one_by_one_count_a_batch_once(url: str) -> None:
     other.close()
 
 
-def test_a_full_disk_while_ids_are_put_in_order_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = url_of(tmp_path)
-    monkeypatch.setattr(journal, "_SETTLE", 2_000)
-    with closing(opened(url)) as store:
-        sent = [upload(rows=b"\x00") for _ in range(3_000)]
-        store.commit(sent, TODAY, SHARD)
-        store.commit(sent[:1], TODAY, SHARD)  # what a commit wrote is in memory at the next
-        store.close()
-        with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
-            connection.execute("VACUUM")  # so that there is no room left within the file
-        with full_disk(url):
-            with pytest.raises(StoreError, match="full"):
-                tend(store)
-            assert store.tally(THEME).total == 3_000
-        tend(store)
-        assert execute(url, "SELECT count(*) FROM batches") == [(3_000,)]
-        assert store.commit(sent, TODAY, SHARD) == [COUNTED] * 3_000
-        assert (store.tally(THEME).total, kept(url)) == (3_000, 3_000)
-
-
 @pytest.mark.usefixtures("soon")
 def test_no_statement_of_a_commit_reads_all_ids(tmp_path: Path) -> None:
     """SQLite's planner is asked about each one: a scan of ten million ids would go unnoticed among a hundred."""
@@ -258,26 +220,6 @@ def test_no_statement_of_a_commit_reads_all_ids(tmp_path: Path) -> None:
             for statement, parameters in looked:
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
                 assert not [step for *_, step in plan if step.startswith("SCAN batches")], statement
-
-
-def test_a_filter_misses_none_and_holds_few_others() -> None:
-    random_ids = [secrets.token_bytes(16) for _ in range(60_000)]
-    held, others = random_ids[:30_000], random_ids[30_000:]
-    filters = Filters([filter_of(held), filter_of([]), filter_of(others[:1])])
-    found = list(filters.may_hold(held))
-    assert {place for day, place in found if day == 0} == set(range(30_000))
-    wrong = sum(day == 0 for day, _ in filters.may_hold(others))
-    # about 1 in 100; the error of 30,000 draws is 0.06 points, so 2 in 100 is more than 15 of these away
-    assert wrong < 600
-    assert not [day for day, _ in filters.may_hold(held + others[1:]) if day == 1]
-    assert list(Filters().may_hold(held)) == list(filters.may_hold([])) == []
-
-
-def test_a_filter_of_ids_that_somebody_chose_is_no_worse_for_others() -> None:
-    chosen = [bytes(8) + number.to_bytes(8, "big") for number in range(10_000)]
-    filters = Filters([filter_of(chosen)])
-    assert len(list(filters.may_hold(chosen))) == 10_000
-    assert sum(1 for _ in filters.may_hold([secrets.token_bytes(16) for _ in range(10_000)])) < 20
 
 
 def _at_schema_4(url: str, fill: Callable[[sqlalchemy.Connection], None]) -> None:
