@@ -27,7 +27,7 @@ Item = int | bytes
 """The item that a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
 
 MAX_CELLS = 1 << 20
-"""Bytes of the widest row: a wider one is a mistake in a definition."""
+"""Cells of the widest row: a wider one is a mistake in a definition."""
 
 MAX_COUNTERS = 1 << 24
 """The largest tally, cohorts by cells: 128 MiB of counters."""

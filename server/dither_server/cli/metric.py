@@ -7,8 +7,8 @@ import click
 
 from dither_shared import ParameterError
 from dither_shared.errors import did_you_mean
+from dither_shared.metrics.period import utc_today
 
-from ..config.settings import utc_today
 from .options import Found, refusing, settings_options, stored
 from .terminal_tables import printable
 

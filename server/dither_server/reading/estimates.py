@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 from dither_shared import Metric
+from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ..analysis.answers import estimate_table
 from ..analysis.columns import Table
@@ -141,9 +142,8 @@ class EstimateReader:
 
     def _spans(self, metric: Metric, asked: TrendQuery) -> list[tuple[date, date]]:
         """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
-        length = 7 if asked.step == "week" else 1
         spans = []
-        for number, _ in groupby(self._days(metric, asked), lambda day: (day.toordinal() - 1) // length):
-            first, last = (date.fromordinal(number * length + place) for place in (1, length))  # day 1 was a Monday
+        for start, _ in groupby(self._days(metric, asked), lambda day: first_day(day.toordinal(), asked.step)):
+            first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[asked.step] - 1))
             spans.append((max(first, asked.since or first), min(last, asked.until or last)))
         return spans

@@ -29,10 +29,10 @@ from ..primitives.bloom import HASHING
 from ..primitives.digests import sha256
 from ..questions.answers import KINDS, Answers
 from ..questions.domain import Domain
+from .period import Period
 
 __all__ = ["Metric", "Period", "Tier"]
 
-Period = Literal["day", "week", "once"]
 Tier = Literal["technical", "interaction", "content", "sensitive"]
 """The subjects of a question: the software, how it is used, what it is used on, or the person."""
 Kind = Literal["boolean", "choice", "string"]

@@ -14,8 +14,8 @@ from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.cli.examination import machine
 from dither_server.cli.examination.findings import Finding, Level
 from dither_server.cli.main import cli
-from dither_server.config.settings import utc_today
 from dither_server.store import Store, StoredToken
+from dither_shared.metrics.period import utc_today
 from server.collecting import METRICS, METRICS_TOML, TODAY, environment, upload
 
 SHARD = b"s" * 16

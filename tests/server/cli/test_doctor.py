@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from dither_server.cli.examination import database
 from dither_server.cli.main import cli
-from dither_server.config.settings import utc_today
 from dither_server.store import Store, StoredToken, StoreError
+from dither_shared.metrics.period import utc_today
 from server.cli.doctoring import doctor, found, patient, traces, usual_disk
 from server.collecting import METRICS_TOML, THEME, TODAY, environment
 
@@ -72,7 +72,7 @@ sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from datetime import timedelta
 from dither_server.store import Refusal, Store
 from dither_server.cli import doctor as module
-from dither_server.config.settings import utc_today
+from dither_shared.metrics.period import utc_today
 store = Store("sqlite:///{folder}/dither.db")
 store.add_refusals({{Refusal("theme", utc_today(), "version-conflict", "{STRANGE}"): 4321}}, b"s" * 16)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
-from dither_server.config.settings import utc_today
 from dither_server.ingest.refusal_counts import Refusals, Refused
 from dither_server.store import Refusal, Store, StoreError
+from dither_shared.metrics.period import utc_today
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, environment
 
 TOMORROW = TODAY + timedelta(days=1)
