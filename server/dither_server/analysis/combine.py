@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
 from ..estimation.intervals import Law, normal_interval, score_interval
+from ..tally.arrays import Floats
 from .columns import Column, Table
 from .spread import spread_of, weights_of
 
 __all__ = ["Combined", "CombinedRow", "combined"]
-
-Floats = NDArray[np.float64]
 
 
 class CombinedRow(TypedDict):

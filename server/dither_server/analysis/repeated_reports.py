@@ -9,14 +9,13 @@ compute that worst case. (It is the worst unless people change their answers mor
 from datetime import date
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Metric
 from dither_shared.metrics.period import DAYS_IN, first_day
 
-__all__ = ["periods_of", "repeat_error", "shared_variance"]
+from ..tally.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["periods_of", "repeat_error", "shared_variance"]
 
 
 def periods_of(metric: Metric, since: date | None, until: date | None) -> int:

@@ -21,11 +21,11 @@ from datetime import date
 from typing import Any, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Metric
 
 from ..estimation.estimate import Estimate
+from ..tally.arrays import Floats, Indices
 from .columns import Table, cells
 from .multiple_testing import holm, two_sided
 from .repeated_reports import periods_of, shared_variance
@@ -46,8 +46,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 _TESTS = ("slope", "slope_error", "p_value", "adjusted")
 _TESTED = 256
@@ -171,7 +169,7 @@ def trend_steps(
     count: int,
     stretches: Iterable[TrendStep],
     confidence: float = 0.95,
-    places: Places | None = None,
+    places: Indices | None = None,
 ) -> Generator[None, None, TrendTable]:
     """Do the same in short steps, between which something else may be done, of so many stretches.
 
@@ -180,7 +178,7 @@ def trend_steps(
     labels = metric.labels
     frequency, errors = np.empty((count, len(labels))), np.empty((count, len(labels)))
     low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
-    shown: slice | Places = slice(None) if places is None else places
+    shown: slice | Indices = slice(None) if places is None else places
     steps: list[Step] = []
     spans: list[_Span] = []
     for place, one in enumerate(stretches):

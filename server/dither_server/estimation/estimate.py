@@ -5,10 +5,10 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
 
+from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
 from .collisions import collision_bias
 from .confidence import require_confidence
@@ -27,8 +27,6 @@ from .intervals import (
 
 __all__ = ["Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
 
-Floats = NDArray[np.float64]
-Present = NDArray[np.bool_]
 Verdict = Literal["ok", "noise", "too-few"]
 
 _WIDEST = 0.5
@@ -87,7 +85,7 @@ class Estimate:
     high: Floats
     consistent: Floats
     verdicts: tuple[Verdict, ...]
-    found: Present | None = None
+    found: Booleans | None = None
     unlisted: Unlisted | None = None
 
     @property
@@ -125,8 +123,8 @@ class Debiased(NamedTuple):
     """Unbiased frequencies: ``supporting[v]`` of ``trials[v]`` reports support value v."""
 
     frequency: Floats
-    supporting: NDArray[np.int64]
-    trials: NDArray[np.int64]
+    supporting: Counts
+    trials: Counts
 
 
 def debiased(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> Debiased:
@@ -180,7 +178,7 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
 
 def _regression(
     mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
-) -> tuple[_Columns, Present, Unlisted]:
+) -> tuple[_Columns, Booleans, Unlisted]:
     """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and

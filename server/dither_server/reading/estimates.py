@@ -17,11 +17,11 @@ from ..analysis.compare import compared
 from ..analysis.trend import TrendStep, TrendTable, trend_steps
 from ..estimation.estimate import Estimate
 from ..store import Store
+from ..tally.arrays import Indices
 from ..tally.tally import Tally
 from .costs import require_affordable
 from .estimate_cache import EstimateCache
 from .query import Comparison, EstimateQuery, Query, TrendQuery
-from .selection import Places
 
 __all__ = ["EstimateReader", "Span"]
 
@@ -131,7 +131,7 @@ class EstimateReader:
         labels = cast("Sequence[str]", table.columns["value"])
         return table.chosen(asked.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
-    def _places(self, metric: Metric, asked: EstimateQuery) -> Places:
+    def _places(self, metric: Metric, asked: EstimateQuery) -> Indices:
         """Return which values are shown in each step of an answer."""
         span = (asked.since, asked.until)
         return asked.selection.places(metric.labels, lambda: self.estimate(metric, span, asked.confidence).frequency)

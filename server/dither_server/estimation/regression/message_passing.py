@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .linear_system import Floats, System
+from ...tally.arrays import Floats
+from .linear_system import System
 from .prior import Prior
 
 __all__ = ["AmpFit", "amp"]

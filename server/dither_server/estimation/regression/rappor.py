@@ -12,18 +12,18 @@ frequency may be, found or not (posterior_median.py), for their total error is t
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dither_shared import Rappor
 
+from ...tally.arrays import Booleans, Floats, Indices
 from ...tally.tally import Tally
 from ..consistency import onto_subsimplex
 from ..hashing import Marks, marks_of
 from ..intervals import normal_interval
 from .false_discovery import absent_share, passing, truncated_means
 from .least_squares import Refit, refit
-from .linear_system import Floats, Indices, System, Table
+from .linear_system import System, Table
 from .message_passing import AmpFit, amp
 from .posterior_median import Slab
 
@@ -61,7 +61,7 @@ class Fit:
     standard_error: Floats
     low: Floats
     high: Floats
-    found: NDArray[np.bool_]
+    found: Booleans
     consistent: Floats
     unlisted: float
     unlisted_error: float
