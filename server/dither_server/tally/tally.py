@@ -10,7 +10,7 @@ from dither_shared import Mechanism
 from .arrays import Counts
 from .fold import fold, parsed
 
-__all__ = ["Counts", "Tally"]
+__all__ = ["Tally"]
 
 
 @dataclass(frozen=True)
