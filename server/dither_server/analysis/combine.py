@@ -58,8 +58,8 @@ def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanis
     }
     names = ("frequency", "standard_error", "low", "high")
     unknown = ~np.isfinite(numbers[1])
-    told = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
-    return Table(about, {"value": values, **told})
+    shown = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
+    return Table(about, {"value": values, **shown})
 
 
 def _common(lists: Sequence[Column]) -> list[str]:

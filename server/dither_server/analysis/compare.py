@@ -179,8 +179,8 @@ def _numbers(side: Table, name: str) -> Floats:
     return np.asarray(side.columns[name], dtype=np.float64)
 
 
-def _side(told: Table) -> Side:
-    about = told.about
+def _side(table: Table) -> Side:
+    about = table.about
     return Side(
         metric=about["metric"],
         version=about["version"],

@@ -128,6 +128,6 @@ def estimate(
     )
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:
-        asked = metric_asked(found, store, metric, version)
-        answer = cast("Answer", EstimateReader(store).table(asked, query, strings).whole())
+        chosen = metric_asked(found, store, metric, version)
+        answer = cast("Answer", EstimateReader(store).table(chosen, query, strings).whole())
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))

@@ -14,62 +14,62 @@ __all__ = ["aligned", "as_table", "compared_as_table", "printable", "trend_as_ta
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 
 
-def as_table(told: "Answer") -> str:
+def as_table(answer: "Answer") -> str:
     """Return a line about the answer and an aligned table of its values; shares are in percent.
 
     ± is the standard error, scaled to the confidence; the interval is the estimate's own and may be cut at 0 or 1.
     """
-    errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
-    days = f", {told['since']} to {told['until']}" if told["since"] else ""
-    together = ", which hold all together" if told["simultaneous"] else ""
+    errors = NormalDist().inv_cdf((1 + answer["confidence"]) / 2)
+    days = f", {answer['since']} to {answer['until']}" if answer["since"] else ""
+    together = ", which hold all together" if answer["simultaneous"] else ""
     head = (
-        f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, "
-        f"{100 * told['confidence']:g}% intervals{together}\n{told['privacy']}"
+        f"{answer['metric']}: {answer['mechanism']}, {answer['reports']:,} reports{days}, "
+        f"{100 * answer['confidence']:g}% intervals{together}\n{answer['privacy']}"
     )
-    selected = any(row["found"] is not None for row in told["values"])
+    selected = any(row["found"] is not None for row in answer["values"])
     header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
-    rows = [header, *(_cells(row, errors) for row in told["values"])]
-    return "\n".join([head, "", *aligned(rows), "", _RULE, *[_found_rule()] * selected, *_doubts(told)])
+    rows = [header, *(_cells(row, errors) for row in answer["values"])]
+    return "\n".join([head, "", *aligned(rows), "", _RULE, *[_found_rule()] * selected, *_doubts(answer)])
 
 
-def compared_as_table(told: "Compared") -> str:
+def compared_as_table(comparison: "Compared") -> str:
     """Return a line about each side and a table of the differences; shares are in percent, differences in points."""
-    level = 1 - told["confidence"]
+    level = 1 - comparison["confidence"]
     confidence = (
-        f"{100 * told['confidence']:g}% intervals; changed is what has p < {level:.3g}, by "
-        f"{told['correction'].title()}'s method"
+        f"{100 * comparison['confidence']:g}% intervals; changed is what has p < {level:.3g}, by "
+        f"{comparison['correction'].title()}'s method"
     )
     header = ("value", "first %", "second %", "change", "interval", "p", "")
-    rows = [header, *(_difference(row, told["change"]) for row in told["values"])]
-    return "\n".join([*map(_side, told["sides"]), confidence, "", *aligned(rows)])
+    rows = [header, *(_difference(row, comparison["change"]) for row in comparison["values"])]
+    return "\n".join([*map(_side, comparison["sides"]), confidence, "", *aligned(rows)])
 
 
-def trend_as_table(told: "Trend") -> str:
+def trend_as_table(trend: "Trend") -> str:
     """Return a line about the course and a table of the values; slopes are in points a day, ± as in ``as_table``."""
-    steps = told["steps"]
+    steps = trend["steps"]
     days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
-    head = f"{told['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
-    notes = f"drift is told at p < {1 - told['confidence']:.3g}, by {told['correction'].title()}'s method"
+    head = f"{trend['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
+    notes = f"drift is told at p < {1 - trend['confidence']:.3g}, by {trend['correction'].title()}'s method"
     header = ("value", "first %", "last %", "points a day", "±", "p", "")
-    errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
-    return "\n".join([head, notes, "", *aligned([header, *(_course(one, errors) for one in told["values"])])])
+    errors = NormalDist().inv_cdf((1 + trend["confidence"]) / 2)
+    return "\n".join([head, notes, "", *aligned([header, *(_course(one, errors) for one in trend["values"])])])
 
 
-def _doubts(told: "Answer") -> list[str]:
+def _doubts(answer: "Answer") -> list[str]:
     """Return lines on odd reports, on the effect of forged ones, and on people beyond the list."""
-    gains = [(row["gain_up"], row["gain_down"]) for row in told["values"]]
+    gains = [(row["gain_up"], row["gain_down"]) for row in answer["values"]]
     known = [max(up, down) for up, down in gains if up is not None and down is not None]
     lines = [
         f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
-        for check in told["health"]
+        for check in answer["health"]
         if check["odd"]
     ]
-    if known and told["reports"]:
-        share = f"{100 * told['poisoning']['share']:g}%"
+    if known and answer["reports"]:
+        share = f"{100 * answer['poisoning']['share']:g}%"
         lines.append(
             f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
         )
-    if (rest := told["unlisted"]) is not None:
+    if (rest := answer["unlisted"]) is not None:
         beyond = "looked for" if rest["beyond"] == "candidates" else "found"
         interval = f"{_percent(rest['low'])} to {_percent(rest['high'])}"
         lines.append(f"{_percent(rest['frequency'])}% ({interval}) hold none of those {beyond}.")

@@ -75,12 +75,12 @@ def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:
     return f"too few reports: {lacking(row, metric, reports, confidence):,} more for ±{POINTS:g} points"
 
 
-def denominator(told: About, period: str) -> str:
+def denominator(about: About, period: str) -> str:
     """Return which reports the shares of an answer are of, in words."""
-    if told["since"] is None or told["until"] is None:
+    if about["since"] is None or about["until"] is None:
         return "no reports"
-    reports = "the only report" if told["reports"] == 1 else f"the {told['reports']:,} reports"
-    since, until = date.fromisoformat(told["since"]), date.fromisoformat(told["until"])
+    reports = "the only report" if about["reports"] == 1 else f"the {about['reports']:,} reports"
+    since, until = date.fromisoformat(about["since"]), date.fromisoformat(about["until"])
     return f"{reports} {_span(since, until)}, {_AT_MOST[period]}"
 
 

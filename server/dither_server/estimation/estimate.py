@@ -205,8 +205,8 @@ def _regression(
 
 def _verdicts(columns: _Columns, alpha: float) -> tuple[Verdict, ...]:
     width = -2 * NormalDist().inv_cdf(alpha / 2) * columns.standard_error
-    told = np.where(columns.low > 0, "ok", "noise")
-    return tuple(np.where(width < _WIDEST, told, "too-few").tolist())  # of NaN, which is no report, there are too few
+    sided = np.where(columns.low > 0, "ok", "noise")
+    return tuple(np.where(width < _WIDEST, sided, "too-few").tolist())  # of NaN, which is no report, there are too few
 
 
 def _of_nothing(values: int) -> _Columns:

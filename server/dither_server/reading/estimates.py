@@ -65,37 +65,37 @@ class EstimateReader:
             table = self._whole(metric, (day, day), query)
             yield table if query.selection.everything else table.chosen(places)
 
-    def compare(self, first: Metric, second: Metric, asked: Comparison) -> Table:
+    def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days.
 
         All values that both list are compared, and those that are asked for shown; the top is of the first side.
         """
         if first.version == second.version:
             days = self._store.days(first)
-            asked = asked.apart(days and days[1])
+            query = query.apart(days and days[1])
         for side in (first, second):
-            require_affordable(self._limit, side, 1, asked.selection.count(len(side.labels)))
-        before = self._whole(first, (asked.since, asked.until), asked)
-        after = self._whole(second, (asked.other_since, asked.other_until), asked)
+            require_affordable(self._limit, side, 1, query.selection.count(len(side.labels)))
+        before = self._whole(first, (query.since, query.until), query)
+        after = self._whole(second, (query.other_since, query.other_until), query)
         return self._chosen(
-            compared(before, after, (first.mechanism, second.mechanism), asked.confidence, asked.change), asked, "first"
+            compared(before, after, (first.mechanism, second.mechanism), query.confidence, query.change), query, "first"
         )
 
-    def combine(self, name: str, versions: Sequence[Metric], asked: EstimateQuery) -> Table:
+    def combine(self, name: str, versions: Sequence[Metric], query: EstimateQuery) -> Table:
         """Return the combination of a metric's versions; the top is of their combined shares."""
         for metric in versions:
-            require_affordable(self._limit, metric, len(versions), asked.selection.count(len(metric.labels)))
-        tables = [self._whole(metric, (asked.since, asked.until), asked) for metric in versions]
-        return self._chosen(combined(name, tables, [metric.mechanism for metric in versions], asked.confidence), asked)
+            require_affordable(self._limit, metric, len(versions), query.selection.count(len(metric.labels)))
+        tables = [self._whole(metric, (query.since, query.until), query) for metric in versions]
+        return self._chosen(combined(name, tables, [metric.mechanism for metric in versions], query.confidence), query)
 
-    def trend(self, metric: Metric, asked: TrendQuery) -> Generator[None, None, TrendTable]:
+    def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, TrendTable]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
-        spans = self._spans(metric, asked)
-        require_affordable(self._limit, metric, len(spans), asked.selection.count(len(metric.labels)))
-        places = None if asked.selection.everything else self._places(metric, asked)
+        spans = self._spans(metric, query)
+        require_affordable(self._limit, metric, len(spans), query.selection.count(len(metric.labels)))
+        places = None if query.selection.everything else self._places(metric, query)
         yield
-        stretches = (TrendStep(*span, self.estimate(metric, span, asked.confidence)) for span in spans)
-        return (yield from trend_steps(metric, len(spans), stretches, asked.confidence, places))
+        stretches = (TrendStep(*span, self.estimate(metric, span, query.confidence)) for span in spans)
+        return (yield from trend_steps(metric, len(spans), stretches, query.confidence, places))
 
     def estimate(self, metric: Metric, span: Span, confidence: float) -> Estimate:
         """Return the bare estimates of a span of days."""
@@ -107,7 +107,7 @@ class EstimateReader:
         return self._cache.estimate(metric, labels, tally, confidence, simultaneous=simultaneous)
 
     def _whole(
-        self, metric: Metric, span: Span, asked: EstimateQuery, candidates: tuple[str, ...] | None = None
+        self, metric: Metric, span: Span, query: EstimateQuery, candidates: tuple[str, ...] | None = None
     ) -> Table:
         """Return the estimates of every value over a span of days."""
         tally = self._store.tally(metric, *span)
@@ -117,33 +117,33 @@ class EstimateReader:
             metric,
             tally,
             days,
-            asked.confidence,
+            query.confidence,
             candidates,
-            simultaneous=isinstance(asked, Query) and asked.simultaneous,
-            forged=asked.forged if isinstance(asked, Query) else Query.forged,
+            simultaneous=isinstance(query, Query) and query.simultaneous,
+            forged=query.forged if isinstance(query, Query) else Query.forged,
             refused=self._store.refusals(metric.name, *days),
             estimator=self._estimate,
         )
 
-    def _chosen(self, table: Table, asked: EstimateQuery, by: str = "frequency") -> Table:
-        if asked.selection.everything:
+    def _chosen(self, table: Table, query: EstimateQuery, by: str = "frequency") -> Table:
+        if query.selection.everything:
             return table
         labels = cast("Sequence[str]", table.columns["value"])
-        return table.chosen(asked.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
+        return table.chosen(query.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
-    def _places(self, metric: Metric, asked: EstimateQuery) -> Indices:
+    def _places(self, metric: Metric, query: EstimateQuery) -> Indices:
         """Return which values are shown in each step of an answer."""
-        span = (asked.since, asked.until)
-        return asked.selection.places(metric.labels, lambda: self.estimate(metric, span, asked.confidence).frequency)
+        span = (query.since, query.until)
+        return query.selection.places(metric.labels, lambda: self.estimate(metric, span, query.confidence).frequency)
 
-    def _days(self, metric: Metric, asked: EstimateQuery) -> list[date]:
-        first, last = asked.since or date.min, asked.until or date.max
+    def _days(self, metric: Metric, query: EstimateQuery) -> list[date]:
+        first, last = query.since or date.min, query.until or date.max
         return [day for day in self._store.active_days(metric) if first <= day <= last]
 
-    def _spans(self, metric: Metric, asked: TrendQuery) -> list[tuple[date, date]]:
+    def _spans(self, metric: Metric, query: TrendQuery) -> list[tuple[date, date]]:
         """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
         spans = []
-        for start, _ in groupby(self._days(metric, asked), lambda day: first_day(day.toordinal(), asked.step)):
-            first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[asked.step] - 1))
-            spans.append((max(first, asked.since or first), min(last, asked.until or last)))
+        for start, _ in groupby(self._days(metric, query), lambda day: first_day(day.toordinal(), query.step)):
+            first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
+            spans.append((max(first, query.since or first), min(last, query.until or last)))
         return spans

@@ -30,8 +30,8 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
         store.purge_day(metric.version, day)  # its reports were removed while its estimates were made
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
-            told = answer(metric, store.tally(metric, day, day), (day, day))
-            store.write_estimates(metric.version, day, Basis(told["reports"], labels), told["values"])
+            estimates = answer(metric, store.tally(metric, day, day), (day, day))
+            store.write_estimates(metric.version, day, Basis(estimates["reports"], labels), estimates["values"])
             yield day
 
 

@@ -60,11 +60,11 @@ async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], Non
     config = collector.config
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
-    def asked(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
+    def end(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
         loop.call_soon_threadsafe(stop.set)
 
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
     limit = files_for(config.connections)
     crowd = Crowd(limit, config.connections_per_address, config.request_seconds, collector.prometheus)
     proxies = Proxies(config.proxies)

@@ -64,10 +64,10 @@ def audit(
 
     from .audit import Audit, perform, table
 
-    asked = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
+    chosen = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
     audits = [
         Audit(named(name, size, epsilon, permanent_epsilon), count, draws, confidence, None if system else run.seed)
-        for name in asked
+        for name in chosen
         for count in reports
     ]
     with run.workers() as spread:

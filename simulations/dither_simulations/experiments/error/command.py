@@ -101,7 +101,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @run_options
 @plot_option
-def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, **asked: Any) -> None:
+def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, **chosen: Any) -> None:
     """Measure the error of estimates over repeated trials, beside what theory expects.
 
     The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand.
@@ -110,7 +110,7 @@ def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, 
     from .plots import error_plot
     from .table import error_table
 
-    plan = _planned(run.seed, source, **asked)
+    plan = _planned(run.seed, source, **chosen)
     _check(plan, run)
     if write_to is not None:
         _define(plan, write_to)

@@ -215,7 +215,7 @@ def test_no_statement_of_a_commit_reads_all_ids(tmp_path: Path) -> None:
             store.commit(again, TODAY + timedelta(days=5), SHARD)
             store.forget(TODAY + timedelta(days=1))
         looked = [one for one in seen if one[0].lstrip().startswith(("WITH", "SELECT", "DELETE", "INSERT"))]
-        assert any("asked" in statement for statement, _ in looked)
+        assert any("pairs" in statement for statement, _ in looked)
         with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
             for statement, parameters in looked:
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
