@@ -65,7 +65,7 @@ class Estimate:
     - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
-      (decoders/rappor.py); None where values are listed, or the mechanism does not select;
+      (regression/rappor.py); None where values are listed, or the mechanism does not select;
     - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
