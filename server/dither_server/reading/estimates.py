@@ -3,30 +3,24 @@
 from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from dither_shared import Metric
+from dither_shared import Metric, ParameterError
 from dither_shared.metrics.period import DAYS_IN, first_day
 
-from ..analysis.answers import estimate_table
 from ..analysis.columns import Table
-from ..analysis.combine import combined
-from ..analysis.compare import compared
-from ..analysis.trend import TrendStep, TrendTable, trend_steps
-from ..estimation.estimate import Estimate
+from ..analysis.trend import TrendStep
 from ..store import Store
 from ..tally.arrays import Indices
-from ..tally.tally import Tally
 from .costs import require_affordable
 from .estimate_cache import EstimateCache
 from .query import Comparison, EstimateQuery, Query, TrendQuery
+from .summaries import summary_of
+from .summaries.summary import Span, Survey
 
-__all__ = ["EstimateReader", "Span"]
-
-Span = tuple[date | None, date | None]
-"""Days, both included; None is the first or the last with reports."""
+__all__ = ["EstimateReader"]
 
 
 class EstimateReader:
@@ -44,7 +38,7 @@ class EstimateReader:
     def table(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Table:
         """Return the estimates of a metric version over all the days that are asked for.
 
-        Raises Problem for one that costs too much, and what ``estimate_table`` and the store raise.
+        Raises Problem for one that costs too much, and what the metric's summary and the store raise.
         """
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         require_affordable(self._limit, metric, 1, shown)
@@ -77,34 +71,33 @@ class EstimateReader:
             require_affordable(self._limit, side, 1, query.selection.count(len(side.labels)))
         before = self._whole(first, (query.since, query.until), query)
         after = self._whole(second, (query.other_since, query.other_until), query)
-        return self._chosen(
-            compared(before, after, (first.mechanism, second.mechanism), query.confidence, query.change), query, "first"
-        )
+        summary = summary_of(first)
+        if summary is not summary_of(second):
+            kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
+            raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
+        return self._chosen(summary.compare(before, after, (first, second), query), query, "first")
 
-    def combine(self, name: str, versions: Sequence[Metric], query: EstimateQuery) -> Table:
-        """Return the combination of a metric's versions; the top is of their combined shares."""
+    def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
+        """Return the combination of the versions that are of the metric's kind; the top is by combined shares."""
+        summary = summary_of(named)
+        versions = [metric for metric in versions if summary_of(metric) is summary]
         for metric in versions:
             require_affordable(self._limit, metric, len(versions), query.selection.count(len(metric.labels)))
         tables = [self._whole(metric, (query.since, query.until), query) for metric in versions]
-        return self._chosen(combined(name, tables, [metric.mechanism for metric in versions], query.confidence), query)
+        return self._chosen(summary.combine(named.name, versions, tables, query), query)
 
-    def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, TrendTable]:
+    def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
         spans = self._spans(metric, query)
         require_affordable(self._limit, metric, len(spans), query.selection.count(len(metric.labels)))
         places = None if query.selection.everything else self._places(metric, query)
         yield
         stretches = (TrendStep(*span, self.estimate(metric, span, query.confidence)) for span in spans)
-        return (yield from trend_steps(metric, len(spans), stretches, query.confidence, places))
+        return (yield from summary_of(metric).trend(metric, len(spans), stretches, query, places))
 
-    def estimate(self, metric: Metric, span: Span, confidence: float) -> Estimate:
+    def estimate(self, metric: Metric, span: Span, confidence: float) -> Any:
         """Return the bare estimates of a span of days."""
-        return self._estimate(metric, metric.labels, self._store.tally(metric, *span), confidence, False)
-
-    def _estimate(
-        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
-    ) -> Estimate:
-        return self._cache.estimate(metric, labels, tally, confidence, simultaneous=simultaneous)
+        return self._cache.estimate(metric, metric.labels, self._store.tally(metric, *span), confidence)
 
     def _whole(
         self, metric: Metric, span: Span, query: EstimateQuery, candidates: tuple[str, ...] | None = None
@@ -113,27 +106,22 @@ class EstimateReader:
         tally = self._store.tally(metric, *span)
         first, last = self._store.days(metric) or (None, None)
         days = (span[0] or first, span[1] or last)
-        return estimate_table(
-            metric,
-            tally,
-            days,
-            query.confidence,
-            candidates,
-            simultaneous=isinstance(query, Query) and query.simultaneous,
-            forged=query.forged if isinstance(query, Query) else Query.forged,
-            refused=self._store.refusals(metric.name, *days),
-            estimator=self._estimate,
-        )
+        survey = Survey(metric, tally, days, self._store.refusals(metric.name, *days))
+        return summary_of(metric).table(survey, query, self._cache.estimate, candidates)
 
     def _chosen(self, table: Table, query: EstimateQuery, by: str = "frequency") -> Table:
         if query.selection.everything:
             return table
+        if "value" not in table.columns:
+            raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
         labels = cast("Sequence[str]", table.columns["value"])
         return table.chosen(query.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
     def _places(self, metric: Metric, query: EstimateQuery) -> Indices:
         """Return which values are shown in each step of an answer."""
         span = (query.since, query.until)
+        if not metric.labels:
+            raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
         return query.selection.places(metric.labels, lambda: self.estimate(metric, span, query.confidence).frequency)
 
     def _days(self, metric: Metric, query: EstimateQuery) -> list[date]:

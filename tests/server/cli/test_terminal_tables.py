@@ -1,6 +1,7 @@
 """Tables of a terminal."""
 
-from dither_server.cli.terminal_tables import as_table
+from dither_server.cli.terminal_tables import as_text
+from dither_server.reading.summaries import SUMMARIES
 
 
 def test_labels_cannot_steer_the_terminal() -> None:
@@ -12,6 +13,6 @@ def test_labels_cannot_steer_the_terminal() -> None:
         "confidence": 0.95, "simultaneous": None, "version": "", "health": [],
         "unlisted": None, "values": [row | {"value": "\x1b[2J\n"}],
     }  # fmt: skip
-    table = as_table(answer)  # type: ignore[arg-type]
+    table = as_text(SUMMARIES["choice"].text(answer))
     assert "\x1b" not in table
     assert r"\x1b[2J\n" in table

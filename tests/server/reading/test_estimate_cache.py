@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from dither_server.estimation.estimate import Estimate, estimate
-from dither_server.reading import estimate_cache as module
 from dither_server.reading.estimate_cache import EstimateCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Query
@@ -19,11 +18,6 @@ from server.collecting import METRICS_TOML, THEME, TODAY, VERSION, rows_of, uplo
 from server.database import execute, url_of
 
 PLENTY = 1 << 20
-(MANY,) = parse_metrics(
-    '[metrics.many]\ntype = "string"\nepsilon = 2.0\ncandidates = [{}]\n'.format(
-        ", ".join(f'"light{number}"' for number in range(50))
-    )
-).values()
 
 
 @pytest.fixture
@@ -35,7 +29,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         calls.append(len(labels))
         return estimate(mechanism, labels, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "estimate", counting)
+    monkeypatch.setattr("dither_server.reading.summaries.shares.estimate", counting)
     return calls
 
 
@@ -93,16 +87,9 @@ def test_what_was_not_used_for_longest_is_forgotten(computed: list[int]) -> None
 
 
 def test_an_estimate_takes_no_more_than_it_is_said_to() -> None:
-    """By what more values take: a fixed part stands for the rest."""
-    sizes, taken = list[int](), list[int]()
-    for metric in (VERSION, MANY):
-        cache = EstimateCache(PLENTY)
-        found = cache.estimate(metric, metric.labels, Tally.fold(metric.mechanism, rows_of(metric, 9)), 0.95)
-        columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
-        sizes.append(cache.size)
-        taken.append(sum(one.nbytes for one in columns) + 8 * len(found.verdicts))
-    assert sizes[1] - sizes[0] >= taken[1] - taken[0]
-    assert sizes[0] >= taken[0]
+    found = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
+    columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
+    assert found.size >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
 
 
 def test_many_threads_use_one(store: Store) -> None:

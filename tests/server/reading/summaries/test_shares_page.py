@@ -1,4 +1,9 @@
-"""Words and courses: what an estimate's verdict, denominator and days look like on a page."""
+"""Shares on a page: verdicts in words, and courses over as many days as work allows."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -6,42 +11,32 @@ from flask import Flask
 from dither_server.analysis.answers import Row
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
-from dither_server.dashboard.verdict_words import courses, denominator, in_words
 from dither_server.reading.costs import effort
+from dither_server.reading.summaries.shares_page import courses, in_words
 from server.collecting import THEME
+from server.dashboard.shown import filled
 
 
-@pytest.mark.parametrize(
-    ("since", "until", "period", "said"),
-    [
-        ("2026-11-07", "2026-11-20", "day", "from 7 to 20 November 2026, at most one a device and day"),
-        ("2026-10-28", "2026-11-03", "week", "from 28 October to 3 November 2026, at most one a device and week"),
-        ("2025-12-31", "2026-01-01", "once", "from 31 December 2025 to 1 January 2026, at most one a device"),
-        ("2026-11-07", "2026-11-07", "day", "on 7 November 2026, at most one a device and day"),
-    ],
-)
-def test_a_denominator_is_named(since: str, until: str, period: str, said: str) -> None:
-    days: dict[str, object] = {"since": since, "until": until}
-    # It looks at no more of an answer.
-    assert denominator(days | {"reports": 42_000}, period) == f"the 42,000 reports {said}"  # type: ignore[arg-type]
-    assert denominator(days | {"reports": 1}, period) == f"the only report {said}"  # type: ignore[arg-type]
-    none = {"reports": 0, "since": None, "until": None}
-    assert denominator(none, period) == "no reports"  # type: ignore[arg-type]
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    with closing(collector_of(app := filled(tmp_path))):
+        yield app
 
 
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, days = collector_of(app).reader, collector_of(app).store.active_days(THEME)
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    drawn = finished(courses(reader, THEME, days, rows, 0.95))
+    read = partial(reader.estimate, THEME, confidence=0.95)
+    drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.days == days
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.dashboard.verdict_words._WORK", 2 * effort(THEME))
-    drawn = finished(courses(reader, THEME, days, rows, 0.95))
+    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", 2 * effort(THEME))
+    drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.days == days[1:]
-    monkeypatch.setattr("dither_server.dashboard.verdict_words._WORK", effort(THEME))
-    assert finished(courses(reader, THEME, days, rows, 0.95)) is None
+    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", effort(THEME))
+    assert finished(courses(THEME, rows, days, effort(THEME), read, 0.95)) is None
 
 
 def row(verdict: str, error: float | None) -> Row:
