@@ -12,7 +12,7 @@ from dither_server.analysis.answers import Row
 from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
 from dither_server.reading.costs import effort
-from dither_server.reading.summaries.shares_page import courses, in_words
+from dither_server.reading.summaries.shares.page import courses, in_words
 from server.collecting import THEME
 from server.dashboard.shown import filled
 
@@ -31,11 +31,11 @@ def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn is not None
     assert drawn.days == days
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", 2 * effort(THEME))
+    monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", 2 * effort(THEME))
     drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.days == days[1:]
-    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", effort(THEME))
+    monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", effort(THEME))
     assert finished(courses(THEME, rows, days, effort(THEME), read, 0.95)) is None
 
 
