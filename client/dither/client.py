@@ -12,12 +12,13 @@ though not a power cut.
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 from dither_shared.errors import ParameterError
 from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import Entropy, SystemEntropy
 from dither_shared.questions.plain import type_name
 
@@ -89,7 +90,7 @@ class Client(Oversight):
         self._endpoint, self._lifetime_cap = endpoint, math.inf
         self._app, self._strict, self._background = app, strict, background
         self._diagnostics = Diagnostics()
-        self._entropy, self._today = entropy or SystemEntropy(), today or _utc_today
+        self._entropy, self._today = entropy or SystemEntropy(), today or utc_today
         self._silent = Silence()
         self._metrics: Mapping[str, Metric] = {}
         self._settle(MemoryState("off"), lambda: None, {}, None)
@@ -285,7 +286,3 @@ def _cap(given: object) -> float:
     if cap < 0:
         raise ParameterError("lifetime_cap", "it is negative; 0 lets nothing be reported, infinity everything")
     return cap
-
-
-def _utc_today() -> date:
-    return datetime.now(UTC).date()

@@ -3,13 +3,13 @@
 import argparse
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from dither_shared.errors import ParameterError
 from dither_shared.mechanism import Mechanism
 from dither_shared.mechanisms import MECHANISMS
 from dither_shared.metrics.definition import load_metrics
+from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 from dither_shared.privacy.audit import Finding, audit
 
@@ -28,7 +28,7 @@ __all__ = ["DEVELOPERS"]
 
 
 def _lint(options: argparse.Namespace) -> int:
-    findings = lint(load_metrics(options.metrics).values(), datetime.now(UTC).date(), options.app)
+    findings = lint(load_metrics(options.metrics).values(), utc_today(), options.app)
     for finding in findings:
         print(f"{options.metrics}: {finding}")
     return 1 if findings else 0

@@ -7,10 +7,11 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 
 from ..consent.permission import Permission
@@ -99,8 +100,8 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
     """Return the status of an app by its folder; an empty one if the folder is not there."""
     trouble = Diagnostics(folder)
     state = Glance(folder)
-    consent = Permission(state, app, _today, trouble, environ=environ).consent()
-    journal = Journal(state, SystemEntropy(), lambda: _today().toordinal())
+    consent = Permission(state, app, utc_today, trouble, environ=environ).consent()
+    journal = Journal(state, SystemEntropy(), lambda: utc_today().toordinal())
     known, problems = _Known(), []
     try:
         journal.refresh()
@@ -174,7 +175,3 @@ def _day(ordinal: int) -> date | None:
         return date.fromordinal(ordinal)
     except (ValueError, OverflowError):  # none, or of a clock that was far off
         return None
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()
