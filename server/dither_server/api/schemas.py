@@ -23,6 +23,7 @@ __all__ = [
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
 
+_ADJUSTED = "The p-value, adjusted for the number of values by the method that correction names."
 _SIDE = {
     "metric": TEXT,
     "version": TEXT,
@@ -35,13 +36,14 @@ _DIFFERENCE = {
     "value": TEXT,
     "first": NUMBER,
     "second": NUMBER,
-    "difference": NUMBER | {"description": "The second share minus the first."},
+    "difference": NUMBER | {"description": "The second minus the first."},
     "standard_error": NUMBER | {"description": "Standard error, as if the same people reported in every period."},
     "low": NUMBER,
     "high": NUMBER,
-    "p_value": NUMBER | {"description": "P-value of the hypothesis that the shares are equal."},
-    "adjusted": NUMBER | {"description": "The p-value, adjusted for the number of values by Holm's method."},
-    "changed": {"type": "boolean", "description": "Whether adjusted is below 1 - confidence."},
+    "p_value": NUMBER | {"description": "P-value of the hypothesis that the two are equal. Null if it is not tested."},
+    "adjusted": NUMBER | {"description": _ADJUSTED},
+    "changed": {"type": "boolean", "description": "Whether adjusted is below 1 - confidence; of quantiles, whether "
+                "their intervals say so."},
     "reports_needed": {
         "type": ["integer", "null"],
         "description": "Reports that each side needs to see the change asked for. Null if a change is seen.",
@@ -49,10 +51,10 @@ _DIFFERENCE = {
 }
 _COURSE = {
     "value": TEXT,
-    "slope": NUMBER | {"description": "Slope of a straight line, in share per day."},
+    "slope": NUMBER | {"description": "Slope of a straight line, in slope_unit."},
     "slope_error": NUMBER | {"description": "Standard error, as if the same people reported in every step."},
     "p_value": NUMBER | {"description": "P-value of no change: of the slope, and of each step against the others."},
-    "adjusted": NUMBER | {"description": "The p-value, adjusted for the number of values by Holm's method."},
+    "adjusted": NUMBER | {"description": _ADJUSTED},
     "drift": {"type": "boolean", "description": "Whether adjusted is below 1 - confidence."},
 }
 _STEP = {

@@ -68,6 +68,8 @@ class View(Parameters):
         query = Query.read(rest)
         if not query.selection.everything:
             raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
+        if query.quantile or query.at:
+            raise ParameterError("quantile", "nor at: not for pages; the API takes them")
         return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:

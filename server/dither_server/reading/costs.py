@@ -24,8 +24,6 @@ def require_affordable(limit: int | None, metric: Metric, steps: int, shown: int
         return
     hint = "ask for fewer days, step=week for a trend, values= or top=50" if steps > 1 else "ask for top=50 or values="
     if steps * effort(metric) > limit:
-        hint = (
-            "ask for fewer days, or step=week for a trend" if steps > 1 else "list fewer candidates in its definition"
-        )
+        hint = "ask for fewer days, or step=week for a trend" if steps > 1 else summary_of(metric).cheaper
     size = f"{shown:,} values in {steps:,} {'step' if steps == 1 else 'steps'} cost {cost:,}"
     raise Problem(Kind.TOO_COSTLY, f"{size}, and estimates_limit is {limit:,}; {hint}")

@@ -18,6 +18,7 @@ _OFFSET = PLACE("Skip this many first.")
 _VALUES = "Show only these values; repeat the parameter for each. What is left out changes no number."
 _QUANTILE = "Of a number, show the quantile of this share, such as 0.95; repeat the parameter for each."
 _AT = "Of a number, show the share of people below this point; repeat the parameter for each."
+_CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
 T = TypeVar("T")
@@ -88,7 +89,7 @@ class Comparison(OneVersion):
     other_version: Annotated[str | None, TEXT("Version of the other side, if not the current one.")] = None
     other_since: Annotated[date | None, DAY("First UTC day of the other side.")] = None
     other_until: Annotated[date | None, DAY("Last UTC day of the other side, included.")] = None
-    change: Annotated[float, SHARE("Change of a share for which reports_needed is computed.")] = 0.01
+    change: Annotated[float, SHARE(_CHANGE)] = 0.01
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -99,6 +99,10 @@ class Dithered:
         spread = (seen - (1 - self.gap) * m * (m + 2) / 12) / self.gap
         return self.variance(min(max(spread, 0.0), m * m / 4))
 
+    def least_noise_variance(self, tally: Tally) -> float:
+        """Return ``noise_variance``, whose estimate is unbiased."""
+        return self.noise_variance(tally)
+
     @property
     def worst_variance(self) -> float:
         """The noise variance of a score at an end of the range, where it is largest."""
@@ -128,6 +132,11 @@ class Dithered:
     def cell_shares(self, tally: Tally) -> Floats:
         """Return the share of all reports at each position s d + d-1 - c: point v is told by positions v..v+d-1."""
         return np.asarray(tally.counts[::-1].T.ravel() / max(tally.total, 1))
+
+    @property
+    def cost(self) -> int:
+        """The cost of one estimate: of the factors of a band matrix, in some ten steps."""
+        return 300 + self.points + self.points * self.phases // 64
 
     @property
     def floor(self) -> float:

@@ -28,11 +28,15 @@ class Scores:
         return float((self.values * self.counts).sum() / total) if total else float("nan")
 
     @property
+    def squares(self) -> float:
+        """The sum of squares of the scores' distances from their average."""
+        return float((self.counts * (self.values - self.mean) ** 2).sum())
+
+    @property
     def variance(self) -> float:
         """The sample variance of one score; NaN of fewer than two reports."""
         total = int(self.counts.sum())
-        away = self.values - self.mean
-        return float((self.counts * away**2).sum() / (total - 1)) if total > 1 else float("nan")
+        return self.squares / (total - 1) if total > 1 else float("nan")
 
 
 class NumericLaw(Channel, Protocol):
@@ -44,6 +48,9 @@ class NumericLaw(Channel, Protocol):
     def noise_variance(self, tally: Tally) -> float:
         """Return the variance of one score from the noise alone, averaged over those who reported (estimated)."""
 
+    def least_noise_variance(self, tally: Tally) -> float:
+        """Return the same, or less where it cannot be estimated without bias."""
+
     @property
     def worst_variance(self) -> float:
         """The variance of one score from the noise alone, for the answer where it is largest."""
@@ -53,3 +60,7 @@ class NumericLaw(Channel, Protocol):
 
     def cell_shares(self, tally: Tally) -> Floats:
         """Return the share of all reports in each cell of the channel."""
+
+    @property
+    def cost(self) -> int:
+        """The cost of one estimate, in values of about 15 microseconds each (measured, right to a factor of two)."""

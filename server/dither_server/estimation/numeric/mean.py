@@ -22,7 +22,8 @@ class Mean:
     - ``noise_error``, ``noise_low``, ``noise_high``: standard error and interval from the noise alone: how far the mean
       of those who reported may be;
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the mean of the
-      population may be of which they are a random sample.
+      population may be of which they are a random sample;
+    - ``shared``: the part of ``standard_error``² that stays if the same people report again, or more: of who they are.
 
     Intervals are at ``confidence``, normal and in [0, 1]. Of no reports every other number is NaN.
     """
@@ -36,22 +37,24 @@ class Mean:
     standard_error: float
     low: float
     high: float
+    shared: float
 
 
 def mean_of(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> Mean:
     """Return the mean: the average score.
 
     Its error is that of the sample variance of the scores, and never less than that of the noise, which few reports
-    may hide. A single report is given the worst error that there can be. Raises ParameterError if no interval can be
-    made at that confidence.
+    may hide: to them one report is added that is as far from the mean as the worst on average are. So a single report
+    has the worst error that there can be. Raises ParameterError if no interval can be made at that confidence.
     """
     require_confidence(confidence)
     if not tally.total:
         return _unknown(confidence)
     scores = law.scores(tally)
     noise = law.noise_variance(tally)
-    variance = max(scores.variance, noise) if tally.total > 1 else law.worst_variance + 1 / 4
-    return _with_intervals(scores.mean, noise, variance, tally.total, confidence)
+    variance = max((scores.squares + law.worst_variance + 1 / 4) / tally.total, noise)
+    shared = max(variance - law.least_noise_variance(tally), 0.0)
+    return _with_intervals(scores.mean, noise, variance, shared, tally.total, confidence)
 
 
 def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:
@@ -67,23 +70,23 @@ def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:
     weights = np.array([one.standard_error**-2 for one in known])
     weights /= weights.sum()
     reports = sum(one.reports for one in known)
-    noise, variance = (
-        float(weights**2 @ np.square(errors)) * reports
-        for errors in ([one.noise_error for one in known], [one.standard_error for one in known])
-    )
-    return _with_intervals(float(weights @ [one.estimate for one in known]), noise, variance, reports, confidence)
+    parts = np.array([(one.noise_error**2, one.standard_error**2, one.shared) for one in known])
+    variances = (weights**2 @ parts * reports).tolist()
+    return _with_intervals(float(weights @ [one.estimate for one in known]), *variances, reports, confidence)
 
 
-def _with_intervals(estimate: float, noise: float, variance: float, reports: int, confidence: float) -> Mean:
+def _with_intervals(
+    estimate: float, noise: float, variance: float, shared: float, reports: int, confidence: float
+) -> Mean:
     """Return a mean, given the variances of one report."""
     ends = []
     errors = [math.sqrt(noise / reports), math.sqrt(variance / reports)]
     for error in errors:
         low, high = normal_interval(np.array([estimate]), np.array([error]), confidence)
         ends.append((float(low[0]), float(high[0])))
-    return Mean(reports, confidence, estimate, errors[0], *ends[0], errors[1], *ends[1])
+    return Mean(reports, confidence, estimate, errors[0], *ends[0], errors[1], *ends[1], shared / reports)
 
 
 def _unknown(confidence: float) -> Mean:
     nan = math.nan
-    return Mean(0, confidence, nan, nan, 0.0, 1.0, nan, 0.0, 1.0)
+    return Mean(0, confidence, nan, nan, 0.0, 1.0, nan, 0.0, 1.0, nan)

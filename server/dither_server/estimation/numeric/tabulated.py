@@ -71,6 +71,10 @@ class Tabulated:
             return self.worst_variance
         return min(max(self.scores(tally).variance, float(self._variances.min())), self.worst_variance)
 
+    def least_noise_variance(self, tally: Tally) -> float:
+        """Return the noise variance of a score, for the answer where it is smallest."""
+        return float(self._variances.min())
+
     @property
     def worst_variance(self) -> float:
         """The noise variance of a score, for the answer where it is largest."""
@@ -102,6 +106,11 @@ class Tabulated:
     def cell_shares(self, tally: Tally) -> Floats:
         """Return the share of the reports in each cell."""
         return np.asarray(tally.counts[0] / max(tally.total, 1))
+
+    @property
+    def cost(self) -> int:
+        """The cost of one estimate: of a matrix that is made anew in each of some ten steps."""
+        return 300 + self.points**2 * len(self.score) // 10_000
 
     @property
     def floor(self) -> float:

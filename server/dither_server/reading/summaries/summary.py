@@ -80,6 +80,8 @@ class Summary(ABC, Generic[E]):
     """The TypedDict of one row of an export: its keys are the columns."""
     schema: ClassVar[Schema]
     """What the API says of an estimate."""
+    cheaper: ClassVar[str] = "ask for fewer days"
+    """What makes one estimate cost less, in words."""
     daily: ClassVar[str | None] = None
     """Which table of the store keeps each day's answer for programs that read SQL; None if none does."""
 

@@ -5,7 +5,7 @@ import pytest
 from dither_server.estimation.numeric.differences import each_side, mean_difference, quantile_difference
 from dither_server.estimation.numeric.mean import mean_of
 
-from .laws import expected_tally, small_law
+from .small_laws import expected_tally, small_law
 
 LAW = small_law(4, 2)
 FIRST, SECOND = mean_of(LAW, expected_tally(LAW, [1, 2] * 40)), mean_of(LAW, expected_tally(LAW, [5, 2] * 40))

@@ -24,9 +24,13 @@ def test_no_answer_has_an_expected_score_below_its_step(table: np.ndarray) -> No
     """So no population has a share above the expected score."""
     found = dominating(table)
     step = np.arange(len(table))[:, np.newaxis] < np.arange(1, len(table))
-    expected = np.einsum("xy,kyc->kxc", table, found.scores)
-    assert (expected >= step - 1e-9).all()
-    assert found.excess == pytest.approx((expected - step).mean(axis=1), abs=1e-9)
+    assert len(found.kinds) == len(found.excess) > 1
+    for place, kind in enumerate(found.kinds):
+        scores = found.table.scores(*kind) + found.raised[place]
+        expected = table @ scores
+        assert (expected >= step - 1e-9).all()
+        assert found.excess[place] == pytest.approx((expected - step).mean(axis=0), abs=1e-9)
+        assert found.reach[place] == pytest.approx(np.ptp(scores, axis=0))
 
 
 def test_bounds_hold_as_often_as_they_say() -> None:
@@ -46,6 +50,14 @@ def test_many_reports_close_in_on_a_share() -> None:
     shares = np.array([0.3, 0, 0, 0, 0.3, 0, 0, 0, 0.4])
     counts = np.round(10**9 * shares @ table).astype(np.int64)
     assert dominating(table).bounds(counts, 0.025) == pytest.approx(np.cumsum(shares)[:-1], abs=2e-3)
+
+
+def test_what_is_kept_is_no_more_than_the_table_and_facts_of_kinds() -> None:
+    """Scores of all kinds would be 28 times 65 columns of all cells."""
+    table = np.repeat(laplace(65, 0.9), 50, axis=1) / 50
+    found = dominating(table)
+    columns = (found.excess, found.variance, found.reach, found.raised, *vars(found.table).values())
+    assert sum(column.nbytes for column in columns) < 3 * table.nbytes
 
 
 def test_a_report_alone_says_nothing() -> None:

@@ -10,7 +10,7 @@ from dither_server.estimation.numeric.estimate import estimate_number
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
-from .laws import SMALL, expected_tally, small_law
+from .small_laws import SMALL, expected_tally, small_law
 
 RUNS = 400
 

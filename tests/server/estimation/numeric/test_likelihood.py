@@ -8,7 +8,7 @@ from dither_server.estimation.numeric.likelihood import Channel, maximum_likelih
 from dither_server.estimation.numeric.tabulated import Tabulated
 from dither_server.tally.tally import Tally
 
-from .laws import SMALL, expected_tally, small_law
+from .small_laws import SMALL, expected_tally, small_law
 
 Floats = np.ndarray
 

@@ -1,15 +1,17 @@
 """The mean: its errors, at the smallest sizes and the largest, and means combined."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.mean import combined, mean_of
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
-from .laws import expected_tally, small_law
+from .small_laws import expected_tally, small_law
 
 
 def test_it_is_the_average_score_with_its_sample_error() -> None:
@@ -18,7 +20,9 @@ def test_it_is_the_average_score_with_its_sample_error() -> None:
     mean = mean_of(law, tally)
     scores = np.repeat(law.score_table.ravel(), tally.counts.ravel())
     assert mean.estimate == pytest.approx(3 / 8)
-    assert mean.standard_error == pytest.approx(scores.std(ddof=1) / math.sqrt(len(scores)))
+    n, most = len(scores), law.worst_variance + 1 / 4
+    assert mean.standard_error == pytest.approx(math.sqrt((n * scores.var() + most) / n / n))
+    assert mean.shared == pytest.approx(mean.standard_error**2 - mean.noise_error**2)
     assert mean.noise_error == pytest.approx(math.sqrt(law.noise_variance(tally) / len(scores)))
     assert (mean.noise_low, mean.noise_high) == pytest.approx(
         (mean.estimate - 1.959964 * mean.noise_error, mean.estimate + 1.959964 * mean.noise_error)
@@ -47,8 +51,20 @@ def test_thousand_million_reports_lose_no_digits() -> None:
     scale = 10**9 // few.total
     one, all_ = mean_of(law, few), mean_of(law, Tally(few.reports * scale, few.counts * scale))
     assert all_.estimate == pytest.approx(one.estimate, abs=1e-12)
-    ratio = (few.total - 1) / (few.total * scale - 1)
-    assert all_.standard_error == pytest.approx(one.standard_error * math.sqrt(ratio), rel=1e-9)
+    squares, most = one.standard_error**2 * few.total**2, law.worst_variance + 1 / 4  # with one report of the worst
+    expected = math.sqrt((squares - most) * scale + most) / (few.total * scale)
+    assert all_.standard_error == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("reports", [2, 3])
+def test_few_reports_that_agree_do_not_pass_for_many(reports: int) -> None:
+    """Half of all people at each end: reports of one end alone would leave the mean out, were their scatter believed."""
+    law = Dithered(1, 7, Fraction(99, 100), Fraction(1, 700))
+    counts = np.zeros((1, 8), dtype=np.int64)
+    counts[0, 0] = reports
+    mean = mean_of(law, Tally(counts.sum(axis=1), counts))
+    assert mean.high > 0.5
+    assert mean.noise_high < 0.2
 
 
 @pytest.mark.parametrize("confidence", [1e-6, 0.5, 1 - 1e-9])

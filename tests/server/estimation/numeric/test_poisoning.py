@@ -9,7 +9,7 @@ from dither_server.estimation.numeric.poisoning import cut_shift, mean_shift
 from dither_server.tally.tally import Tally
 from dither_shared import ParameterError
 
-from .laws import expected_tally, small_law
+from .small_laws import expected_tally, small_law
 
 
 def forged(tally: Tally, reports: dict[tuple[int, int], int]) -> Tally:

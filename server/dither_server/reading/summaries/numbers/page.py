@@ -30,7 +30,9 @@ _MARKS = (0.5, 0.95)
 _TICKS = 5
 
 _DAYS = 40
-"""At most so many of the last days are drawn, each a curve to fit."""
+"""At most so many of the last days are drawn, and"""
+_WORK = 20_000
+"""of so much work in all (``costs``), so that a page is there in about a second."""
 
 _NEEDED = 0.01
 """The part of the range to which the mean is to be known, by which "too few" is measured."""
@@ -176,10 +178,13 @@ class NumberCourses(NamedTuple):
 
 
 def courses(
-    metric: Metric, days: Sequence[date], estimate: Callable[[Span], NumericEstimate], confidence: float
+    metric: Metric, days: Sequence[date], effort: int, estimate: Callable[[Span], NumericEstimate], confidence: float
 ) -> Generator[None, None, NumberCourses | None]:
-    """Make the courses over the last days with reports, in steps; one day has none."""
-    days = days[-_DAYS:]
+    """Make the courses over the last days with reports, in steps; one day has none.
+
+    ``effort`` is the cost of one day's estimate.
+    """
+    days = days[-min(_DAYS, _WORK // effort) :] if effort <= _WORK else []
     if len(days) < 2:
         return None
     steps = (TrendStep(day, day, estimate((day, day))) for day in days)

@@ -1,6 +1,7 @@
 """The scale of a numeric question: from parts of the range and points of the grid to numbers in its unit."""
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
@@ -14,6 +15,9 @@ __all__ = ["Scale", "repeat_error"]
 
 _WIDEST = 0.5
 """The part of the range from which the interval of a mean says nothing."""
+
+_LARGEST = math.log(sys.float_info.max)
+"""The logarithm of the largest double; a mean of few reports may be estimated beyond it."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,10 @@ class Scale:
         """Return the number at a part of the range, which may lie beyond 0 or 1."""
         if not math.isfinite(part):
             return math.nan
-        if self.log:
-            return math.exp((1 - part) * math.log(self.low) + part * math.log(self.high))
-        return (1 - part) * self.low + part * self.high
+        if not self.log:
+            return (1 - part) * self.low + part * self.high
+        logarithm = (1 - part) * math.log(self.low) + part * math.log(self.high)
+        return math.exp(logarithm) if logarithm < _LARGEST else math.inf
 
     def at(self, place: float) -> float:
         """Return the number at a place, in steps of the grid from its low end."""
@@ -107,5 +112,5 @@ def repeat_error(mean: Mean, memoised: bool, periods: int) -> float:
 
     What of the variance is not noise, and with permanent draws all of it, does not average out over periods.
     """
-    variance, noise = mean.standard_error**2, mean.noise_error**2
-    return math.sqrt(variance + (periods - 1) * (variance if memoised else max(variance - noise, 0.0)))
+    variance = mean.standard_error**2
+    return math.sqrt(variance + (periods - 1) * (variance if memoised else mean.shared))

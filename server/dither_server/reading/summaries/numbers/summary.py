@@ -38,9 +38,6 @@ __all__ = ["Numbers"]
 _CUTS = 32
 """Into so many parts of one width (of one ratio, on log scales) the range is cut, if no points are asked for."""
 
-_MUCH = 400
-"""The cost of one estimate (``costs``): some ten milliseconds."""
-
 
 class Numbers(Summary[NumericEstimate]):
     """The mean of a number, its quantiles, the shares of people below points, and the shares beyond both ends."""
@@ -48,6 +45,7 @@ class Numbers(Summary[NumericEstimate]):
     row: ClassVar[type] = NumberRow
     schema: ClassVar[Schema] = ESTIMATE
     daily: ClassVar[str | None] = "numbers"
+    cheaper: ClassVar[str] = "give its mechanism a smaller resolution or fewer steps"
 
     def estimate(
         self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
@@ -56,8 +54,8 @@ class Numbers(Summary[NumericEstimate]):
         return estimate_number(law_of(metric.mechanism), tally, confidence)
 
     def effort(self, metric: Metric) -> int:
-        """Return a constant, which is right for the finest grids."""
-        return _MUCH
+        """Return what its law says."""
+        return law_of(metric.mechanism).cost
 
     def table(
         self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
@@ -127,7 +125,7 @@ class Numbers(Summary[NumericEstimate]):
         query: Query,
     ) -> Generator[None, None, NumberCourses | None]:
         """Make the course of mean, median and 95th percentile."""
-        return (yield from courses(metric, days, estimate, query.confidence))
+        return (yield from courses(metric, days, self.effort(metric), estimate, query.confidence))
 
     def text(self, told: Mapping[str, Any]) -> TextTable:
         """Return the mean, and a row a quantile."""
@@ -148,15 +146,18 @@ def _clipped(share: Share) -> float | None:
 
 
 def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: float) -> dict[str, Any]:
-    """Return how far a share of forged reports could have moved the mean, in its unit, and shares below points."""
-    low, high = metric.mechanism.reach
-    mean = found.mean.estimate
-    law = law_of(metric.mechanism)
-    moved = [scale.value(mean + forged * (end - mean)) - scale.value(mean) for end in (low, high)]
+    """Return how far a share of forged reports could have moved the mean, in its unit, and shares below points.
+
+    If all of that share β are of the least or greatest score g, the others have the mean (mean - β g)/(1-β), or an end
+    of the range where that lies beyond.
+    """
+    mean, law = found.mean.estimate, law_of(metric.mechanism)
+    honest = ((mean - forged * end) / (1 - forged) for end in metric.mechanism.reach)
+    moved = [scale.value(min(max(one, min(mean, 0.0)), max(mean, 1.0))) - scale.value(mean) for one in honest]
     return {
         "share": forged,
         "reports": round(forged * found.reports),
-        "mean_down": finite(-moved[0]),
-        "mean_up": finite(moved[1]),
+        "mean_down": finite(moved[0]),
+        "mean_up": finite(-moved[1]),
         "cdf_shift": cut_shift(law, forged) if isinstance(law, Dithered) else None,
     }

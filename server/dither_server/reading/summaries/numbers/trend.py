@@ -85,16 +85,21 @@ def _points(scale: Scale, step: TrendStep[NumericEstimate]) -> list[dict[str, fl
 def _tested(
     metric: Metric, scale: Scale, steps: Sequence[TrendStep[NumericEstimate]]
 ) -> tuple[float, float, float] | list[float]:
-    """Return the slope, its error, and the p-value of no change, over the slope and every step against the others."""
+    """Return the slope, its error, and the p-value of no change, over the slope and every step against the others.
+
+    If nothing changes, all steps have one variance a report: the mean one, which few reports of a step do not blur.
+    """
     if len(steps) < 2:
         return [np.nan] * 3
     means = [step.estimate.mean for step in steps]
-    variance = np.array([(scale.width * mean.standard_error) ** 2 for mean in means])
-    noise = np.array([(scale.width * mean.noise_error) ** 2 for mean in means])
-    shared = variance if metric.mechanism.memoised else np.maximum(variance - noise, 0)
+    reports = np.array([float(mean.reports) for mean in means])
+    parts = scale.width**2 * np.array([(mean.standard_error**2, mean.shared) for mean in means])
+    variance, shared = (reports**2 @ parts / reports.sum())[:, np.newaxis] / reports
+    if metric.mechanism.memoised:
+        shared = variance
     days = np.array([(step.since.toordinal() + step.until.toordinal()) / 2 for step in steps])
     periods = np.array([float(periods_of(metric, step.since, step.until)) for step in steps])
-    weights = contrasts(days, np.array([float(mean.reports) for mean in means]))
+    weights = contrasts(days, reports)
     found = weights @ [scale.coordinate(mean.estimate) for mean in means]
     columns = (variance[:, np.newaxis], shared[:, np.newaxis], periods[:, np.newaxis])
     errors = np.sqrt(worst_variance(weights, *columns)[:, 0])

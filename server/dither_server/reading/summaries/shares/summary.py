@@ -32,6 +32,7 @@ class Shares(Summary[Estimate]):
     row: ClassVar[type] = Row
     daily: ClassVar[str | None] = "shares"
     schema: ClassVar[Schema] = ESTIMATE
+    cheaper: ClassVar[str] = "list fewer candidates in its definition"
 
     def estimate(
         self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
