@@ -55,10 +55,10 @@ class EstimateReader:
             return
         days = self._days(metric, query)
         require_affordable(self._limit, metric, len(days), query.selection.count(len(metric.labels)))
-        places = self._places(metric, query)
+        places = None if query.selection.everything else self._places(metric, query)
         for day in days:
             table = self._whole(metric, (day, day), query)
-            yield table if query.selection.everything else table.chosen(places)
+            yield table if places is None else table.chosen(places)
 
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days.

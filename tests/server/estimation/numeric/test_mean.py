@@ -58,13 +58,13 @@ def test_thousand_million_reports_lose_no_digits() -> None:
 
 @pytest.mark.parametrize("reports", [2, 3])
 def test_few_reports_that_agree_do_not_pass_for_many(reports: int) -> None:
-    """Half of all people at each end: reports of one end alone would leave the mean out, were their scatter believed."""
+    """They may be of one end of two by chance, and scatter by nothing."""
     law = Dithered(1, 7, Fraction(99, 100), Fraction(1, 700))
     counts = np.zeros((1, 8), dtype=np.int64)
     counts[0, 0] = reports
     mean = mean_of(law, Tally(counts.sum(axis=1), counts))
-    assert mean.high > 0.5
-    assert mean.noise_high < 0.2
+    assert mean.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4) / reports)
+    assert mean.standard_error > 3 * mean.noise_error
 
 
 @pytest.mark.parametrize("confidence", [1e-6, 0.5, 1 - 1e-9])

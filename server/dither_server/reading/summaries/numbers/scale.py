@@ -60,7 +60,7 @@ class Scale:
             raise ParameterError("at", f"{number:g} is not within the range, from {self.low:g} to {self.high:g}")
         part = (number - self.low) / (self.high - self.low)
         if self.log:
-            part = math.log(number / self.low) / math.log(self.high / self.low)
+            part = (math.log(number) - math.log(self.low)) / self.width
         return min(max(part, 0.0), 1.0) * self.last
 
     def evenly(self, parts: int) -> list[float]:
@@ -75,7 +75,7 @@ class Scale:
     @property
     def width(self) -> float:
         """The width of the range, or of its logarithms."""
-        return math.log(self.high / self.low) if self.log else self.high - self.low
+        return math.log(self.high) - math.log(self.low) if self.log else self.high - self.low
 
     def error(self, part: float, at: float) -> float:
         """Return the standard error of a number, given that of its part of the range ``at`` (delta method)."""

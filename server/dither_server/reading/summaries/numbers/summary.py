@@ -82,7 +82,8 @@ class Numbers(Summary[NumericEstimate]):
         points = list(asked.at) or scale.evenly(_CUTS)
         shares = [found.below(scale.place(at)) for at in points]
         columns = ("share", "noise_error", "standard_error", "low", "high", "consistent")
-        return Table(about, {"at": points} | dict(zip(columns, np.array(shares).T, strict=True)), rows_as="cdf")
+        numbers = np.array(shares).reshape(len(shares), len(columns))  # of the coarsest grid there may be none
+        return Table(about, {"at": points} | dict(zip(columns, numbers.T, strict=True)), rows_as="cdf")
 
     def flat(self, table: Table) -> Table:
         """Return a row for the mean, each quantile and each share."""

@@ -6,18 +6,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.estimate import NumericEstimate
 from dither_server.estimation.numeric.laws import law_of
+from dither_server.estimation.numeric.likelihood import Fit
+from dither_server.estimation.numeric.mean import mean_of
 from dither_server.reading.estimate_cache import EstimateCache
 from dither_server.reading.summaries.summary import Survey
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY
 
-__all__ = ["ESTIMATOR", "LINEAR", "LOG", "PERMANENT", "TABLE", "chances", "drawn", "hill", "metric", "nothing", "survey"]
+__all__ = ["ESTIMATOR", "LINEAR", "LOG", "PERMANENT", "TABLE", "bare", "chances", "drawn", "hill", "metric", "nothing", "survey"]
 
 Floats = NDArray[np.float64]
 
 ESTIMATOR = EstimateCache(10**7).estimate
+
+
+def bare(
+    metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool = False
+) -> NumericEstimate:
+    """The same with an even curve: what simulations look at does not depend on it, and it takes the most time."""
+    law = law_of(metric.mechanism)
+    even = Fit(np.full(law.points, 1 / law.points), 0.0)
+    return NumericEstimate(tally.total, confidence, mean_of(law, tally, confidence), law.cuts(tally, confidence), even)
 
 
 def metric(keys: str, name: str = "startup") -> Metric:

@@ -69,7 +69,7 @@ def test_the_error_if_the_same_people_report_again() -> None:
 
 @pytest.mark.parametrize(("width", "verdict"), [(0.49, "ok"), (0.5, "too-few")])
 def test_a_mean_known_to_half_of_the_range_says_nothing(width: float, verdict: str) -> None:
-    mean = dataclasses.replace(MEAN, low=0.2, high=0.2 + width)
+    mean = dataclasses.replace(MEAN, low=0.25, high=0.25 + width)
     assert Scale.of(LINEAR).mean(mean, memoised=False, periods=1)["verdict"] == verdict
 
 

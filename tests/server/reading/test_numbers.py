@@ -1,0 +1,305 @@
+"""A number from the database to whoever asks: routes, exports, SQL, commands and costs; walks through several files."""
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner, Result
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from dither_server.cli.main import cli
+from dither_server.reading.costs import effort
+from dither_server.reading.estimate_cache import EstimateCache
+from dither_server.reading.materialize import refresh
+from dither_server.reading.query import Query
+from dither_server.reading.estimates import EstimateReader
+from dither_server.store import Store
+from dither_shared import parse_metrics
+from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, environment, problem, rows_of, upload
+
+TOML = """
+[metrics.startup]
+description = "How long does the app take to <b>start</b>?"
+type = "number"
+low = 0.05
+high = 60.0
+log = true
+unit = "=s<i>"
+epsilon = 2.0
+
+[metrics.table]
+type = "number"
+low = 0
+high = 10
+mechanism = "discrete-laplace"
+epsilon = 2.0
+resolution = 8
+
+[metrics.other]
+type = "number"
+low = 0.05
+high = 60.0
+log = true
+unit = "ms"
+epsilon = 2.0
+"""
+NUMBERS = parse_metrics(TOML)
+STARTUP, TABLE, OTHER = NUMBERS.values()
+FORMER = parse_metrics('[metrics.startup]\ntype = "choice"\nvalues = ["slow", "fast"]\nepsilon = 1.0\n')["startup"]
+DAYS = 3
+URL = "/v1/metrics/startup"
+
+
+def answers(metric: Any, count: int, seed: bytes = b"rows") -> bytes:
+    return b"".join(rows_of(metric, count // 3, seed + b"%d" % number, number) for number in (1, 2, 5))  # type: ignore[arg-type]
+
+
+def filled(folder: Path, **changed: object) -> Flask:
+    app = create_app(config(folder, metrics=METRICS | NUMBERS, **changed))
+    store = collector_of(app).store
+    for day in range(DAYS):
+        uploads = [upload(STARTUP, answers(STARTUP, 600, b"%d" % day)), upload(TABLE, answers(TABLE, 300))]
+        store.commit([*uploads, upload(THEME, rows_of(THEME, 60))], TODAY - timedelta(days=day), b"s" * 16)
+    return app
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    with closing(collector_of(app := filled(tmp_path))):
+        yield app
+
+
+def body_schema(client: FlaskClient, path: str) -> dict[str, Any]:
+    """The schema of a route's answer, with all that it refers to."""
+    document = client.get("/openapi.json").get_json()
+    content = document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
+    return {**content["schema"], "components": document["components"]}
+
+
+@pytest.mark.parametrize("end", ["estimate", "compare", "trend"])
+@pytest.mark.parametrize("name", ["startup", "table", "other", "theme"])
+def test_every_answer_is_as_the_api_says(end: str, name: str, app: Flask) -> None:
+    client = app.test_client()
+    response = client.get(f"/v1/metrics/{name}/{end}")
+    assert response.status_code == 200, response.text
+    schema = body_schema(client, f"/v1/metrics/{{name}}/{end}")
+    jsonschema_rs.validate(schema, response.get_json())
+
+
+def test_days_are_answered_one_by_one(app: Flask) -> None:
+    client = app.test_client()
+    days = client.get(f"{URL}/estimate?by_day=true&quantile=0.9&at=1&at=2").get_json()
+    jsonschema_rs.validate(body_schema(client, "/v1/metrics/{name}/estimate"), days)
+    assert [(one["since"], one["reports"], len(one["quantiles"])) for one in days] == [
+        ((TODAY - timedelta(days=day)).isoformat(), 600, 1) for day in reversed(range(DAYS))
+    ]
+    assert [row["at"] for row in days[0]["cdf"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("at=0.04", "at: 0.04 is not within the range, from 0.05 to 60"),
+        ("at=61", "at: 61 is not within"),
+        ("at=nan", "at: not a number"),
+        ("at=inf", "at: not a number"),
+        ("at=", "at: not a number"),
+        ("quantile=0", "quantile: not a number strictly between 0 and 1"),
+        ("quantile=1", "quantile: not a number"),
+        ("quantile=nan", "quantile: not a number"),
+        ("simultaneous=true", "simultaneous: not for numbers"),
+        ("values=slow", "values: nor top, limit and offset: this metric has no values"),
+        ("top=2", "values: nor top"),
+        ("limit=1", "values: nor top"),
+        ("by_day=true&top=2", "values: nor top"),
+        ("confidence=1", "confidence: not a number between"),
+        ("format=xml", "format: unknown"),
+    ],
+)
+def test_a_bad_parameter_is_named(query: str, what: str, app: Flask) -> None:
+    response = app.test_client().get(f"{URL}/estimate?{query}")
+    assert problem(response) == (400, "parameter")
+    assert what in response.get_json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "what"),
+    [
+        ("/v1/metrics/theme/estimate?quantile=0.5", "theme asks for no number"),
+        ("/v1/metrics/theme/estimate?at=1", "theme asks for no number"),
+        (f"{URL}/trend?top=1", "no values to choose from"),
+        (f"{URL}/compare?other=theme", "startup is a number, theme a choice; only metrics of like kinds"),
+        (f"{URL}/compare?other=other", "other units, or only one is on a log scale"),
+        (f"{URL}/compare?other=table", "other units, or only one is on a log scale"),
+        (f"{URL}/combined", "name a version, for versions are not combined"),
+        ("/m/startup?quantile=0.5", "not for pages"),
+        ("/m/startup?at=1", "not for pages"),
+        ("/m/startup?simultaneous=true", "not for numbers"),
+    ],
+)
+def test_what_numbers_and_shares_do_not_have_in_common(path: str, what: str, app: Flask) -> None:
+    response = app.test_client().get(path)
+    assert problem(response) == (400, "parameter")
+    assert what in response.get_json()["detail"]
+
+
+def test_a_version_that_was_a_choice(app: Flask) -> None:
+    """Its kind changed under one name; each version is read as what it was."""
+    store, client = collector_of(app).store, app.test_client()
+    store.register([FORMER])
+    store.commit([upload(FORMER, rows_of(FORMER, 90, value="slow"))], TODAY, b"s" * 16)
+    old = client.get(f"{URL}/estimate?version={FORMER.version}").get_json()
+    assert [row["value"] for row in old["values"]] == ["slow", "fast", "other"]
+    assert client.get(f"/m/startup?version={FORMER.version}").status_code == 200
+    assert problem(client.get(f"{URL}/compare?other_version={FORMER.version}")) == (400, "parameter")
+    assert problem(client.get(f"{URL}/combined")) == (400, "parameter")
+    assert client.get(f"{URL}/estimate").get_json()["mean"]["kind"] == "geometric"
+    assert client.get("/").status_code == 200
+
+
+def test_every_format_holds_the_same_rows(app: Flask) -> None:
+    client = app.test_client()
+    answer = client.get(f"{URL}/estimate").get_json()
+    lines = [json.loads(line) for line in client.get(f"{URL}/estimate?format=ndjson").text.splitlines()]
+    assert len(lines) == 1 + 7 + 31
+    assert lines[0]["estimate"] == answer["mean"]["value"]
+    table = pa.ipc.open_stream(client.get(f"{URL}/estimate?format=arrow").data).read_all().to_pylist()
+    days = {name: date.fromisoformat(answer[name]) for name in ("since", "until")}
+    assert table == [line | days for line in lines]
+    text = list(csv.DictReader(io.StringIO(client.get(f"{URL}/estimate?format=csv").text)))
+    assert [row["unit"] for row in text[:2]] == ["'=s<i>"] * 2  # no spreadsheet runs it
+    assert [float(row["estimate"]) for row in text] == [line["estimate"] for line in lines]
+    bare = client.get("/v1/metrics/table/estimate?format=ndjson").text.splitlines()
+    assert {json.loads(line)["estimate"] for line in bare if '"statistic":"share"' in line} == {None}
+    assert "NaN" not in client.get("/v1/metrics/table/estimate?format=csv").text
+
+
+def command(folder: Path, *arguments: str) -> Result:
+    (folder / "metrics.toml").write_text(METRICS_TOML + TOML, encoding="utf-8")
+    return CliRunner().invoke(cli, arguments, env=dict(environment(folder)), catch_exceptions=False)
+
+
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize("kind", ["csv", "ndjson", "arrow"])
+def test_kinds_stand_in_one_table_with_the_columns_of_all(kind: str, tmp_path: Path) -> None:
+    target = tmp_path / f"out.{kind}"
+    result = command(tmp_path, "export", "theme", "startup", "--format", kind, "--output", str(target))
+    assert result.exit_code == 0, result.output
+    if kind == "csv":
+        rows = list(csv.DictReader(io.StringIO(target.read_text(encoding="utf-8"))))
+        empty: object = ""
+    elif kind == "arrow":
+        rows, empty = pa.ipc.open_stream(target.read_bytes()).read_all().to_pylist(), None
+    else:
+        rows, empty = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()], None
+    shares, numbers = ([row for row in rows if row["metric"] == name] for name in ("theme", "startup"))
+    assert (len(shares), len(numbers)) == (4 * DAYS, 39 * DAYS)
+    assert {row.get("statistic", empty) for row in shares} == {empty}
+    assert {row.get("value", empty) for row in numbers} == {empty}
+    if kind != "ndjson":
+        assert len({tuple(row) for row in rows}) == 1
+
+
+@pytest.mark.usefixtures("app")
+@pytest.mark.parametrize("name", ["startup", "table"])
+def test_commands_answer_in_words_and_as_the_api_does(name: str, tmp_path: Path, app: Flask) -> None:
+    for verb, word in (("estimate", "p95"), ("compare", "no change seen"), ("trend", "slope")):
+        told = command(tmp_path, verb, name)
+        assert told.exit_code == 0, told.output
+        assert word in told.output
+        same = json.loads(command(tmp_path, verb, name, "--json").output)
+        assert same == app.test_client().get(f"/v1/metrics/{name}/{verb}").get_json()
+
+
+@pytest.mark.usefixtures("app")
+def test_a_bad_command_gets_one_line(tmp_path: Path) -> None:
+    for arguments, what in (
+        (("estimate", "startup", "--candidate", "x"), "candidates"),
+        (("compare", "startup", "--other", "theme"), "only metrics of like kinds"),
+        (("compare", "startup", "--other", "other"), "other units"),
+    ):
+        result = command(tmp_path, *arguments)
+        assert result.exit_code != 0
+        assert what in result.output
+
+
+SELECT = "SELECT day, reports, mean, mean_error, mean_low, mean_high, p50, p50_low, p50_high, p95, p95_low, p95_high"
+
+
+def test_the_view_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
+    assert command(tmp_path, "refresh").exit_code == 0
+    told = app.test_client().get(f"{URL}/estimate?by_day=true").get_json()
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
+        rows = view.execute(f"{SELECT} FROM daily_numbers WHERE metric = 'startup' ORDER BY day").fetchall()
+        both = view.execute("SELECT metric, count(*) FROM daily_numbers GROUP BY metric").fetchall()
+        shares = view.execute("SELECT DISTINCT metric FROM daily_estimates ORDER BY metric").fetchall()
+    assert dict(both) == {"startup": DAYS, "table": DAYS}
+    assert shares == [("theme",)]
+    for row, day in zip(rows, told, strict=True):
+        of = {one["share"]: one for one in day["quantiles"]}
+        mean = day["mean"]
+        assert row[:2] == (day["since"], 600)
+        assert row[2:6] == pytest.approx([mean[name] for name in ("value", "standard_error", "low", "high")])
+        assert row[6:] == pytest.approx([of[share][name] for share in (0.5, 0.95) for name in ("value", "low", "high")])
+
+
+def test_only_what_changed_is_made_anew_and_what_is_purged_is_gone(app: Flask, tmp_path: Path) -> None:
+    store: Store = collector_of(app).store
+    assert len(list(refresh(store, STARTUP))) == DAYS
+    assert list(refresh(store, STARTUP)) == []
+    store.commit([upload(STARTUP, answers(STARTUP, 3, b"new"))], TODAY, b"t" * 16)
+    assert list(refresh(store, STARTUP)) == [TODAY]
+    assert len(list(refresh(store, STARTUP, everything=True))) == DAYS
+    store.purge_day(STARTUP.version, TODAY)
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as view:
+        days = view.execute("SELECT day FROM daily_numbers ORDER BY day").fetchall()
+        kept = view.execute("SELECT count(*) FROM numbers").fetchone()
+    assert days == [((TODAY - timedelta(days=day)).isoformat(),) for day in reversed(range(1, DAYS))]
+    assert kept == (DAYS - 1,)
+
+
+def test_estimates_are_remembered_by_their_tally(app: Flask) -> None:
+    store = collector_of(app).store
+    cache = EstimateCache(10**6)
+    reader = EstimateReader(store, cache)
+    reader.table(STARTUP, Query())
+    (known,) = cache._known.values()
+    reader.table(STARTUP, Query(quantile=(0.3,), at=(1.0,)))  # of the same estimate
+    assert list(cache._known.values()) == [known]
+    reader.table(STARTUP, Query(confidence=0.5))
+    assert len(cache._known) == 2
+    assert 1000 < known.size < 20_000
+    for day in range(DAYS):
+        reader.table(STARTUP, Query(since=TODAY - timedelta(days=day), until=TODAY - timedelta(days=day)))
+    assert cache._bytes == sum(1000 + one.size for one in cache._known.values())
+
+
+def test_a_year_by_day_costs_what_is_said(tmp_path: Path) -> None:
+    """The usual grid is affordable by default; the finest is refused with a hint that helps."""
+    assert 365 * effort(STARTUP) < 500_000
+    finest = parse_metrics(TOML.replace("epsilon = 2.0\n", "epsilon = 2.0\nsteps = 1023\nresolution = 256\n", 1))
+    assert effort(finest["startup"]) > 500_000
+    with closing(collector_of(app := filled(tmp_path, estimates_limit=2 * effort(STARTUP)))):
+        client = app.test_client()
+        for path in (f"{URL}/estimate?by_day=true", f"{URL}/trend"):
+            response = client.get(path)
+            assert problem(response) == (413, "too-costly")
+            assert "ask for fewer days" in response.get_json()["detail"]
+        assert client.get(f"{URL}/estimate").status_code == 200
+        assert client.get(f"{URL}/trend?step=week").status_code == 200
+        assert client.get(f"{URL}/estimate?by_day=true&since={TODAY}").status_code == 200
+    with closing(collector_of(app := create_app(config(tmp_path, metrics=METRICS | finest)))):
+        response = app.test_client().get(f"{URL}/estimate")
+        assert problem(response) == (413, "too-costly")
+        assert "smaller resolution or fewer steps" in response.get_json()["detail"]
