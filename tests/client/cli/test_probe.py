@@ -14,8 +14,8 @@ import pytest
 
 from client.devices import MOBILE, THEME
 from dither import __main__ as program
-from dither.cli import asking, probe
-from dither.cli.asking import Target
+from dither.cli import http_get, probe
+from dither.cli.http_get import Target, connect
 from dither.cli.probe import Finding
 from dither.upload.exchange import Deadline
 
@@ -247,7 +247,7 @@ def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
     never = threading.Event()
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(20) and [])
     with pytest.raises(TimeoutError):
-        asking.resolve("example.org", 443, Deadline(0.05))
+        http_get.resolve("example.org", 443, Deadline(0.05))
     never.set()
 
 
@@ -304,8 +304,11 @@ def test_https_where_http_is_spoken() -> None:
 
 def test_without_encryption_there_is_a_warning_but_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(answering((200, OPEN))) as port:
-        monkeypatch.setattr(probe._Attempt, "_is_local", lambda _: False)
-        findings = found(f"http://127.0.0.1:{port}")
+        local = socket.AF_INET, ("127.0.0.1", port)
+        far = socket.AF_INET, ("192.0.2.1", port)
+        monkeypatch.setattr("dither.cli.probe.resolve", lambda *_: [far])
+        monkeypatch.setattr("dither.cli.probe.connect", lambda _, deadline: (connect([local], deadline)[0], far))
+        findings = found(f"http://collector.example:{port}")
     assert [finding.result for finding in findings] == ["ok", "ok", "warning", "ok", "ok"]
 
 
