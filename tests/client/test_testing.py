@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import pydoc
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_type
@@ -13,7 +12,8 @@ import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS, Make
-from dither import default
+from client.test_processes import run
+from dither.parts import Parts, Setup
 from dither.testing import FakeCollector, Telemetry
 from dither_shared import Batch, Metric, RandomizedResponse
 
@@ -23,14 +23,6 @@ OTHER = Metric("mobile", "choice", RandomizedResponse.calibrate(4, 2.0), METRICS
 @pytest.fixture(name="dither_metrics")
 def _own_metrics() -> dict[str, Metric]:
     return METRICS
-
-
-@pytest.fixture
-def no_default() -> Iterator[None]:
-    yield
-    for client in default._clients:
-        client.close()
-    default._clients.clear()
 
 
 def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
@@ -150,6 +142,7 @@ def test_mistaken(telemetry):
 
 def test_without_telemetry():
     app.quietly("yes")
+    app.telemetry.close()
 """,
     )
     outcome = pytester.runpytest_inprocess()
@@ -284,14 +277,21 @@ def test_two_that_stand_in_are_undone_in_turn(folder: Path) -> None:
     assert dither.Client.__init__ is made
 
 
-def test_standing_in_again_and_again_takes_no_longer() -> None:
+def test_standing_in_again_and_again_takes_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     client = dither.Client(METRICS, ENDPOINT, "notes", dither.MemoryState(), environ={})
-    replaced = []
+    made, replaced = [0], []
+
+    def counted(setup: Setup) -> Parts:
+        made[0] += 1
+        return Parts(setup)
+
+    monkeypatch.setattr("dither.testing.Parts", counted)
     for _ in range(20):
-        telemetry = Telemetry(METRICS)
+        telemetry, before = Telemetry(METRICS), made[0]
         with telemetry.standing_in():
             client.record("theme", "dark")
-            replaced.append(len(telemetry._others))
+        replaced.append(made[0] - before)
+    assert replaced[0] > 0
     assert max(replaced) == replaced[0], "what stood in before is not replaced in turn"
 
 
@@ -308,15 +308,18 @@ if TYPE_CHECKING:  # what a type checker makes of it: an ignore that is not need
     dither.init("metrics.toml", endpoint="", app="notes", strict="yes")  # type: ignore[arg-type]
 
 
-@pytest.mark.usefixtures("no_default")
 def test_without_a_default_client_a_record_goes_nowhere() -> None:
-    assert dither.default_client() is None
-    dither.record("theme", "dark")
-    with dither.outcome("mobile"):
-        pass
+    program = (
+        "import dither\n"
+        "assert dither.default_client() is None\n"
+        "dither.record('theme', 'dark')\n"
+        "with dither.outcome('mobile'):\n"
+        "    print('done')\n"
+    )
+    done = run(program)
+    assert (done.stdout, done.stderr) == ("done\n", "")
 
 
-@pytest.mark.usefixtures("no_default")
 def test_one_default_client_at_a_time(folder: Path) -> None:
     named: dict[str, Any] = {"transport": FakeCollector(METRICS), "background": False, "environ": {"DITHER": "on"}}
     first = dither.init(METRICS, ENDPOINT, "tests", dither.MemoryState(), **named)
@@ -327,6 +330,7 @@ def test_one_default_client_at_a_time(folder: Path) -> None:
     dither.record("mobile", True)
     first.record("mobile", True)
     assert (first.status().queued, second.status().queued) == (1, 1)
+    second.close()
 
 
 def test_an_outcome_is_an_answer(telemetry: Telemetry) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from client.devices import Calendar, Make, Script
+from client.devices import Calendar, Make, Script, parts_on
 from dither import __main__ as program
 from dither.state.contents import FORMAT
 from dither.state.journal_records import Debit, Header, to_line
@@ -275,9 +275,8 @@ def test_hundreds_of_apps(used: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert sum(line.startswith("app") and " 2 " in line for line in capsys.readouterr().out.splitlines()) == 500
 
 
-def test_what_another_process_is_writing_is_no_trouble(used: Path, make: Make) -> None:
-    client = make(used / "org.example.notes", app="org.example.notes")
-    with client._journal.transaction():  # which holds the lock
+def test_what_another_process_is_writing_is_no_trouble(used: Path) -> None:
+    with parts_on(used / "org.example.notes").journal.transaction():  # which holds the lock
         assert status_of("org.example.notes", used / "org.example.notes", {}).trouble == ()
 
 

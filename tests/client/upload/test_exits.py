@@ -1,21 +1,24 @@
 """Programs that end at once bring what an earlier run left, and wait for that a moment; no other exit waits."""
 
+import json
 import os
 import socket
 import subprocess
 import sys
+import weakref
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import dither
 from client.conftest import Collector
-from client.devices import Make, Script, Stuck
+from client.devices import Make, Script, Stuck, join_uploads, parts_on
 from client.test_lives import python_of
-from client.test_processes import FLOORS, in_child, needs_fork, run
+from client.test_processes import FLOORS, needs_fork, run
 from dither.diagnostics import Diagnostics
-from dither.upload import exits
 from dither.upload.attempts import Attempts
 from dither.upload.exits import ExitWait
 from dither_shared import Batch
@@ -108,16 +111,14 @@ def test_a_collector_that_never_answers_is_not_waited_for_long(definitions: str,
 @needs_fork
 def test_a_child_does_not_wait_for_what_its_parent_sends(definitions: str, folder: Path, collector: Collector) -> None:
     program = _ENDS_AT_ONCE + (
-        "from dither.upload import exits\n"
-        "before = len(exits._armed)\n"
         "child = os.fork()\n"
         "if child == 0:\n"
-        "    sys.exit(7 if before == 1 and not exits._armed else 1)\n"
+        "    sys.exit(7)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
-    for number, printed in enumerate(("1\n", "7\n")):
+    for number in range(2):
         done = run(program, definitions, str(folder), collector.endpoint, str(FIRST + number))
-        assert done.stdout == printed
+        assert (done.stdout, done.stderr) == ("7\n", "")
     assert days(collector) == 1
 
 
@@ -140,32 +141,89 @@ def test_under_gevent(definitions: str, folder: Path, collector: Collector, when
     assert days(collector) == 1
 
 
-def test_only_a_run_that_finds_a_report_due_waits(make: Make, folder: Path) -> None:
-    first = make(folder, background=True, spread=1e6)
-    first.record("mobile", True)
-    assert first._exit not in exits._armed, "it found none"
-    first.close()
+@pytest.fixture
+def at_exit(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function that does what was registered for the exit of the program."""
+    registered: list[Callable[[], None]] = []
+
+    def unregister(function: Callable[[], None]) -> None:
+        registered[:] = [one for one in registered if one is not function]
+
+    monkeypatch.setattr(
+        "dither.upload.exits.atexit", SimpleNamespace(register=registered.append, unregister=unregister)
+    )
+    monkeypatch.setattr("dither.upload.exits._armed", weakref.WeakSet())
+
+    def leave() -> None:
+        for function in registered:
+            function()
+
+    return leave
+
+
+def waited(folder: Path) -> bool:
+    """Return whether the exit of some program of a device has waited, which it notes."""
+    return (folder / "delivery").exists() and json.loads((folder / "delivery").read_bytes())["exit_at"] > 0
+
+
+EXITS = {"exit_wait": 0.01, "exit_every": 0.0, "background": True}
+
+
+@pytest.mark.parametrize(
+    ("other", "waits"), [({}, True), ({"exit_wait": 0}, False), ({"background": False}, False)], ids=str
+)
+def test_a_run_that_finds_a_report_due_waits(
+    make: Make, folder: Path, at_exit: Callable[[], None], other: dict[str, object], waits: bool
+) -> None:
+    make(folder).record("mobile", True)
     stuck = Stuck()
-    second = make(folder, mode=None, background=True, transport=stuck)
-    assert second._exit in exits._armed
-    assert stuck.started.wait(10)
-    assert not second._worker.rested(0)
-    second.close()
-    assert second._exit not in exits._armed
+    client = make(folder, mode=None, transport=stuck, **(EXITS | other))
+    if "background" not in other:
+        assert stuck.started.wait(10)
+    at_exit()
+    assert waited(folder) is waits
+    client.close()
     stuck.release.set()
-    for other in ({"exit_wait": 0}, {"background": False}):
-        assert make(folder, mode=None, transport=Script(), **other)._exit not in exits._armed
 
 
-def test_a_report_that_the_collector_put_off_is_not_due(make: Make, folder: Path) -> None:
+@pytest.mark.parametrize("how", ["it found none", "it is closed", "it rests"])
+def test_any_other_run_does_not_wait(make: Make, folder: Path, at_exit: Callable[[], None], how: str) -> None:
+    if how != "it found none":
+        make(folder).record("mobile", True)
+    stuck = Stuck()
+    client = make(folder, transport=stuck, **EXITS)
+    client.record("mobile", True)
+    assert stuck.started.wait(10)
+    if how == "it is closed":
+        client.close()
+    if how == "it rests":
+        stuck.release.set()
+        join_uploads()
+    at_exit()
+    assert not waited(folder)
+    client.close()
+    stuck.release.set()
+
+
+@pytest.mark.parametrize("another", [False, True])
+def test_a_report_that_the_collector_put_off_is_not_due(
+    make: Make, folder: Path, at_exit: Callable[[], None], another: bool
+) -> None:
     first = make(folder, transport=Script([dither.Answer(503, 60)]))
     first.record("mobile", True)
     assert not first.flush(5)
-    second = make(folder, mode=None, background=True)
-    assert second._exit not in exits._armed
-    first.record("theme", "dark")
+    notes = json.loads((folder / "delivery").read_bytes()) | {"failed_at": 0.0}  # after which no exit waits
+    (folder / "delivery").write_text(json.dumps(notes))
+    if another:
+        first.record("theme", "dark")
     stuck = Stuck()
-    assert make(folder, mode=None, background=True, transport=stuck)._exit in exits._armed, "but another is"
+    client = make(folder, mode=None, transport=stuck, **EXITS)
+    client.record("theme", "dark")
+    client.flush(0)  # for its thread rests
+    assert stuck.started.wait(10)
+    at_exit()
+    assert waited(folder) is another
+    client.close()
     stuck.release.set()
 
 
@@ -182,7 +240,7 @@ class Waits:
         return self._rested
 
 
-def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon() -> None:
+def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon(at_exit: Callable[[], None]) -> None:
     now = [1e9]
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "", lambda: now[0])
     waits = Waits()
@@ -191,7 +249,7 @@ def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon() -> None:
         one = ExitWait(0.25, 600.0, attempts, waits)
         one.arm()
         before = len(waits.waits)
-        exits._at_exit()
+        at_exit()
         moments += [now[0] - 1e9] * (len(waits.waits) - before)
         one.cancel()
         now[0] += 60
@@ -199,14 +257,14 @@ def test_an_exit_waits_at_most_as_long_as_it_may_and_not_again_soon() -> None:
     assert all(0 < wait <= 0.25 for wait in waits.waits)
     now[0] -= 1e8  # a clock that is set back does not end it for years
     one.arm()
-    exits._at_exit()
+    at_exit()
     assert len(waits.waits) == 145
     one.cancel()
 
 
-def test_several_clients_wait_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_clients_wait_together(at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("dither.upload.exits.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("dither.upload.exits.time", SimpleNamespace(monotonic=lambda: now[0]))
 
     def slow(timeout: float) -> bool:
         now[0] += timeout
@@ -215,10 +273,7 @@ def test_several_clients_wait_together(monkeypatch: pytest.MonkeyPatch) -> None:
     several = [ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), slow) for _ in range(5)]
     for one in several:
         one.arm()
-    exits._at_exit()
-    monkeypatch.undo()
-    for one in several:
-        one.cancel()
+    at_exit()
     assert now[0] == 100.25
 
 
@@ -232,19 +287,23 @@ def test_no_exit_waits_within_an_hour_of_a_failure() -> None:
         assert attempts.may_wait(0.0) == may
 
 
-def test_an_exit_with_nothing_under_way_or_late_in_life_does_not_even_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exit_with_nothing_under_way_or_late_in_life_does_not_even_ask(
+    at_exit: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("dither.upload.exits.time", SimpleNamespace(monotonic=lambda: now[0]))
     attempts = Attempts(dither.MemoryState(), Diagnostics(), "")
     monkeypatch.setattr(attempts, "may_wait", lambda _: pytest.fail("asked"))
     for waits, age in ((Waits(rested=True), 0), (Waits(), 11)):
         one = ExitWait(0.25, 0.0, attempts, waits)
         one.arm()
-        one._began -= age
-        exits._at_exit()
+        now[0] += age
+        at_exit()
         one.cancel()
         assert waits.waits == []
 
 
-def test_an_impatient_user_does_not_wait_and_sees_no_traceback() -> None:
+def test_an_impatient_user_does_not_wait_and_sees_no_traceback(at_exit: Callable[[], None]) -> None:
     def interrupted(timeout: float) -> bool:
         if timeout:
             raise KeyboardInterrupt
@@ -252,22 +311,28 @@ def test_an_impatient_user_does_not_wait_and_sees_no_traceback() -> None:
 
     one = ExitWait(0.25, 0.0, Attempts(dither.MemoryState(), Diagnostics(), ""), interrupted)
     one.arm()
-    exits._at_exit()
+    at_exit()
     one.cancel()
 
 
-@needs_fork
-def test_in_a_forked_child_nothing_is_armed(make: Make, folder: Path) -> None:
-    make(folder).record("mobile", True)
-    stuck = Stuck()
-    client = make(folder, mode=None, background=True, transport=stuck)
-    assert client._exit in exits._armed
-
-    def child() -> None:
-        assert client._exit not in exits._armed
-
-    assert in_child(child) == 0
+@pytest.mark.parametrize("forked", [False, True])
+def test_a_child_that_sends_does_not_wait_for_what_its_parent_found(at_exit: Callable[[], None], forked: bool) -> None:
+    state, stuck = dither.MemoryState("on"), Stuck()
+    parts_on(state).record("mobile", True)
+    parts = parts_on(state, transport=stuck, **EXITS)
+    parts.start()
+    assert stuck.started.wait(10)
+    if forked:
+        stuck.started.clear()
+        parts.after_fork()
+        parts.record("theme", "dark")
+        parts.uploader.wake()
+        assert stuck.started.wait(10)
+    at_exit()
+    assert (json.loads(state.recall("delivery"))["exit_at"] > 0) is not forked
+    parts.controls.stop()
     stuck.release.set()
+    join_uploads()
 
 
 @pytest.mark.parametrize("name", ["exit_wait", "exit_every"])

@@ -214,8 +214,7 @@ def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> Non
         taken.set()
 
     with speaking(say) as peer:
-        transport = dither.HttpTransport(peer.endpoint)
-        stream = transport._connect()
+        stream = connect("127.0.0.1", peer.port, Deadline(20.0), secure=False)
         stream.send(b"POST / HTTP/1.1\r\n")
         assert taken.wait(20)
         assert exchange(stream, bytes(1_000_000), b"retry-after") == (413, None)
@@ -287,8 +286,24 @@ def test_an_ipv6_literal(host: str) -> None:
         ("http://10.0.0.1:8000", b"10.0.0.1:8000"),
     ],
 )
-def test_a_host_stands_in_a_request_as_it_is_written_there(endpoint: str, host: bytes) -> None:
-    assert b"\r\nHost: %b\r\n" % host in dither.HttpTransport(endpoint)._head
+def test_a_host_stands_in_a_request_as_it_is_written_there(
+    endpoint: str, host: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+
+    class Stream:
+        def send(self, data: bytes) -> None:
+            sent.append(data)
+
+        def receive(self) -> bytes:
+            return OK + b"\r\n"
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("dither.upload.exchange.connect", lambda *_, **__: Stream())
+    assert dither.HttpTransport(endpoint).send(b"{}") == dither.Answer(202)
+    assert b"\r\nHost: %b\r\n" % host in sent[0]
 
 
 @pytest.mark.parametrize(

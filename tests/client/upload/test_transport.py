@@ -44,7 +44,9 @@ def test_the_apps_token_goes_along_and_is_the_only_difference(make: Make, collec
         client = make(transport=None, endpoint=collector.endpoint, token=token)
         client.record("browser", "firefox")
         assert client.flush(10)
-        assert "app's" not in f"{client!r} {client.status()!r} {client._sender._transport!r}"
+        assert (
+            "app's" not in f"{client!r} {client.status()!r} {dither.HttpTransport(collector.endpoint, token=token)!r}"
+        )
     one, other = (request.headers for request in collector.arrived)
     assert one.pop("Authorization") == "Bearer an-app's.token"
     assert one == other
@@ -189,7 +191,7 @@ def test_an_endpoint_with_a_password_is_refused_and_quoted_nowhere(
     own.record("mobile", True)
     assert not own.flush(5)
     assert not own.flush(5)
-    told = f"{refused!r} {refused.status()} {own!r} {own.status()} {own._transport!r} {caplog.text}"
+    told = f"{refused!r} {refused.status()} {own!r} {own.status()} {caplog.text}"
     assert "Secret" not in told
     assert "Secret" not in (folder / "delivery").read_text()
 
