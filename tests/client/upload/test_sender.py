@@ -8,10 +8,8 @@ import pytest
 import dither
 from client.devices import Calendar, Make, Script, Stuck, join_uploads, parts_on, sender_of, upload_threads
 from dither.state.folder import FolderState
-from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of, verdict_on
 from dither.upload.schedule import UploadSchedule
 from dither.upload.sender import Sender
-from dither.upload.worker import Worker
 
 
 @pytest.mark.parametrize("failure", [429, 502, 503, 504, OSError("network")])
@@ -93,36 +91,6 @@ def test_a_refused_report_is_kept_for_as_long_as_any_other(make: Make, calendar:
     calendar.pass_days(1)
     assert not client.flush(5), "it was dropped, not sent"
     assert (client.status().queued, client.status().dropped) == (0, 1)
-
-
-def test_fates_of_all_answers() -> None:
-    statuses = range(100, 600)
-    assert {status for status in statuses if verdict_on(status).fate == "sent"} == {200, 202}
-    assert {status for status in statuses if verdict_on(status).fate == "dropped"} == {400, 410, 413, 415, 422}
-    kept = [status for status in statuses if verdict_on(status).fate is None]
-    busy = {408, 425, 429, 502, 503, 504}
-    assert {status for status in kept if verdict_on(status).patience == BUSY} == busy
-    assert all(verdict_on(status).patience == REFUSED for status in {*kept} - busy)
-    assert {status for status in kept if verdict_on(status).only_its_own} == {404, 409}
-
-
-def test_delays_have_full_jitter_and_a_cap() -> None:
-    longest = Backoff(lambda: 1.0)
-    assert [longest.delay() for _ in range(5)] == [120, 240, 480, 600, 600]
-    longest.reset()
-    assert longest.delay() == 120
-    assert [Backoff(lambda: 0.0).delay() for _ in range(3)] == [0, 0, 0]
-    backoff = Backoff()
-    for _ in range(10_000):
-        backoff.delay()
-    drawn = [backoff.delay() for _ in range(2000)]
-    assert max(drawn) <= 600
-    assert 270 < sum(drawn) / len(drawn) < 330  # mean 300, standard error 3.9
-
-
-def test_a_wish_of_the_collector_is_rounded_up_and_capped() -> None:
-    wishes = (None, -5.0, 0.0, 1.0, 900.0, 900.5, 21_000.0, 1e9)
-    assert [hold_of(wish) for wish in wishes] == [0, 0, 0, 900, 900, 1800, 21_600, 21_600]
 
 
 @pytest.mark.parametrize("wish", [0.5, 60.0, 900.0])
@@ -232,41 +200,6 @@ def test_a_transport_with_a_mistake_does_not_reach_the_host(make: Make) -> None:
     assert not client.flush(10)
     assert client.status().trouble == {"upload failed: ZeroDivisionError": 1}
     assert client.status().queued == 1
-
-
-def test_a_worker_misses_no_call_that_comes_while_it_ends() -> None:
-    taken: list[int] = []
-    waiting = [0]
-
-    def step() -> float | None:
-        if not waiting[0]:
-            return None
-        waiting[0] -= 1
-        taken.append(1)
-        return 0.0
-
-    worker = Worker(step, lambda _: None)
-    for number in range(1, 500):
-        waiting[0] += 1
-        worker.wake()
-        if number % 7 == 0:
-            assert worker.flush(10)
-    assert worker.flush(10)
-    assert waiting[0] == 0
-
-
-def test_a_call_that_comes_during_the_last_step_gets_another_step() -> None:
-    steps: list[int] = []
-
-    def step() -> None:
-        steps.append(1)
-        if len(steps) == 1:
-            worker.wake()
-
-    worker = Worker(step, lambda _: None)
-    worker.wake()
-    worker.join(10)
-    assert len(steps) == 2
 
 
 def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
