@@ -7,7 +7,7 @@ from pathlib import Path
 from dither_shared.errors import ParameterError
 from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
-from dither_shared.questions.answers import type_name
+from dither_shared.questions.plain import type_name
 
 __all__ = ["MOST_SECONDS", "epsilon_cap", "metrics_of", "number", "path", "seconds"]
 

@@ -9,6 +9,10 @@ from .mechanisms import (
     MECHANISMS,
     BitFlip,
     CountMeanSketch,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DitheredResponse,
+    Exponential,
     HadamardCountMeanSketch,
     HadamardResponse,
     LocalHashing,
@@ -22,30 +26,41 @@ from .mechanisms import (
 from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
+from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
 from .questions.domain import Domain
 from .wire import Batch, Report
 
 __all__ = [
     "MECHANISMS",
+    "QUESTIONS",
     "Batch",
     "BitFlip",
+    "BooleanQuestion",
+    "ChoiceQuestion",
     "CountMeanSketch",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "DitherError",
+    "DitheredResponse",
     "Domain",
     "Entropy",
+    "Exponential",
     "HadamardCountMeanSketch",
     "HadamardResponse",
     "KeyedEntropy",
     "LocalHashing",
     "Mechanism",
     "Metric",
+    "NumberQuestion",
     "OptimizedUnary",
     "ParameterError",
     "ProjectiveGeometry",
+    "Question",
     "RandomizedResponse",
     "Rappor",
     "Report",
     "Shape",
+    "StringQuestion",
     "SubsetSelection",
     "SymmetricUnary",
     "SystemEntropy",

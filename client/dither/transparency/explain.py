@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
-from dither_shared.privacy.wording import odds_sentence
 
 from ..reporting.account import cap_of
 from ..reporting.keys import Keys
@@ -41,7 +40,7 @@ def after(metric: Metric, reports: int) -> float:
 
 def odds(metric: Metric) -> str:
     """Return in words what one report tells of its sender."""
-    return odds_sentence(metric.mechanism, _two_labels(metric))
+    return metric.question.odds(metric.mechanism, _two_labels(metric))
 
 
 def cost(metric: Metric) -> str:
@@ -76,21 +75,20 @@ def catalogue(metrics: Iterable[Metric]) -> str:
 
 
 def _facts(metric: Metric) -> list[tuple[str, str]]:
-    answers = "any text" if metric.domain is None else ", ".join(metric.domain.labels)
     return [
         ("Why", metric.why or "nobody has said"),
         ("Read by", metric.owner or "nobody has said"),
         ("About", _TIERS[metric.tier]),
         ("Until", "no end is set" if metric.expires is None else metric.expires.isoformat()),
         ("How often", PERIODS[metric.period]),
-        ("Answers", answers),
+        ("Answers", metric.question.words),
         ("What a report tells", odds(metric)),
         ("Privacy loss", cost(metric)),
     ]
 
 
 def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int) -> str:
-    item = metric.item("" if metric.domain is None else metric.domain.labels[0])
+    item = metric.item(metric.question.example)
     body = build(metric, item, keys, entropy, today, local=True).body.decode("ascii")
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
     lines += [f"    {name}: {text}" for name, text in (*_facts(metric), ("An upload, for example", body))]
@@ -110,6 +108,5 @@ def _cell(text: str) -> str:
 
 def _two_labels(metric: Metric) -> tuple[str, str] | None:
     """Return the answers by name, where "yes" and "no" would not be what the metric asks for."""
-    if metric.kind != "choice" or metric.domain is None or len(metric.domain) != 2:
-        return None
-    return metric.domain.labels[0], metric.domain.labels[1]
+    names = metric.question.names
+    return (names[0], names[1]) if len(names) == 2 else None

@@ -9,6 +9,7 @@ import pytest
 
 import dither
 from client.peers import OK, Peer, certificate, request_of, reset, speaking
+from client.upload.test_hostile_peer import BUFFERS, send
 from dither.upload.exchange import AnswerError
 from dither.upload.transport import UnreachableError
 
