@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from dither_shared.metrics.metric import Metric
-from dither_shared.primitives.entropy import Entropy, SystemEntropy
+from dither_shared.primitives.entropy import Entropy
 
 from . import forks
 from .consent.rules import Mode
 from .outcomes import Outcome
-from .parts import Parts, Setup, utc_today
+from .parts import Parts, Setup
 from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number
 from .state.places import check_app_name, state_of
 from .state.state import MemoryState
@@ -77,21 +77,15 @@ class Client:
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
     ) -> None:
-        setup = Setup(
-            app=app,
-            endpoint=endpoint,
-            entropy=entropy or SystemEntropy(),
-            today=today or utc_today,
-            background=background,
-            strict=strict,
-        )
+        setup = Setup(app=app, endpoint=endpoint, background=background, strict=strict)
+        setup = replace(setup, entropy=entropy or setup.entropy, today=today or setup.today)
         parts: Parts | None = None
         try:
             check_app_name(app)
             setup = replace(setup, metrics=metrics_of(metrics))
-            transport = transport or HttpTransport(endpoint, token=token)
-            setup = replace(setup, transport=transport, lifetime_cap=epsilon_cap("lifetime_cap", lifetime_cap))
-            setup = replace(setup, state=state_of(state, app))
+            setup = replace(setup, transport=transport or HttpTransport(endpoint, token=token))
+            cap = epsilon_cap("lifetime_cap", lifetime_cap)
+            setup = replace(setup, lifetime_cap=cap, state=state_of(state, app))
             timing: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
             self._parts = parts = Parts(replace(setup, environ=environ, policy=policy, **timing))
             parts.start()

@@ -29,10 +29,10 @@ from .upload.schedule import SPREAD
 from .upload.transport import Nowhere, Transport
 from .upload.uploader import Uploader
 
-__all__ = ["Parts", "Setup", "utc_today"]
+__all__ = ["Parts", "Setup"]
 
 
-def utc_today() -> date:
+def _utc_today() -> date:
     """Return the day that it is now in UTC."""
     return datetime.now(UTC).date()
 
@@ -47,7 +47,7 @@ class Setup:
     state: State = field(default_factory=lambda: MemoryState("off"))
     transport: Transport = field(default_factory=Nowhere)
     entropy: Entropy = field(default_factory=SystemEntropy)
-    today: Callable[[], date] = utc_today
+    today: Callable[[], date] = _utc_today
     environ: Mapping[str, str] | None = field(default_factory=dict)
     policy: Path | None = None
     lifetime_cap: float = math.inf
@@ -83,16 +83,7 @@ class Parts:
         self.record: Callable[[str, object], bool] = self.recorder.record
         """What an answer is given to; tests listen here."""
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
-        self.uploader = Uploader(
-            self.journal,
-            self.attempts,
-            setup.transport,
-            lambda: self.permission.consent().mode == "on",
-            lambda error: self.diagnostics.failed("upload", error),
-            spread=setup.spread,
-            exit_wait=setup.exit_wait,
-            exit_every=setup.exit_every,
-        )
+        self.uploader = self._new_uploader()
         self.controls = Controls(
             app=app,
             metrics=metrics,
@@ -107,6 +98,18 @@ class Parts:
             silence=self.silence,
             diagnostics=self.diagnostics,
             guard=self.guard,
+        )
+
+    def _new_uploader(self) -> Uploader:
+        return Uploader(
+            self.journal,
+            self.attempts,
+            self.setup.transport,
+            lambda: self.permission.consent().mode == "on",
+            lambda error: self.diagnostics.failed("upload", error),
+            spread=self.setup.spread,
+            exit_wait=self.setup.exit_wait,
+            exit_every=self.setup.exit_every,
         )
 
     def start(self) -> None:
