@@ -105,7 +105,7 @@ class Client:
         developer, and only if ``strict``.
         """
         parts = self._parts
-        if parts.silence.why:
+        if parts.silence.reason:
             parts.silence.unrecorded += 1
             return
         try:

@@ -130,7 +130,7 @@ class Telemetry(StandIn):
     def standing_in(self) -> Iterator[None]:
         """Stand in for the default client and for every other, each with its own metrics and a state in memory.
 
-        Until the end, nothing that they are told reaches the disk, the network or the user's choice. Then those that
+        Until the end, nothing that they do reaches the disk, the network or the user's choice. Then those that
         were there before are again what they were; those made meanwhile stay off.
         """
         for client in forks.watched():

@@ -86,8 +86,8 @@ class Device:
 class Together(UploadSchedule):
     """What must not be: a hold of one report silences its device, and what was missed leaves at once."""
 
-    def hold(self, entry: Queued, wish: float | None, patience: Patience) -> bool:
-        again = super().hold(entry, wish, patience)
+    def hold(self, entry: Queued, retry_after: float | None, patience: Patience) -> bool:
+        again = super().hold(entry, retry_after, patience)
         self.rest(self.held[entry.batch].moment - self._clock())
         self._spread = 0.0
         return again

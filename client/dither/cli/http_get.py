@@ -68,7 +68,7 @@ class Target(NamedTuple):
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
     """Return the addresses of a host; raise OSError if it has none or nobody says so in time.
 
-    The system's resolver cannot be told how long to take, so it is asked in a thread that nobody waits for.
+    The system's resolver takes no timeout, so it runs in a thread that nobody waits for.
     """
     found: list[Address] = []
     wrong: list[OSError] = []

@@ -12,7 +12,7 @@ from ..diagnostics import Diagnostics
 from ..state.journal_records import Accepted, ConsentChoice
 from ..state.state import State
 from .policy import Policy, policy_path
-from .rules import LOST, UNASKED, Consent, automaton, checked_mode, decide, terms
+from .rules import LOST, UNASKED, Consent, automation_sign, checked_mode, decide, terms
 
 __all__ = ["Permission"]
 
@@ -40,7 +40,7 @@ class Permission:
         self._sealed_off = environ is not None
         self._environ = os.environ if environ is None else environ
         self._policy = Policy(policy if policy or self._sealed_off else policy_path(), app)
-        self._automatic = automaton(self._environ)
+        self._automatic = automation_sign(self._environ)
         self._terms: dict[int, tuple[Metric, str]] = {}
         self._decided: tuple[tuple[object, ...], Consent] | None = None
 

@@ -32,7 +32,7 @@ def upgraded(records: Iterable[Record], metrics: Mapping[str, Metric], keys: Key
 
 
 def _remembered(debits: list[FormerDebit], metric: Metric | None, keys: Keys | None) -> list[Record]:
-    """Return the tags of one version, in an order that tells nothing, and its last draw."""
+    """Return the tags of one version, in an order that reveals nothing, and its last draw."""
     last = max(reversed(debits), key=lambda debit: debit.reports)
     tags = {tag_of(debit.digest) for debit in debits if debit.digest != NO_DIGEST}
     charged = [Charged(last.version, tag) for tag in sorted(tags)]

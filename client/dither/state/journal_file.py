@@ -39,7 +39,7 @@ _MOST_REPLACED = 10
 
 
 class JournalFile:
-    """The journal at ``path``. ``lost`` tells whether there must be one; ``keeps`` whether it is kept open.
+    """The journal at ``path``. ``lost`` returns whether there must be one; ``keeps`` says whether it is kept open.
 
     ``size`` and ``mark``, its first bytes, are known while it is held.
     """

@@ -125,7 +125,7 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
 
 
 class _Known(NamedTuple):
-    """What a journal tells of an app."""
+    """What a journal holds of an app."""
 
     waiting: int = 0
     shown: int = 0

@@ -155,7 +155,7 @@ class Controls:
 
     def _consent_now(self) -> Consent:
         """Return the consent that holds, off if this client does nothing whatever was chosen."""
-        return Consent("off", self.silence.why) if self.silence else self.permission.consent()
+        return Consent("off", self.silence.reason) if self.silence else self.permission.consent()
 
     def _chosen(self, names: Iterable[str] | None) -> list[Metric]:
         if names is None:

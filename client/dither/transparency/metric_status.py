@@ -8,7 +8,7 @@ __all__ = ["MetricStatus"]
 
 @dataclass(frozen=True, kw_only=True)
 class MetricStatus:
-    """One question: what it costs, what was spent on it, and what a report tells."""
+    """One question: what it costs, what was spent on it, and what a report reveals."""
 
     name: str
     version: str
@@ -40,4 +40,4 @@ class MetricStatus:
     reported: bool
     """Whether this period's report is drawn already (or must not be drawn)."""
     odds: str
-    """What one report tells of its sender, in words."""
+    """What one report reveals of its sender, in words."""

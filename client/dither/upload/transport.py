@@ -92,8 +92,8 @@ class HttpTransport:
 
         with closing(self._connect()) as stream:
             request = b"%b\r\nContent-Length: %d\r\n\r\n%b" % (self._head, len(body), body)
-            status, wish = exchange(stream, request, b"retry-after")
-        return Answer(status, _seconds(wish))
+            status, retry_after = exchange(stream, request, b"retry-after")
+        return Answer(status, _seconds(retry_after))
 
     def _connect(self) -> "Stream":
         from .exchange import Deadline, connect  # noqa: PLC0415 - likewise

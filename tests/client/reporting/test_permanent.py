@@ -208,8 +208,8 @@ def test_when_the_last_draw_is_lost_a_new_value_beyond_the_budget_is_silent(
     calendar.pass_days(1)
     client = make(folder, metrics=metrics)
     client.record("asked", "b")
-    (told,) = client.status().trouble
-    assert told.startswith("record failed: StateError, the last permanent draw is lost")
+    (problem,) = client.status().trouble
+    assert problem.startswith("record failed: StateError, the last permanent draw is lost")
     assert client.status().queued == 1
 
 
