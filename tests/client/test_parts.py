@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import METRICS, Make
+from client.devices import METRICS, Make, Script
 from dither.parts import Parts, Setup
 
 
@@ -31,6 +31,15 @@ def test_the_user_decides_on_a_client_whose_timing_is_a_mistake(
     assert (status.unrecorded, [metric.name for metric in status.metrics]) == (1, list(METRICS))
     assert not client.flush(1)
     assert make(folder, mode=None).status().decided_by == "the user's choice"
+
+
+def test_a_client_that_could_not_be_made_sends_nothing_that_waits(make: Make, folder: Path) -> None:
+    make(folder).record("mobile", True)
+    sent = Script()
+    client = make(folder, mode=None, strict=False, transport=sent, exit_wait=-1.0)
+    assert client.status().queued == 1
+    assert not client.flush(1)
+    assert sent.bodies == []
 
 
 @pytest.mark.parametrize("mistake", [{"metrics": 5}, {"app": "a/b"}, {"endpoint": "", "transport": None}], ids=str)
