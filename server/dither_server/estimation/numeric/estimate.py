@@ -33,6 +33,11 @@ class NumericEstimate:
     cuts: Cuts
     fit: Fit
 
+    @property
+    def size(self) -> int:
+        """The bytes that it takes, nearly: five columns of cuts, and the curve."""
+        return 6 * 8 * (self.cuts.points + 1)
+
     def quantiles(self, shares: Sequence[float] = QUANTILES) -> list[Quantile]:
         """Return quantiles; raise ParameterError for a share that is not strictly between 0 and 1."""
         return quantiles_of(self.cuts, self.fit.curve, shares)
