@@ -19,7 +19,7 @@ from alembic.config import Config
 from dither_server.store import Outcome, Store, StoreError, Upload
 from dither_server.store.batch_ids import ids
 from dither_server.store.batch_ids import recent as journal
-from dither_server.store.batch_ids.filters import Filters, filter_of
+from dither_server.store.batch_ids.day_partitions import Days
 from dither_server.store.tables.definitions import to_json
 from server.collecting import CONFLICT, COUNTED, METRICS, THEME, TODAY, full_disk, upload
 from server.postgresql import WHY_NOT, server
@@ -148,13 +148,15 @@ def test_ids_are_where_they_should_be(url: str) -> None:
 
 
 @pytest.mark.usefixtures("soon")
-def test_ids_are_forgotten_by_day_and_counts_stay(url: str) -> None:
+@pytest.mark.parametrize("settled", [True, False])
+def test_ids_are_forgotten_by_day_and_counts_stay(url: str, settled: bool) -> None:
     with closing(opened(url)) as store:
         sent = {}
         for ago in (43, 42, 41, 40, 39):
             sent[ago] = [upload(rows=b"\x00") for _ in range(20)]
             store.commit(sent[ago], TODAY - timedelta(days=ago), SHARD)
-            tend(store)
+            if settled:
+                tend(store)
         before = TODAY - timedelta(days=40)
         while store.forget(before, limit=3):
             pass
@@ -221,6 +223,17 @@ def test_two_that_pass_midnight_one_by_one_count_a_batch_once(url: str) -> None:
     other.close()
 
 
+def test_a_clock_that_passes_midnight_last_opens_no_day(tmp_path: Path) -> None:
+    """Or two machines would open days in turn; one that is two days behind or a day ahead does open its own."""
+    with closing(opened(f"sqlite:///{tmp_path}/dither.db")) as store, store._transaction(write=True) as connection:
+        days, day = Days(), timedelta(days=1)
+        assert days.open(connection, TODAY) == TODAY
+        assert [days.fitting(TODAY + number * day) for number in (-2, -1, 0, 1)] == [None, TODAY, TODAY, None]
+        assert days.open(connection, TODAY - day) == TODAY
+        assert days.open(connection, TODAY + day) == TODAY + day
+        assert sorted(days) == [TODAY, TODAY + day]
+
+
 def test_a_full_disk_while_ids_are_put_in_order_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "_SETTLE", 2_000)
     with closing(opened(f"sqlite:///{tmp_path}/dither.db")) as store:
@@ -262,26 +275,6 @@ def test_no_statement_of_a_commit_reads_all_ids(tmp_path: Path) -> None:
             for statement, parameters in looked:
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
                 assert not [step for *_, step in plan if step.startswith("SCAN batches")], statement
-
-
-def test_a_filter_misses_none_and_holds_few_others() -> None:
-    random_ids = [secrets.token_bytes(16) for _ in range(60_000)]
-    held, others = random_ids[:30_000], random_ids[30_000:]
-    filters = Filters([filter_of(held), filter_of([]), filter_of(others[:1])])
-    found = list(filters.may_hold(held))
-    assert {place for day, place in found if day == 0} == set(range(30_000))
-    wrong = sum(day == 0 for day, _ in filters.may_hold(others))
-    # about 1 in 100; the error of 30,000 draws is 0.06 points, so 2 in 100 is more than 15 of these away
-    assert wrong < 600
-    assert not [day for day, _ in filters.may_hold(held + others[1:]) if day == 1]
-    assert list(Filters().may_hold(held)) == list(filters.may_hold([])) == []
-
-
-def test_a_filter_of_ids_that_somebody_chose_is_no_worse_for_others() -> None:
-    chosen = [bytes(8) + number.to_bytes(8, "big") for number in range(10_000)]
-    filters = Filters([filter_of(chosen)])
-    assert len(list(filters.may_hold(chosen))) == 10_000
-    assert sum(1 for _ in filters.may_hold([secrets.token_bytes(16) for _ in range(10_000)])) < 20
 
 
 def _at_schema_4(url: str, fill: Callable[[sqlalchemy.Connection], None]) -> None:
