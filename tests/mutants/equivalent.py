@@ -1,20 +1,48 @@
-"""Mutants that no test can kill, for they compute the same: by file and changed line, with the reason."""
+"""Mutants that no test can kill, for they compute the same: by file and line, with the reason."""
 
-__all__ = ["EQUIVALENT"]
+__all__ = ["AMOUNTS", "EQUIVALENT"]
+
+_CLIENT, _SERVER, _PRIVACY = "client/dither", "server/dither_server", "shared/dither_shared/privacy"
+
+AMOUNTS: dict[tuple[str, str], str] = {
+    (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
+    (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 64"): "a report that takes more asks the system once more",
+    (f"{_SERVER}/store/store.py", "_AT_ONCE = 4096"): "sums of whole numbers are the same in whatever parts",
+    (f"{_SERVER}/store/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
+    (f"{_SERVER}/store/batch_ids/day_partitions.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
+    (f"{_SERVER}/store/batch_ids/ids.py", "_PAGE = 4_096"): "a filter is of all pages together",
+    (f"{_SERVER}/store/batch_ids/recent.py", "_SETTLE = 65_536"): "ids are known in the journal and behind it",
+    (f"{_SERVER}/store/batch_ids/recent.py", "_STEP = 1_024"): "all ids move in the end, in one order",
+}
+"""Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
     (
-        "server/dither_server/estimation/chebyshev.py",
+        f"{_SERVER}/estimation/chebyshev.py",
         "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",
     ): "from here on ends are interpolated, to within 1e-6 standard errors of those computed one by one",
-    ("shared/dither_shared/privacy/audit.py", "_TOLD = 999"): "how often progress is told changes no finding",
-    ("shared/dither_shared/privacy/audit.py", "_TOLD = 1001"): "how often progress is told changes no finding",
     (
-        "shared/dither_shared/privacy/audit.py",
+        f"{_PRIVACY}/audit.py",
         "for cohort in range(min(mechanism.cohorts, 5))",
     ): "one cohort more is searched for two inputs that are far apart; what is found holds for any two",
     (
-        "server/dither_server/estimation/exact_intervals.py",
+        f"{_PRIVACY}/audit.py",
+        "(len(set(mechanism.marked(one, cohort)) | set(mechanism.marked(two, cohort))), cohort, (one, two))",
+    ): "inputs mark equally many cells, or none in common: the largest union is the largest difference, too",
+    (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
+    (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
+    (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
+    (
+        f"{_SERVER}/store/tables/tokens.py",
+        "later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires >= day)",
+    ): "a token that ends on this day is set to end on it",
+    (
+        f"{_SERVER}/store/store.py",
+        "query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
+    ): "of two rows the first is taken",
+    (
+        f"{_SERVER}/estimation/exact_intervals.py",
         "_SECANTS, _HALVINGS = 10, 61",
     ): "one halving more than the digits of a double",
 }
+"""Lines as a mutant has them."""
