@@ -344,3 +344,11 @@ def test_many_cohorts_take_little_more_room_than_their_reports(store: Store) -> 
     assert kept is not None
     assert kept < 1.5 * len(rows)
     assert same(store.tally(many), Tally.fold(many.mechanism, rows))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_store_waits_five_seconds_for_whoever_writes(tmp_path: Path, read_only: bool) -> None:
+    url = f"sqlite:///{tmp_path}/dither.db"
+    Store(url).close()
+    with closing(Store(url, read_only=read_only)) as store, store._transaction() as connection:
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 5000
