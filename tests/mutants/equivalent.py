@@ -8,6 +8,10 @@ AMOUNTS: dict[tuple[str, str], str] = {
     (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
     (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 64"): "a report that takes more asks the system once more",
     (f"{_SERVER}/store/store.py", "_AT_ONCE = 4096"): "sums of whole numbers are the same in whatever parts",
+    (
+        f"{_SERVER}/store/store.py",
+        "def forget(self, before: date, limit: int = 1_000) -> bool:",
+    ): "ids are dropped in however many steps until none is left",
     (f"{_SERVER}/store/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
     (f"{_SERVER}/store/batch_ids/day_partitions.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     (f"{_SERVER}/store/batch_ids/ids.py", "_PAGE = 4_096"): "a filter is of all pages together",
@@ -32,6 +36,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
+    (
+        f"{_SERVER}/analysis/health.py",
+        "return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 2.0)",
+    ): "a tail of all is never the smaller of two, and a p-value is cut to 1",
     (
         f"{_SERVER}/store/tables/tokens.py",
         "later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires >= day)",
