@@ -41,6 +41,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 2.0)",
     ): "a tail of all is never the smaller of two, and a p-value is cut to 1",
     (
+        f"{_SERVER}/store/batch_ids/filters.py",
+        "self._words: _Words = np.concatenate(parts).astype(np.uint64, copy=False) "
+        "if parts else np.zeros( 1, np.uint64)",
+    ): "where there is no filter, no word is looked at",
+    (
         f"{_SERVER}/store/tables/tokens.py",
         "later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires >= day)",
     ): "a token that ends on this day is set to end on it",
