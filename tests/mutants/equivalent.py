@@ -26,6 +26,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",
     ): "from here on ends are interpolated, to within 1e-6 standard errors of those computed one by one",
     (
+        f"{_SERVER}/estimation/chebyshev.py",
+        "alone = (np.abs(self._angle - self._bends) > beside).any(axis=0) | (self._angle > self._bends[-1])",
+    ): "nearly all ends are computed one by one, which takes longer and gives the same",
+    (
         f"{_PRIVACY}/audit.py",
         "for cohort in range(min(mechanism.cohorts, 5))",
     ): "one cohort more is searched for two inputs that are far apart; what is found holds for any two",
@@ -36,6 +40,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
     (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
+    (
+        f"{_CLIENT}/reporting/ledger.py",
+        "if day >= self._last.get(name, _NEVER):",
+    ): "the day that stands there is written once more",
+    (
+        "shared/dither_shared/mechanisms/subset_selection.py",
+        "def randomize(self, item: Item, entropy: Entropy, cohort: int = -1, permanent: Entropy | None = None) -> bytes:",
+    ): "it has one cohort, and does not look at its number",
+    (
+        f"{_SERVER}/analysis/health.py",
+        "if (trials == trials[ -1]).all():  # then only the rarest and the commonest can be the oddest",
+    ): "all are the same if all are the same as any of them",
     (
         f"{_SERVER}/analysis/health.py",
         "return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 2.0)",

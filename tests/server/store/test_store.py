@@ -352,3 +352,31 @@ def test_a_store_waits_five_seconds_for_whoever_writes(tmp_path: Path, read_only
     Store(url).close()
     with closing(Store(url, read_only=read_only)) as store, store._transaction() as connection:
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 5000
+
+
+def test_whatever_writes_says_so_before_it_reads(tmp_path: Path) -> None:
+    """Of two that read and then write SQLite lets one fail at once, however long it may wait."""
+    begun: list[list[str]] = []
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+
+        @sqlalchemy.event.listens_for(store._engine, "before_cursor_execute")
+        def _noted(_c: object, _k: object, statement: str, *_: object) -> None:
+            if statement.startswith("BEGIN"):
+                begun.append([])
+            begun[-1].append(statement)
+
+        token, fresh = (StoredToken(digest, "read", digest.hex(), TODAY) for digest in (b"1" * 32, b"2" * 32))
+        store.register(METRICS.values())
+        store.commit([upload()], TODAY, b"s" * 16)
+        store.disable("theme", None, TODAY)
+        store.enable("theme", None)
+        store.purge_day(THEME.version, TODAY)
+        store.add_refusals({Refusal("theme", TODAY, "malformed", ""): 1}, b"s" * 16)
+        store.purge_refusals("theme")
+        store.add_token(token)
+        store.use_tokens([token.digest], TODAY)
+        store.rotate_token(token.digest, fresh, TODAY)
+        store.drop_token(fresh.digest)
+    written = [one for one in begun if any(not part.startswith(("BEGIN", "SELECT", "WITH")) for part in one)]
+    assert len(written) >= 10
+    assert {one[0] for one in written} == {"BEGIN IMMEDIATE"}

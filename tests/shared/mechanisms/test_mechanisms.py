@@ -174,6 +174,17 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
     assert sorted(bloom_positions(b"all", 0, 3, 3)) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("bits", "cohorts"), [(2, 1), (4, 3), (256, 2)])
+def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(bits: int, cohorts: int) -> None:
+    """Of the cohorts in which another value shares the column: Bin(M, 1/m)/M, less what is expected, times m/(m-1)."""
+    chance, sketch = Fraction(1, bits), CountMeanSketch(bits=bits, cohorts=cohorts, keep=THREE_QUARTERS)
+    law = {k: math.comb(cohorts, k) * chance**k * (1 - chance) ** (cohorts - k) for k in range(cohorts + 1)}
+    bias = {k: (Fraction(k, cohorts) - chance) * Fraction(bits, bits - 1) for k in law}
+    second, third = (sum(law[k] * bias[k] ** power for k in law) for power in (2, 3))
+    assert sketch.collision_variance == pytest.approx(float(second))
+    assert sketch.collision_cube == pytest.approx(float(third))
+
+
 def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> None:
     """Of 3,000 positions in three quarters of all words a third is in each; one of these is 6 errors off in 10^9."""
     quarter = 1 << 30
