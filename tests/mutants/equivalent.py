@@ -46,7 +46,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ): "the day that stands there is written once more",
     (
         "shared/dither_shared/mechanisms/subset_selection.py",
-        "def randomize(self, item: Item, entropy: Entropy, cohort: int = -1, permanent: Entropy | None = None) -> bytes:",
+        "def randomize(self, item: Item, entropy: Entropy, cohort: int = -1, permanent: Entropy | None = None) "
+        "-> bytes:",
     ): "it has one cohort, and does not look at its number",
     (
         f"{_SERVER}/analysis/health.py",
@@ -61,6 +62,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "self._words: _Words = np.concatenate(parts).astype(np.uint64, copy=False) "
         "if parts else np.zeros( 1, np.uint64)",
     ): "where there is no filter, no word is looked at",
+    (
+        f"{_SERVER}/store/tables/tokens.py",
+        "earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used <= day)",
+    ): "a day that stands there is written once more",
     (
         f"{_SERVER}/store/tables/tokens.py",
         "later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires >= day)",
