@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import NUMBERS, Items, Mechanism
-from ..mechanisms import DitheredResponse
+from ..mechanisms import MECHANISMS
 from ..privacy.wording import numeric_odds_sentence
 from .fields import Fields
 from .grid import Grid
@@ -49,7 +49,7 @@ class NumberQuestion(Question):
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism]:  # noqa: ARG003 - other kinds look
         """Return the dithered response."""
-        return DitheredResponse
+        return MECHANISMS["dithered-response"]
 
     def stored(self) -> dict[str, object]:
         """Return the range."""
