@@ -29,16 +29,20 @@ Item = int | bytes
 
 @dataclass(frozen=True)
 class Items:
-    """What the items of a mechanism stand for, in ``words``; ``open`` if there is no list of all of them."""
+    """What the items of a mechanism stand for, in ``words``.
+
+    ``open`` if there is no list of all of them; ``ordered`` if they have an order, which that of the cells follows.
+    """
 
     words: str
     open: bool = False
+    ordered: bool = False
 
 
 LISTED = Items("listed answers")
 """Indices of a listed domain."""
 
-NUMBERS = Items("numbers")
+NUMBERS = Items("numbers", ordered=True)
 """Points of an even grid over a range, numbered from 0."""
 
 STRINGS = Items("any string", open=True)

@@ -4,9 +4,10 @@ Many reports are drawn of two inputs that the mechanism protects least. One half
 event that speaks most clearly for one input against the other. The other half judges it: with bounds of Clopper
 and Pearson on the event's two probabilities,
 
-    ε  >=  ln( lower bound of P[event | x] / upper bound of P[event | x'] )
+    ε  >=  ln( (lower bound of P[event | x] - δ) / upper bound of P[event | x'] )
 
-holds with the stated confidence, because the event was chosen on other draws. An audit cannot prove privacy; the exact
+holds with the stated confidence, because the event was chosen on other draws. (δ is 0 but for mechanisms that promise
+no more than (ε, δ); that of a series is the sum of its reports'.) An audit cannot prove privacy; the exact
 laws in the contract tests do. It fails a randomizer that leaks more than it declares.
 """
 
@@ -73,13 +74,13 @@ def audit(
     if reports < 1 or series < 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
     cohort, inputs = _worst_pair(mechanism)
-    see = _features(mechanism, cohort, inputs)
+    see, delta = _features(mechanism, cohort, inputs), reports * float(mechanism.delta)
     trained, judged = (
         [_observe(mechanism, item, cohort, entropy, (part, reports), see, drawn) for item in inputs]
         for part in (series // 2, series - series // 2)
     )
-    event, direction = _best_event(trained, series // 2, confidence)
-    found = _loss(judged, event, direction, series - series // 2, confidence)
+    event, direction = _best_event(trained, series // 2, confidence, delta)
+    found = _loss(judged, event, direction, (series - series // 2, delta), confidence)
     return Finding(
         mechanism=mechanism.name,
         reports=reports,
@@ -92,10 +93,16 @@ def audit(
 
 
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
-    """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
+    """Return a cohort and two inputs that mark as different cells as there are, over a few of each.
+
+    Where items are ordered, these are the first and the last.
+    """
+    size = mechanism.size or 0
     some: list[Item] = [b"%d" % number for number in range(40)]
-    if not mechanism.items.open:
-        some = list(range(min(mechanism.size or 0, 3)))
+    if mechanism.items.ordered:
+        some = [0, size - 1]
+    elif not mechanism.items.open:
+        some = list(range(min(size, 3)))
     found = [
         (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
         for cohort in range(min(mechanism.cohorts, 4))
@@ -112,6 +119,8 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
 
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
+        if mechanism.items.ordered:
+            return sum(cells)  # the higher a cell is, the more it speaks for the last item
         if mechanism.weight == 1:
             return bool(cells & mine) - bool(cells & theirs)
         return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)
@@ -159,7 +168,9 @@ def _observe(
     return counts
 
 
-def _best_event(observed: list[Counter[_Feature]], series: int, confidence: float) -> tuple[_Feature, int]:
+def _best_event(
+    observed: list[Counter[_Feature]], series: int, confidence: float, delta: float
+) -> tuple[_Feature, int]:
     """Return the event with the largest bound on the training half, and which input it speaks for."""
     one, two = observed
 
@@ -174,15 +185,20 @@ def _best_event(observed: list[Counter[_Feature]], series: int, confidence: floa
     strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
     return max(
         ((event, direction) for event in events for direction in (0, 1)),
-        key=lambda choice: _loss(observed, choice[0], choice[1], series, strict),
+        key=lambda choice: _loss(observed, *choice, (series, delta), strict),
     )
 
 
-def _loss(observed: list[Counter[_Feature]], event: _Feature, direction: int, series: int, confidence: float) -> float:
-    """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest."""
-    each = (1 + confidence) / 2
+def _loss(
+    observed: list[Counter[_Feature]], event: _Feature, direction: int, judged: tuple[int, float], confidence: float
+) -> float:
+    """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest.
+
+    ``judged`` are how many series were observed, and the δ of one.
+    """
+    each, (series, delta) = (1 + confidence) / 2, judged
     likely, unlikely = _hits(observed[direction], event), _hits(observed[1 - direction], event)
-    low = lower_bound(likely, series, each)
+    low = lower_bound(likely, series, each) - delta
     return math.log(low / upper_bound(unlikely, series, each)) if low > 0 else -math.inf
 
 
