@@ -25,7 +25,7 @@ from . import forks
 from .consent.permission import Permission
 from .consent.silence import Silence
 from .diagnostics import Diagnostics, told
-from .outcomes import Outcome
+from .outcomes import Outcome, Timer
 from .reporting.journal import Journal
 from .reporting.recorder import Recorder
 from .settings import MOST_SECONDS, number
@@ -62,7 +62,7 @@ class Client(Oversight):
     be) raise ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
-    _OUTCOME = Outcome  # like those of Oversight
+    _OUTCOME, _TIMER = Outcome, Timer  # like those of Oversight
     _lost = False
     """Whether an answer could not be kept since the last flush."""
 
@@ -123,8 +123,8 @@ class Client(Oversight):
         """Answer ``metric`` with ``value``, if the user consents and it was not answered in this period yet.
 
         The first answer of a period counts; later ones are ignored and counted. An answer outside the metric's domain
-        is reported under the catch-all label. Returns at once. Raises only ParameterError, for a mistake of the app's
-        developer, and only if ``strict``.
+        is reported under the catch-all label, or as the end of its range. Returns at once. Raises only ParameterError,
+        for a mistake of the app's developer, and only if ``strict``.
         """
         if self._silent.why:
             self._silent.unrecorded += 1
@@ -143,6 +143,10 @@ class Client(Oversight):
     def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
         return self._OUTCOME(self.record, metric, ok, failed)
+
+    def timer(self, metric: str) -> Timer:
+        """Return a context manager and decorator that answers ``metric`` with the seconds that its work took."""
+        return self._TIMER(self.record, metric)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.

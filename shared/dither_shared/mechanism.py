@@ -153,6 +153,11 @@ class Mechanism(ABC):
         return self.permanent_ratio is not None
 
     @property
+    def permanent_draws(self) -> int | None:
+        """How many permanent draws a device can have, in its cohort; None if that is not known to be few."""
+        return None
+
+    @property
     def permanent_law(self) -> tuple[Fraction, Fraction] | None:
         """P[the permanent draw has a cell], if the value marks it and if it does not; None without a permanent draw."""
         return None

@@ -67,6 +67,19 @@ class Oversight:
             self._failed("sent", error)
             return []
 
+    def explain(self, body: bytes) -> str:
+        """Return in words what an upload says of its sender; "" if its bytes say it better.
+
+        ``body`` is one of those that are previewed or were sent.
+        """
+        try:
+            from .explain import reading  # noqa: PLC0415 - a program that only records has no use for it
+
+            return reading(self._metrics, body)
+        except Exception as error:
+            self._failed("explain", error)
+            return ""
+
     def status(self) -> Status:
         """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
         mode: Mode = "off"
@@ -74,7 +87,7 @@ class Oversight:
         try:
             consent = self._consent_now()
             mode, decided_by = consent.mode, consent.decided_by
-            from .status import overview  # noqa: PLC0415 - a program that only records has no use for it
+            from .status import overview  # noqa: PLC0415 - likewise
 
             self._refresh()
             self._attempts.conclude()

@@ -102,6 +102,10 @@ class Grid:
         """Return the double nearest to a point; of two that are as near, the one with an even significand."""
         return self._scale.settle(2 * point, float)
 
+    def border(self, point: int) -> float:
+        """Return the least double that belongs to the next point."""
+        return self._threshold(point)
+
     def fraction(self, point: int) -> Fraction:
         """Return which part of the way from ``low`` to ``high`` a point is, or of the logarithm's way."""
         return Fraction(point, self.points - 1)
