@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dither_shared import Mechanism
+from dither_shared.mechanism import LISTED
 
 from ..estimation.decoders.support import support
 from ..tally.tally import Tally
@@ -68,7 +69,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods:
 
 def _range(sums: _Sums) -> float | None:
     """Test each support against its extremes over all answers: at least Bin(n, q) and at most Bin(n, p)."""
-    if sums.mechanism.items.open:
+    if sums.mechanism.items != LISTED:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)

@@ -17,7 +17,8 @@ from .estimate_cache import EstimateCache
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .selection import Places
 from .summaries import summary_of
-from .summaries.summary import Span, Survey
+from .summaries.summary import Exhibit, Span, Survey
+from .summaries.window import Look
 
 __all__ = ["EstimateReader"]
 
@@ -68,13 +69,13 @@ class EstimateReader:
             asked = asked.apart(days and days[1])
         for side in (first, second):
             require_affordable(self._limit, side, 1, asked.selection.count(len(side.labels)))
-        before = self._whole(first, (asked.since, asked.until), asked)
-        after = self._whole(second, (asked.other_since, asked.other_until), asked)
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
-        return self._chosen(summary.compare(before, after, (first, second), asked), asked, "first")
+        before = self._survey(first, (asked.since, asked.until))
+        after = self._survey(second, (asked.other_since, asked.other_until))
+        return self._chosen(summary.compare((before, after), asked, self._cache.estimate), asked, "first")
 
     def combine(self, named: Metric, versions: Sequence[Metric], asked: EstimateQuery) -> Table:
         """Return the combination of the versions that are of the metric's kind; the top is by combined shares."""
@@ -82,8 +83,14 @@ class EstimateReader:
         versions = [metric for metric in versions if summary_of(metric) is summary]
         for metric in versions:
             require_affordable(self._limit, metric, len(versions), asked.selection.count(len(metric.labels)))
-        tables = [self._whole(metric, (asked.since, asked.until), asked) for metric in versions]
-        return self._chosen(summary.combine(named.name, versions, tables, asked), asked)
+        surveys = [self._survey(metric, (asked.since, asked.until)) for metric in versions]
+        return self._chosen(summary.combine(named.name, surveys, asked, self._cache.estimate), asked)
+
+    def exhibit(self, metric: Metric, query: Query, look: Look) -> Exhibit:
+        """Return what a page shows of a metric version. Raises as ``table`` does."""
+        require_affordable(self._limit, metric, 1, len(metric.labels))
+        survey = self._survey(metric, (query.since, query.until))
+        return summary_of(metric).exhibit(survey, query, self._cache.estimate, look)
 
     def trend(self, metric: Metric, asked: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
@@ -102,11 +109,12 @@ class EstimateReader:
         self, metric: Metric, span: Span, asked: EstimateQuery, candidates: tuple[str, ...] | None = None
     ) -> Table:
         """Return the estimates of every value over a span of days."""
-        tally = self._store.tally(metric, *span)
+        return summary_of(metric).table(self._survey(metric, span), asked, self._cache.estimate, candidates)
+
+    def _survey(self, metric: Metric, span: Span) -> Survey:
         first, last = self._store.days(metric) or (None, None)
         days = (span[0] or first, span[1] or last)
-        survey = Survey(metric, tally, days, self._store.refusals(metric.name, *days))
-        return summary_of(metric).table(survey, asked, self._cache.estimate, candidates)
+        return Survey(metric, self._store.tally(metric, *span), days, self._store.refusals(metric.name, *days))
 
     def _chosen(self, table: Table, asked: EstimateQuery, by: str = "frequency") -> Table:
         if asked.selection.everything:

@@ -19,7 +19,7 @@ from dither_server.dashboard import pages
 from dither_server.dashboard.metric_groups import MANY
 from dither_server.dashboard.period import denominator
 from dither_server.reading.costs import effort
-from dither_server.reading.summaries.shares_page import courses, in_words
+from dither_server.reading.summaries.shares.page import courses, in_words
 from dither_shared import parse_metrics
 from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, config, problem, rows_of, upload
 
@@ -308,11 +308,11 @@ def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn is not None
     assert drawn.days == days
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", 2 * effort(THEME))
+    monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", 2 * effort(THEME))
     drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.days == days[1:]
-    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", effort(THEME))
+    monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", effort(THEME))
     assert finished(courses(THEME, rows, days, effort(THEME), read, 0.95)) is None
 
 

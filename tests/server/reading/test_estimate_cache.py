@@ -28,7 +28,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         calls.append(len(labels))
         return estimate(mechanism, labels, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("dither_server.reading.summaries.shares.estimate", counting)
+    monkeypatch.setattr("dither_server.reading.summaries.shares.summary.estimate", counting)
     return calls
 
 

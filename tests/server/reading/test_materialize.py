@@ -90,7 +90,7 @@ def test_a_failure_leaves_what_was_there(store: Store, view: sqlite3.Connection)
     before = view.execute(SELECT).fetchall()
     basis = store.estimated(THEME.version)[TODAY]
     with pytest.raises(KeyError):
-        store.write_estimates(THEME.version, TODAY, basis._replace(reports=51), [{"value": "no numbers"}])
+        store.write_estimates(THEME.version, TODAY, basis._replace(reports=51), "shares", [{"value": "no numbers"}])
     assert view.execute(SELECT).fetchall() == before
     assert store.estimated(THEME.version) == {TODAY: basis}
 

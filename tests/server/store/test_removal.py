@@ -147,7 +147,7 @@ def test_estimates_that_were_made_while_their_day_was_removed_go_at_the_next_ref
     basis = filled.estimated(THEME.version)[ago(9)]
     row = dict.fromkeys(("frequency", "noise_error", "standard_error", "low", "high"), 0.0) | {"value": "dark"}
     filled.purge_day(THEME.version, ago(9))
-    filled.write_estimates(THEME.version, ago(9), basis, [row])
+    filled.write_estimates(THEME.version, ago(9), basis, "shares", [row])
     assert list(refresh(filled, THEME)) == []
     assert ago(9) not in filled.estimated(THEME.version)
 
