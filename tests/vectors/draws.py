@@ -1,6 +1,7 @@
 """Vectors of what mechanisms are made of: keyed streams, exact draws, and finite fields."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 from dither_shared import Entropy, KeyedEntropy
@@ -48,7 +49,8 @@ def _each_below(entropy: Entropy, bound: int, count: int) -> list[int]:
 
 
 def _draw(name: str, path: str, entropy: Recorded, **arguments: int | list[int]) -> Case:
-    result = _each_below(entropy, **arguments) if name == "each_below" else getattr(entropy, name)(**arguments)
+    draw: Callable[..., int | list[int]] = partial(_each_below, entropy)
+    result = (draw if name == "each_below" else getattr(entropy, name))(**arguments)
     return {
         "draw": name,
         "arguments": {key: _text(value) for key, value in arguments.items()},

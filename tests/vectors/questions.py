@@ -122,16 +122,16 @@ METRICS = File(
         "name": "the metric's name",
         "definition": "its table in metrics.toml, without the header",
         "type": "the kind of question",
-        "domain": "the listed answers in the order of their indices, the catch-all among them; null for strings and numbers",
+        "domain": "the listed answers in the order of their indices, the catch-all among them; null if none are listed",
         "other": "the catch-all, or null",
         "mechanism": "the mechanism, which the definition names or leaves to be chosen",
         "parameters": "its parameters, as in mechanisms.json",
         "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
         " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
         " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
-        " once more behind them; for any string, the name of the hashing scheme; for numbers, an object of high and low,"
-        " each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms (without"
-        " /1), and of log, true or false",
+        " once more behind them; for any string, the name of the hashing scheme; for numbers, an object of high and"
+        " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
+        " (without /1), and of log, true or false",
         "version": "the version, in hex",
         "charge": "the epsilon that a device is charged, rounded up to an IEEE 754 double, as that exact rational",
     },

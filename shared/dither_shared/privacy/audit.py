@@ -185,7 +185,7 @@ def _best_event(
     strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
     return max(
         ((event, direction) for event in events for direction in (0, 1)),
-        key=lambda choice: _loss(observed, *choice, (series, delta), strict),
+        key=lambda choice: _loss(observed, choice[0], choice[1], (series, delta), strict),
     )
 
 

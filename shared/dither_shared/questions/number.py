@@ -90,7 +90,7 @@ class NumberQuestion(Question):
         points = [point for point in range(grid.points) if cell in mechanism.marked(point, report.cohort)]
         if mechanism.cohorts > 1:
             others = in_a_hundred(float(1 - mechanism.a))
-            return f"the number is {self._between(grid, points)}, or in {others} of 100 cases elsewhere"
+            return f"the number is {self._between(grid, points)}; in {others} of 100 cases a report names a wrong range"
         if points:
             return f"the number is {self._between(grid, points)}, after it was moved at random"
         first = mechanism.marked(0, report.cohort)[0]

@@ -35,7 +35,7 @@ CHOICES = parse_metrics(
 NUMBERS = parse_metrics(
     "".join(
         f'[metrics.{name}-{log}]\ntype = "number"\nmechanism = "{name}"\nlow = 0.1\nhigh = 60\nlog = {log}\n'
-        f'epsilon = 1.5\nresolution = 6\n{extra}\n'
+        f"epsilon = 1.5\nresolution = 6\n{extra}\n"
         for name, family in MECHANISMS.items()
         if family.items == ITEMS
         for log in ("true", "false")
