@@ -104,6 +104,11 @@ class Timer(_Work):
         self._begun: dict[object, list[float]] = {}
         """When the work of each thread or task began, the innermost last."""
 
+    @property
+    def busy(self) -> bool:
+        """Whether any work has begun that has not ended."""
+        return bool(self._begun)
+
     def __enter__(self) -> None:
         """Begin the work."""
         self._begun.setdefault(self._who(), []).append(self._clock())

@@ -127,7 +127,7 @@ def test_one_timer_of_many_tasks(telemetry: Telemetry, clock: Clock) -> None:
 
     asyncio.run(together())
     assert telemetry.recorded("startup") == [13.0, 22.0, 31.0]
-    assert timer._begun == {}
+    assert not timer.busy
 
 
 def test_one_timer_of_many_threads(telemetry: Telemetry, clock: Clock) -> None:
@@ -147,7 +147,7 @@ def test_one_timer_of_many_threads(telemetry: Telemetry, clock: Clock) -> None:
     go_on.set()
     thread.join(20)
     assert telemetry.recorded("startup") == [3.0, 3.0]
-    assert timer._begun == {}
+    assert not timer.busy
 
 
 def test_a_timer_that_ends_in_another_thread_or_without_a_beginning(telemetry: Telemetry, clock: Clock) -> None:
@@ -212,4 +212,4 @@ def test_a_recorder_that_fails_leaves_no_beginning_behind(clock: Clock) -> None:
     timer = Timer(refuse, "startup")
     with pytest.raises(dither.ParameterError, match=r"startup: 0 0\.0"), timer:
         pass
-    assert timer._begun == {}
+    assert not timer.busy

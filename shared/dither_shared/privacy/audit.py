@@ -4,11 +4,11 @@ Many reports are drawn of two inputs that the mechanism protects least. One half
 event that speaks most clearly for one input against the other. The other half judges it: with bounds of Clopper
 and Pearson on the event's two probabilities,
 
-    ε  >=  ln( (lower bound of P[event | x] - δ) / upper bound of P[event | x'] )
+    ε  >=  ln( lower bound of P[event | x] / upper bound of P[event | x'] )
 
-holds with the stated confidence, because the event was chosen on other draws. (δ is 0 but for mechanisms that promise
-no more than (ε, δ); that of a series is the sum of its reports'.) An audit cannot prove privacy; the exact
-laws in the contract tests do. It fails a randomizer that leaks more than it declares.
+holds with the stated confidence, because the event was chosen on other draws. (Of a mechanism that is only
+(ε, δ)-private, δ for each report of a series is first taken from the lower bound.) An audit cannot prove privacy; the
+exact laws in the contract tests do. It fails a randomizer that leaks more than it declares.
 """
 
 import math
@@ -74,13 +74,14 @@ def audit(
     if reports < 1 or series < 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
     cohort, inputs = _worst_pair(mechanism)
-    see, delta = _features(mechanism, cohort, inputs), reports * float(mechanism.delta)
+    see = _features(mechanism, cohort, inputs)
     trained, judged = (
         [_observe(mechanism, item, cohort, entropy, (part, reports), see, drawn) for item in inputs]
         for part in (series // 2, series - series // 2)
     )
-    event, direction = _best_event(trained, series // 2, confidence, delta)
-    found = _loss(judged, event, direction, (series - series // 2, delta), confidence)
+    spared = reports * float(mechanism.delta)
+    event, direction = _best_event(trained, series // 2, confidence, spared)
+    found = _loss(judged, event, direction, series - series // 2, confidence, spared)
     return Finding(
         mechanism=mechanism.name,
         reports=reports,
@@ -93,13 +94,10 @@ def audit(
 
 
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
-    """Return a cohort and two inputs that mark as different cells as there are, over a few of each.
-
-    Where items are ordered, these are the first and the last.
-    """
-    size = mechanism.size or 0
+    """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
-    if mechanism.items.ordered:
+    size = mechanism.size or 0
+    if mechanism.items.ordered:  # the farther apart they are, the better they are told apart
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
@@ -169,7 +167,7 @@ def _observe(
 
 
 def _best_event(
-    observed: list[Counter[_Feature]], series: int, confidence: float, delta: float
+    observed: list[Counter[_Feature]], series: int, confidence: float, spared: float
 ) -> tuple[_Feature, int]:
     """Return the event with the largest bound on the training half, and which input it speaks for."""
     one, two = observed
@@ -185,20 +183,20 @@ def _best_event(
     strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
     return max(
         ((event, direction) for event in events for direction in (0, 1)),
-        key=lambda choice: _loss(observed, choice[0], choice[1], (series, delta), strict),
+        key=lambda choice: _loss(observed, choice[0], choice[1], series, strict, spared),
     )
 
 
 def _loss(
-    observed: list[Counter[_Feature]], event: _Feature, direction: int, judged: tuple[int, float], confidence: float
+    observed: list[Counter[_Feature]], event: _Feature, direction: int, series: int, confidence: float, spared: float
 ) -> float:
     """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest.
 
-    ``judged`` are how many series were observed, and the δ of one.
+    ``spared`` is the δ by which a probability may exceed what ε allows.
     """
-    each, (series, delta) = (1 + confidence) / 2, judged
+    each = (1 + confidence) / 2
     likely, unlikely = _hits(observed[direction], event), _hits(observed[1 - direction], event)
-    low = lower_bound(likely, series, each) - delta
+    low = lower_bound(likely, series, each) - spared
     return math.log(low / upper_bound(unlikely, series, each)) if low > 0 else -math.inf
 
 

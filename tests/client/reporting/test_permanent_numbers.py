@@ -1,6 +1,7 @@
 """Permanent draws of a number: one and one charge for each range of the device's own phase, by enumeration."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,13 +37,12 @@ def test_points_of_one_range_share_a_tag_and_a_draw_and_no_others_do(steps: int,
 
 
 def test_a_device_is_charged_for_each_range_once_and_its_reports_repeat_the_draw(
-    make: Make, calendar: Calendar
+    make: Make, folder: Path, calendar: Calendar
 ) -> None:
     """A number goes up and down through all points of the grid; a report shows the permanent draw but for 1 in 10^9."""
     asked, sent = metric(2, 4), Script()
-    client = make(metrics={"startup": asked}, transport=sent)
-    with client._journal.transaction():
-        keys = client._journal.keys()
+    client = make(folder, metrics={"startup": asked}, transport=sent)
+    keys = Keys(bytes.fromhex((folder / "secret").read_text().split()[2]))
     phase = keys.cohort(asked)
     grid, last, seen = QUESTION.grid(asked.mechanism), None, set()
     for point in [*range(9), *range(8, -1, -1)]:

@@ -22,6 +22,7 @@ from dither_shared import (
     SubsetSelection,
     SymmetricUnary,
 )
+from dither_shared.mechanisms.randomized_response import symbol_chain
 from dither_shared.primitives.bloom import bloom_positions
 
 QUARTER, HALF, THREE_QUARTERS = Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)
@@ -99,7 +100,7 @@ def test_the_chain_of_randomized_response_spends_all_of_its_epsilon(size: int) -
     """The second channel's ratio is c = (b(a+k-2)-(k-1))/(a-b), not (ab-1)/(a-b), but for k = 2."""
     a, b = math.exp(2), math.exp(1)
     mechanism = RandomizedResponse.calibrate(size, 1.0, 2.0)
-    ratio = float(mechanism._chain.instant.ratio)
+    ratio = float(symbol_chain(size, mechanism.truth, mechanism.permanent_truth).instant.ratio)
     assert ratio == pytest.approx((b * (a + size - 2) - (size - 1)) / (a - b), rel=1e-9)
     published = (a * b - 1) / (a - b)
     assert (ratio == pytest.approx(published)) == (size == 2)
