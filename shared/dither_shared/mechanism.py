@@ -29,10 +29,7 @@ Item = int | bytes
 
 @dataclass(frozen=True)
 class Items:
-    """What the items of a mechanism stand for, in ``words``.
-
-    ``open`` if there is no list of all of them; ``ordered`` if they have an order, which that of the cells follows.
-    """
+    """What items stand for, in ``words``; ``open``: there is no list of them; ``ordered``: cells follow their order."""
 
     words: str
     open: bool = False
