@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
     from .client import Client
-    from .default import default_client, init, outcome, record
+    from .default import default_client, init, outcome, record, timer
     from .state.state import MemoryState, StateError
     from .transparency.metric_status import MetricStatus
     from .transparency.status_fields import Status
@@ -49,6 +49,7 @@ __all__ = [
     "load_metrics",
     "outcome",
     "record",
+    "timer",
 ]
 
 _HOMES = {
@@ -69,6 +70,7 @@ _HOMES = {
     "load_metrics": "dither_shared.metrics.definition",
     "outcome": "dither.default",
     "record": "dither.default",
+    "timer": "dither.default",
 }
 
 

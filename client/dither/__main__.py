@@ -112,7 +112,10 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--permanent-epsilon", type=float, metavar="P", help="privacy loss of all reports of one value together"
     )
-    command.add_argument("--size", type=int, metavar="K", help="number of answers; leave it out for any string")
+    command.add_argument("--delta", type=float, metavar="D", help="how far beyond epsilon a report may tell, if it may")
+    command.add_argument(
+        "--size", type=int, metavar="K", help="number of answers; leave it out for any string, and for numbers"
+    )
     command.add_argument(
         "--draws", type=int, default=1_000_000, metavar="N", help="draw so many reports of each of two inputs"
     )

@@ -21,7 +21,7 @@ from dither_shared.primitives.entropy import Entropy
 
 from . import forks
 from .consent.rules import Mode
-from .outcomes import Outcome
+from .outcomes import Outcome, Timer
 from .parts import Parts, Setup
 from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number
 from .state.places import check_app_name, state_of
@@ -53,7 +53,7 @@ class Client:
     be) raise ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
-    _OUTCOME = Outcome  # held here, for at shutdown the names of this module may be None
+    _OUTCOME, _TIMER = Outcome, Timer  # held here, for at shutdown the names of this module may be None
     _lost = False
     """Whether an answer could not be kept since the last flush."""
 
@@ -101,8 +101,8 @@ class Client:
         """Answer ``metric`` with ``value``, if the user consents and it was not answered in this period yet.
 
         The first answer of a period counts; later ones are ignored and counted. An answer outside the metric's domain
-        is reported under the catch-all label. Returns at once. Raises only ParameterError, for a mistake of the app's
-        developer, and only if ``strict``.
+        is reported under the catch-all label, or as the end of its range. Returns at once. Raises only ParameterError,
+        for a mistake of the app's developer, and only if ``strict``.
         """
         parts = self._parts
         if parts.silence.reason:
@@ -118,6 +118,10 @@ class Client:
     def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
         return self._OUTCOME(self.record, metric, ok, failed)
+
+    def timer(self, metric: str) -> Timer:
+        """Return a context manager and decorator that answers ``metric`` with the seconds that its work took."""
+        return self._TIMER(self.record, metric)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
@@ -142,6 +146,13 @@ class Client:
     def sent(self) -> list[bytes]:
         """Return the exact bodies of the last uploads that the collector accepted, oldest first."""
         return self._parts.controls.sent()
+
+    def explain(self, body: bytes) -> str:
+        """Return in words what an upload says of its sender; "" if its bytes say it better.
+
+        ``body`` is one of those that are previewed or were sent.
+        """
+        return self._parts.controls.explain(body)
 
     def status(self) -> Status:
         """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""

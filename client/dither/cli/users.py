@@ -79,11 +79,11 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
 
 
 def _preview(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client.preview(), "nothing waits to be sent")
+    return _bodies(client, client.preview(), "nothing waits to be sent")
 
 
 def _sent(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client.sent(), "nothing was sent yet")
+    return _bodies(client, client.sent(), "nothing was sent yet")
 
 
 def _choose(client: Client, options: argparse.Namespace) -> int:
@@ -113,9 +113,11 @@ def _print_problems(client: Client) -> bool:
     return not all(map(is_about_namesakes, problems))
 
 
-def _bodies(bodies: Sequence[bytes], otherwise: str) -> int:
+def _bodies(client: Client, bodies: Sequence[bytes], otherwise: str) -> int:
     for body in bodies:
         print(plain(body.decode("ascii", "replace")))
+        if says := client.explain(body):
+            print(f"    {plain(says)}")
     if not bodies:
         print(f"dither: {otherwise}", file=sys.stderr)
     return 0

@@ -15,7 +15,7 @@ from .format1 import FORMER
 __all__ = ["Account", "Price", "Spent", "cap_of"]
 
 _VALUES = 10
-"""New values that a metric with permanent draws pays for, if its definition sets no cap."""
+"""New values that a metric with permanent draws pays for, if its definition sets no cap and there may be more."""
 
 
 @dataclass(slots=True)
@@ -97,4 +97,5 @@ def cap_of(metric: Metric) -> float:
     """Return the most that this version of ``metric`` may ever cost one device."""
     if metric.cap is not None:
         return metric.cap
-    return _VALUES * metric.charge if metric.mechanism.memoised else math.inf
+    values = min(_VALUES, metric.mechanism.permanent_draws or _VALUES)
+    return group(metric.charge, values) if metric.mechanism.memoised else math.inf

@@ -65,6 +65,16 @@ class Controls:
             self.guard.caught("sent", error)
             return []
 
+    def explain(self, body: bytes) -> str:
+        """Return in words what an upload says of its sender."""
+        try:
+            from .explain import reading  # noqa: PLC0415 - a program that only records has no use for it
+
+            return reading(self.metrics, body)
+        except Exception as error:
+            self.guard.caught("explain", error)
+            return ""
+
     def status(self) -> Status:
         """Return the status; at shutdown, when little can be known, one that says so."""
         mode: Mode = "off"
@@ -72,7 +82,7 @@ class Controls:
         try:
             consent = self._consent_now()
             mode, decided_by = consent.mode, consent.decided_by
-            from .status import overview  # noqa: PLC0415 - a program that only records has no use for it
+            from .status import overview  # noqa: PLC0415 - likewise
 
             self.refresh()
             self.attempts.conclude()
