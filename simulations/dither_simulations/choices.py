@@ -28,7 +28,7 @@ Spread = Literal["uniform", "normal", "lognormal", "beta", "spikes", "zero-infla
 SPREADS: tuple[Spread, ...] = get_args(Spread)
 
 SurveyType = Literal["share", "number"]
-"""What is asked, and so estimated: shares of listed answers or strings, or a number's mean, shares below and quantiles."""
+"""What is asked, and so estimated: shares of listed answers or strings, or a number's mean and quantiles."""
 SURVEY_TYPES: tuple[SurveyType, ...] = get_args(SurveyType)
 
 Step = Literal["raw", "consistent", "shift", "clip", "rescale"]

@@ -70,7 +70,7 @@ DECODERS[Marginal] = _Marginals()
 
 
 def has_marginal(mechanism: Mechanism) -> bool:
-    """Return whether the support of each value is binomial: in every listed domain, but not under fixed hashing, nor of numbers."""
+    """Return whether the support of each value is binomial: in every listed domain; not under fixed hashing."""
     return mechanism.items == LISTED
 
 

@@ -1,10 +1,11 @@
 """Return the mechanism of a survey by its name; ``auto`` is the best one."""
 
-from dither_shared import MECHANISMS, Mechanism
+from dither_shared import MECHANISMS, Mechanism, ParameterError
 from dither_shared.mechanism import LISTED, NUMBERS
 from dither_shared.mechanisms.auto import choose
+from dither_shared.mechanisms.numeric import NumericMechanism
 
-__all__ = ["AUTO", "CLOSED", "NAMES", "NUMERIC", "REMEMBERING", "named"]
+__all__ = ["AUTO", "CLOSED", "NAMES", "NUMERIC", "REMEMBERING", "named", "named_numeric"]
 
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
@@ -46,3 +47,11 @@ def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None 
     if permanent_epsilon is not None and "permanent_epsilon" in family.keys:
         parameters["permanent_epsilon"] = permanent_epsilon
     return family.configure(size if family.items == LISTED else None, parameters)
+
+
+def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = None) -> NumericMechanism:
+    """Return the mechanism of numbers of that name (of ``NUMERIC``), as ``named`` does."""
+    found = named(name, 0, epsilon, permanent_epsilon)
+    if not isinstance(found, NumericMechanism):
+        raise ParameterError("mechanism", f"{name} does not answer a question for a number")
+    return found

@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse
 
 from dither_server.estimation.numeric.dithered import Dithered
+from dither_server.estimation.numeric.laws import law_of
 from dither_shared import DitheredResponse, ParameterError
 from dither_shared.mechanisms.numeric import NumericMechanism
 
@@ -54,16 +56,14 @@ def spread_in(shares: Floats) -> float:
     return float(shares @ (place - mean_in(shares)) ** 2)
 
 
-@singledispatch
 def cut_mse(mechanism: NumericMechanism, shares: Floats, users: int) -> float | None:
-    """Return the squared error of a raw share below a point, averaged over points; None where there is none."""
-    return None
+    """Return the squared error of a raw share below a point, averaged over points; None where there is none.
 
-
-@cut_mse.register
-def _(mechanism: DitheredResponse, shares: Floats, users: int) -> float | None:
-    """d σ(1-σ)/(λ² n) at cut i with σ = q j + λ F, for phase c = j d - i alone tells of it; j = ⌈i/d⌉."""
-    law = Dithered.of(mechanism)
+    For the dithered response d σ(1-σ)/(λ² n) at cut i with σ = q j + λ F, where j = ⌈i/d⌉: one phase tells of it.
+    """
+    law = law_of(mechanism)
+    if not isinstance(law, Dithered):
+        return None
     cells = -(-np.arange(1, law.points) // law.phases)
     chance = float(law.q) * cells + law.gap * below(shares)[1:-1]
     return float(law.phases * np.mean(chance * (1 - chance)) / law.gap**2 / users)
@@ -101,28 +101,32 @@ def _least(epsilon: float, weights: tuple[float, ...] | None) -> float:
     """
     odds, (a, b) = math.exp(epsilon), (_INPUTS, _OUTPUTS)
     x, y = np.linspace(-0.5, 0.5, a), np.linspace(-1, 1, b) * _reach(epsilon)
-    channel, answers = sparse.identity(a * b), sparse.identity(a)
-    floor, none = sparse.vstack([sparse.identity(b)] * a), sparse.csr_matrix((a * b, 1))
-    squares = sparse.kron(answers, y[np.newaxis] ** 2)
-    limits = [sparse.hstack([channel, -odds * floor, none]), sparse.hstack([-channel, floor, none])]
+    channel: Any = sparse.identity(a * b)
+    answers: Any = sparse.identity(a)
+    floor: Any = sparse.vstack([sparse.identity(b)] * a)
+    squares: Any = sparse.kron(answers, y[np.newaxis] ** 2)
+    none: Any = sparse.csr_matrix((a * b, 1))
+    limits: list[Any] = [sparse.hstack([channel, -odds * floor, none]), sparse.hstack([-channel, floor, none])]
     most = [np.zeros(2 * a * b)]
     cost = np.zeros(a * b + b + 1)
     if weights is None:
         cost[-1] = 1
-        limits.append(sparse.hstack([squares, sparse.csr_matrix((a, b)), -np.ones((a, 1))]))
+        limits.append(sparse.hstack([squares, sparse.csr_matrix((a, b)), sparse.csr_matrix(-np.ones((a, 1)))]))
         most.append(x**2)
     else:
         cost[: a * b] = np.kron(weights, y**2)
-    sums = sparse.vstack([sparse.kron(answers, row[np.newaxis]) for row in (np.ones(b), y)])
+    sums: Any = sparse.vstack([sparse.kron(answers, row[np.newaxis]) for row in (np.ones(b), y)])
+    inequalities: Any = sparse.vstack(limits)
+    equalities: Any = sparse.hstack([sums, sparse.csr_matrix((2 * a, b + 1))])
     found = optimize.linprog(
         cost,
-        A_ub=sparse.vstack(limits).tocsr(),
+        A_ub=inequalities.tocsr(),
         b_ub=np.concatenate(most),
-        A_eq=sparse.hstack([sums, sparse.csr_matrix((2 * a, b + 1))]).tocsr(),
+        A_eq=equalities.tocsr(),
         b_eq=np.concatenate([np.ones(a), x]),
         method="highs",
     )
-    if found.status:
+    if found.fun is None:
         raise ParameterError("epsilon", f"{epsilon:g} has no least variance that could be found: {found.message}")
     return float(found.fun) - (0.0 if weights is None else float(np.asarray(weights) @ x**2))
 

@@ -2,16 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, singledispatch
 
 import numpy as np
 
-from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import NumericEstimate, estimate_number
-from dither_server.estimation.numeric.law import NumericLaw
+from dither_server.estimation.numeric.laws import law_of
 from dither_server.estimation.numeric.quantiles import Quantile
-from dither_server.estimation.numeric.tabulated import Tabulated
-from dither_shared import DitheredResponse
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 from ..choices import Law
@@ -19,7 +15,7 @@ from ..samplers import sample_tally
 from ..users.populations import Floats, Population, numbered
 from .devices import device_entropy, device_tally
 
-__all__ = ["NumberScores", "NumberSetting", "below", "law_of", "mean_in", "run_number_trial"]
+__all__ = ["NumberScores", "NumberSetting", "below", "mean_in", "run_number_trial"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,22 +80,6 @@ def mean_in(shares: Floats) -> float:
 def below(shares: Floats) -> Floats:
     """Return the share below each point, and below the place after the last: an entry more than there are points."""
     return np.append(0.0, np.cumsum(shares))
-
-
-@lru_cache(maxsize=32)
-def law_of(mechanism: NumericMechanism) -> NumericLaw:
-    """Return the law by which the tallies of a mechanism are estimated; remembered, for a table takes a while."""
-    return _law_of(mechanism)
-
-
-@singledispatch
-def _law_of(mechanism: NumericMechanism) -> NumericLaw:
-    return Tabulated.of(mechanism)
-
-
-@_law_of.register
-def _(mechanism: DitheredResponse) -> NumericLaw:
-    return Dithered.of(mechanism)
 
 
 def _mean(found: NumericEstimate, shares: Floats) -> NumberScores:

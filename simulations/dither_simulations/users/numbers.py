@@ -13,7 +13,7 @@ from dither_shared.questions.grid import Grid
 from ..choices import Spread
 from .populations import Counts, Floats
 
-__all__ = ["NumberColumn", "Numbers", "NumberSource"]
+__all__ = ["NumberColumn", "NumberSource", "Numbers"]
 
 
 class NumberSource(Protocol):
