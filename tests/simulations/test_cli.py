@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-
 from dither_simulations.cli import main
 from dither_simulations.trials.mechanism_by_name import CLOSED, NAMES, named
 

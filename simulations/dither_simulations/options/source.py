@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from dither_shared import ParameterError
 
 from ..choices import KINDS, SPREADS, SURVEY_TYPES, SurveyType
-from .common import input_options, numbers_of
+from .common import input_options, numbers_of, refuse_others
 
 if TYPE_CHECKING:
     from ..users.numbers import NumberColumn, NumberSource
@@ -28,7 +27,7 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_source(*, survey_type: SurveyType, **given: Any) -> None:
-        _refuse_others(survey_type, click.get_current_context())
+        refuse_others(survey_type, _OWN)
         mine = {name: given.pop(name) for name in _TAKEN}
         command(survey_type=survey_type, source=_SOURCES[survey_type](mine), **given)
 
@@ -37,23 +36,13 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
     return with_source
 
 
-_OWN: Mapping[SurveyType, frozenset[str]] = {
-    "share": frozenset(
-        {"zipf_s", "ratio", "drift", "sizes", "steps", "days", "top", "collector", "write_to"},
-    ),
-    "number": frozenset({"shape", "low", "high", "log", "quantiles"}),
+_OWN: Mapping[SurveyType, set[str]] = {
+    "share": {"zipf_s", "ratio", "drift", "sizes", "steps", "days", "top", "collector", "write_to"},
+    "number": {"shape", "low", "high", "log", "quantiles"},
 }
 """The parameters that mean something to one type alone."""
 
 _TAKEN = ("distribution", "shape", "zipf_s", "ratio", "drift", "low", "high", "log", "source", "column", "weights")
-
-
-def _refuse_others(survey_type: SurveyType, context: click.Context) -> None:
-    """Raise ParameterError if an option was given that belongs to another type."""
-    for other, own in _OWN.items():
-        for option in context.command.params if other != survey_type else ():
-            if option.name in own and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
-                raise ParameterError(option.opts[-1], f"goes with --type {other}")
 
 
 def _share_source(given: Mapping[str, Any]) -> "Source":

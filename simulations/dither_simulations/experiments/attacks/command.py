@@ -6,15 +6,17 @@ from typing import Any
 
 import click
 
-from ...choices import ATTACKS, Attack
+from dither_shared import ParameterError
+
+from ...choices import ATTACKS, SURVEY_TYPES, Attack, SurveyType
 from ...limits import MAX_SIZE
-from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of
+from ...options.common import Commands, plot_option, positive, refuse_others, reports_of, shares_of, users_of
 from ...options.run import Run, run_options
-from ...trials.mechanism_by_name import CLOSED, REMEMBERING
+from ...trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING
 
 __all__ = ["attack"]
 
-_CLOSED_REMEMBERING = tuple(name for name in REMEMBERING if name in CLOSED)
+_INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC})
 _LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 """The mechanisms whose reports say something about every value."""
 _epsilon = click.option(
@@ -86,7 +88,7 @@ def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short
 
 _series(
     "averaging",
-    _CLOSED_REMEMBERING,
+    _INDEXED_REMEMBERING,
     200,
     "1,7,30,90",
     "Guess a value from many reports.",
@@ -112,7 +114,19 @@ _series(
 
 @attack.command(short_help="Raise estimates by forged reports.")
 @click.option(
-    "--mechanism", "names", type=click.Choice(_LISTED), multiple=True, help="Attack this; repeatable.  [default: all]"
+    "--type",
+    "survey_type",
+    type=click.Choice(SURVEY_TYPES),
+    default="share",
+    show_default=True,
+    help="Raise estimates of shares, or the mean of a number.",
+)
+@click.option(
+    "--mechanism",
+    "names",
+    type=click.Choice((*_LISTED, *NUMERIC)),
+    multiple=True,
+    help="Attack this; repeatable.  [default: all of the type]",
 )
 @_epsilon
 @click.option(
@@ -140,31 +154,28 @@ _series(
 @plot_option
 def poisoning(
     run: Run,
+    survey_type: SurveyType,
     names: tuple[str, ...],
-    epsilon: float,
-    size: int,
-    users: int,
-    shares: tuple[float, ...],
-    targets: int,
     attacks: tuple[Attack, ...],
-    repeats: int,
     plot: Path | None,
+    **chosen: Any,
 ) -> None:
-    """Send forged reports to raise the estimates of chosen values."""
+    """Send forged reports to raise the estimates of chosen values, or the mean of a number."""
     from ...output.plots import save
+    from .number_poisoning import NumberPoisoning
     from .output import poisoning_plot, poisoning_table
     from .poisoning import Poisoning
 
-    plan = Poisoning(
-        names=tuple(dict.fromkeys(names or _LISTED)),
-        shares=shares,
+    refuse_others(survey_type, {"share": {"size", "targets"}})
+    experiment, known = {"share": (Poisoning, _LISTED), "number": (NumberPoisoning, NUMERIC)}[survey_type]
+    for name in names:
+        if name not in known:
+            raise ParameterError("--mechanism", f"{name} is not for this --type; take {', '.join(known)}")
+    plan = experiment(
+        names=tuple(dict.fromkeys(names or known)),
         attacks=tuple(dict.fromkeys(attacks or ATTACKS)),
-        size=size,
-        epsilon=epsilon,
-        users=users,
-        targets=targets,
-        repeats=repeats,
         seed=run.seed,
+        **chosen,
     )
     rows = run.sweep(plan)
     run.tell(rows, lambda: poisoning_table(rows))

@@ -7,7 +7,7 @@ from dither_shared import MECHANISMS
 from ...limits import MAX_SIZE
 from ...options.common import confidence_of, positive, reports_of
 from ...options.run import Run, run_options
-from ...trials.mechanism_by_name import NAMES, named
+from ...trials.mechanism_by_name import NAMES, NUMERIC, named
 from ..plan.command import _permanent
 
 __all__ = ["audit"]
@@ -17,7 +17,7 @@ __all__ = ["audit"]
 @click.option(
     "--mechanism",
     "names",
-    type=click.Choice(NAMES),
+    type=click.Choice((*NAMES, *NUMERIC)),
     multiple=True,
     help="Attack this; repeatable.  [default: every mechanism]",
 )

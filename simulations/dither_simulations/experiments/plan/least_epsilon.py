@@ -104,5 +104,6 @@ def _answer(question: Question) -> str:
         return "Give the number of users (-n) to find the least ε that will do."
     least = least_epsilon(question)
     if least is None:
-        return f"No: {question.users:,} users cannot do it at any ε of a report up to {highest(question.permanent_epsilon):.3g}."
+        most = highest(question.permanent_epsilon)
+        return f"No: {question.users:,} users cannot do it at any ε of a report up to {most:.3g}."
     return f"Yes: with {question.users:,} users ε = {least:g} is the least that will do."

@@ -80,7 +80,7 @@ class NumberChoice:
     """What an ε costs and tells.
 
     - ``steps``, ``points``, ``truth``: of the dithered response: cells less 1, points of the grid, P[the true cell];
-    - ``users_needed``: for the aim; ``users_least``: by the best of all unbiased mechanisms, for a mean;
+    - ``users_needed``: for the aim; ``users_least``: by the best unbiased mechanism there can be, to 1%, for a mean;
     - ``users_threshold``: for the share above one threshold that is fixed beforehand, within the same error, asked as a
       yes or no; None for a mean;
     - ``users_listed``: for the share of each of few answers within the same error, asked as a choice;
@@ -130,12 +130,18 @@ def _variance(question: NumberQuestion, mechanism: NumericMechanism) -> float:
 
 
 def advise_numbers(question: NumberQuestion, epsilons: Sequence[float]) -> list[NumberChoice]:
-    """Return what each ε costs and tells; raise ParameterError for one that no mechanism can have."""
-    return [_choice(question, epsilon) for epsilon in epsilons]
+    """Return what each ε costs and tells, by each mechanism that fits the aim, the usual one first.
+
+    Raises ParameterError for an ε that no mechanism can have.
+    """
+    names = _USUAL if question.rank is not None else (*_USUAL, *_FOR_MEANS)
+    return [_choice(question, name, epsilon) for epsilon in epsilons for name in names]
 
 
-def _choice(question: NumberQuestion, epsilon: float) -> NumberChoice:
-    name = "dithered-response" if question.rank is not None else "dithered-response-mean"
+_USUAL, _FOR_MEANS = ("dithered-response",), ("dithered-response-mean",)
+
+
+def _choice(question: NumberQuestion, name: str, epsilon: float) -> NumberChoice:
     mechanism = named_numeric(name, epsilon, question.permanent_epsilon)
     needed, users = users_for(question, mechanism), question.users
     return NumberChoice(
@@ -171,12 +177,8 @@ def _threshold(question: NumberQuestion, epsilon: float) -> int | None:
     if question.rank is None:
         return None
     coin = RandomizedResponse.calibrate(2, epsilon, question.permanent_epsilon)
-    chance = float(coin.q + (coin.p - coin.q) * _exact(question.rank))
+    chance = float(coin.q + (coin.p - coin.q) * question.rank)
     return math.ceil(question.scale * chance * (1 - chance) / float(coin.p - coin.q) ** 2)
-
-
-def _exact(share: float) -> float:
-    return share
 
 
 def _listed(question: NumberQuestion, epsilon: float) -> int | None:
@@ -189,8 +191,8 @@ def _listed(question: NumberQuestion, epsilon: float) -> int | None:
 
 def explain_numbers(question: NumberQuestion, choices: Sequence[NumberChoice]) -> str:
     """Return a table for a terminal, and when another question tells more."""
-    header = ["ε", "mechanism", "m", "P[true]", "bytes", "users"]
-    header += ["at least"] if choices[0].users_least is not None else []
+    header = ["ε", "mechanism", "steps", "P[true]", "bytes", "users"]
+    header += ["≈ least"] if choices[0].users_least is not None else []
     header += ["± reached", "enough"] if question.users is not None else []
     header += [f"ε of {question.days} days"] + ["for ever"] * (question.permanent_epsilon is not None)
     users = "" if question.users is None else f"{question.users:,} users; "
@@ -203,9 +205,9 @@ def explain_numbers(question: NumberQuestion, choices: Sequence[NumberChoice]) -
         *_others(question, choices),
     ]
     lasting = question.permanent_epsilon is not None
-    for choice in choices:
-        mechanism = named_numeric(choice.mechanism, choice.epsilon, question.permanent_epsilon)
-        lines.append(f"  ε = {choice.epsilon:g}, to a person: {numeric_odds_sentence(mechanism)}.")
+    for epsilon in dict.fromkeys(choice.epsilon for choice in choices):
+        mechanism = named_numeric(_USUAL[0], epsilon, question.permanent_epsilon)
+        lines.append(f"  ε = {epsilon:g}, to a person: {numeric_odds_sentence(mechanism)}.")
     return "\n".join([*lines, MEMOISATION if lasting else ADDING_UP])
 
 
@@ -225,7 +227,7 @@ def _answer(question: NumberQuestion) -> list[str]:
     if users is None:
         return ["Give the number of users (-n) to find the least ε that will do."]
     least = least_reached(
-        lambda epsilon: users >= _choice(question, epsilon).users_needed, question.permanent_epsilon
+        lambda epsilon: users >= _choice(question, _USUAL[0], epsilon).users_needed, question.permanent_epsilon
     )
     if least is None:
         return [f"No: {users:,} users cannot do it at any ε of a report."]
@@ -238,8 +240,8 @@ def _others(question: NumberQuestion, choices: Sequence[NumberChoice]) -> list[s
     one = choices[-1]
     if one.users_threshold is not None and one.users_threshold < one.users_needed:
         lines.append(
-            f"A threshold that is known beforehand: ask yes or no (type boolean). At ε = {one.epsilon:g} the share above "
-            f"it takes {one.users_threshold:,} users rather than {one.users_needed:,}."
+            f"A threshold that is known beforehand: ask yes or no (type boolean). At ε = {one.epsilon:g} the share "
+            f"above it takes {one.users_threshold:,} users rather than {one.users_needed:,}."
         )
     if one.users_listed is not None:
         lines.append(
