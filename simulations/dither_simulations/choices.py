@@ -46,6 +46,6 @@ Attack = Literal["random-report", "crafted-input", "crafted-report"]
 """How reports are forged (``attacks.poisoning``)."""
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
 
-Paper = Literal["wang-2017", "feldman-2022"]
+Paper = Literal["wang-2017", "feldman-2022", "duchi-2018", "wang-2019"]
 """Who published numbers (``published.PAPERS``)."""
 PAPER_NAMES: tuple[Paper, ...] = get_args(Paper)
