@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .client import Client
     from .default import default_client, init, outcome, record
     from .state.state import MemoryState, StateError
-    from .transparency.status import MetricStatus
+    from .transparency.metric_status import MetricStatus
     from .transparency.status_fields import Status
     from .upload.attempts import Attempt
     from .upload.transport import Answer, HttpTransport, Transport
@@ -59,7 +59,7 @@ _HOMES = {
     "HttpTransport": "dither.upload.transport",
     "MemoryState": "dither.state.state",
     "Metric": "dither_shared.metrics.metric",
-    "MetricStatus": "dither.transparency.status",
+    "MetricStatus": "dither.transparency.metric_status",
     "ParameterError": "dither_shared.errors",
     "StateError": "dither.state.state",
     "Status": "dither.transparency.status_fields",

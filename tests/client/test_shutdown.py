@@ -55,7 +55,7 @@ late = Late()
 
 MOMENTS = {
     "a global": "",
-    "a cycle": "late.itself = late; del late",
+    "a cycle": "import gc; gc.collect(); late.itself = late; del late",  # so that it is not collected before the end
     "another module's": "import builtins; builtins.late = late; del late",
     "after the names": "sys.late = late; del late",  # sys is cleared last
     "atexit": "import atexit; del Late.__del__; atexit.register(everything)",

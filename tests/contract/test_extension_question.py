@@ -137,8 +137,13 @@ class Shown(Exhibit):
 
     template: ClassVar[str] = "kinds/stars.html"
 
-    average: float
+    table: Table
     needs: str = "a few"
+
+    @property
+    def average(self) -> float:
+        """The average."""
+        return float(self.table.columns["average"][0])
 
 
 class Averages(Summary[Average]):
@@ -162,7 +167,7 @@ class Averages(Summary[Average]):
         return 1
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
     ) -> Table:
         """Return one row."""
         found = estimator(survey.metric, (), survey.tally, query.confidence, False)
@@ -170,9 +175,9 @@ class Averages(Summary[Average]):
         about |= {"since": str(survey.days[0]), "until": str(survey.days[1]), "health": [], "simultaneous": None}
         return Table(about | {"confidence": query.confidence}, {"average": [found.average]})
 
-    def exhibit(self, metric: Metric, table: Table, look: Look) -> Exhibit:
+    def exhibit(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> Shown:
         """Return the average."""
-        return Shown(table.columns["average"][0])
+        return Shown(self.table(survey, query, estimator))
 
     def courses(
         self, metric: Metric, exhibit: Exhibit, days: Sequence[date], estimate: Callable[[Span], Average], query: Query

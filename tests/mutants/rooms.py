@@ -42,10 +42,12 @@ ROOMS: dict[str, Room] = {
         ),
         (
             _VECTORS,
-            *_tests("shared/mechanisms", "mechanisms", "auto"),
-            *_tests("shared/primitives", "entropy", "probability", "galois"),
-            *_tests("shared", "metrics/test_metric", "questions/test_answers"),
-            *_tests("contract", "rows", "facts", "privacy", "law"),
+            *_tests("shared/mechanisms", "mechanisms", "auto", "dithered_response", "exponential"),
+            *_tests("shared/mechanisms", "discrete_laplace", "discrete_gaussian"),
+            *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
+            *_tests("shared", "metrics/test_metric"),
+            *_tests("shared/questions", "questions", "plain", "grid"),
+            *_tests("contract", "rows", "facts", "privacy", "law", "numeric"),
         ),
     ),
     "keys": Room(

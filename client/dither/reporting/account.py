@@ -55,13 +55,13 @@ class Account:
         return group(self.epsilon, self.charges) if self.charges else 0.0
 
     def draws(self, version: str) -> Iterator[Charged | Permanent]:
-        """Yield the tags, in an order that tells nothing, and the last draw."""
+        """Yield the tags, in an order that reveals nothing, and the last draw."""
         yield from (Charged(version, tag) for tag in sorted(self.tags))
         if self.last is not None:
             yield self.last
 
     def debit(self, version: str) -> Debit:
-        """Return the debit that tells all that was spent."""
+        """Return the debit that holds all that was spent."""
         return Debit(self.name, version, self.day, self.reports, self.charges, self.epsilon, self.claim)
 
 

@@ -34,6 +34,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, get_args
 
 from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.period import first_day
 from dither_shared.privacy.composition import group, sequential
 
 from ..clock import is_ahead
@@ -85,8 +86,7 @@ class Ledger:
         if metric.period == "once":
             begun = metric.version not in self._accounts and not self._hold.damaged
         else:
-            start = today if metric.period == "day" else today - (today - 1) % 7  # ordinal 1 was a Monday
-            begun = start > max(self._last.get(metric.name, 0), self._hold.day)
+            begun = first_day(today, metric.period) > max(self._last.get(metric.name, 0), self._hold.day)
         return begun and not self.disabled(metric, today) and self._affords(metric)
 
     def disabled(self, metric: Metric, today: int) -> bool:

@@ -11,7 +11,7 @@ from ..consent.rules import Mode
 from ..upload.attempts import Attempt
 
 if TYPE_CHECKING:
-    from .status import MetricStatus
+    from .metric_status import MetricStatus
 
 __all__ = ["Status"]
 

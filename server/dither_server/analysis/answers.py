@@ -20,11 +20,13 @@ from .repeated_reports import periods_of, repeat_error
 __all__ = [
     "About",
     "Answer",
+    "Beside",
     "Estimator",
     "Privacy",
     "Rest",
     "Row",
     "answer",
+    "beside",
     "estimate_table",
     "introduced",
     "odds_of",
@@ -82,14 +84,11 @@ class Rest(TypedDict):
     beyond: Literal["candidates", "found"]
 
 
-class About(Privacy):
-    """What is told beside one metric version's estimates; the days are ISO dates, None if there are no reports.
+class Beside(Privacy):
+    """What is told beside the estimates of any kind; the days are ISO dates, None if there are no reports.
 
     - ``periods``: in how many periods of the metric one device may have reported;
-    - ``refused``: how many batches of the metric were refused on these days, by the problem's kind;
-    - ``simultaneous``: the rule by which all intervals hold together, None if each holds by itself;
-    - ``poisoning``, ``health``: what forged reports could do, and tests of whether the reports look honest;
-    - ``unlisted``: the share of people whose string is not among the values, where the mechanism can tell.
+    - ``refused``: how many batches of the metric were refused on these days, by the problem's kind.
     """
 
     metric: str
@@ -101,6 +100,16 @@ class About(Privacy):
     since: str | None
     until: str | None
     confidence: float
+
+
+class About(Beside):
+    """What is told beside one metric version's shares.
+
+    - ``simultaneous``: the rule by which all intervals hold together, None if each holds by itself;
+    - ``poisoning``, ``health``: what forged reports could do, and tests of whether the reports look honest;
+    - ``unlisted``: the share of people whose string is not among the values, where the mechanism can tell.
+    """
+
     simultaneous: Simultaneous | None
     poisoning: Poisoning
     health: list[Check]
@@ -153,22 +162,31 @@ def estimate_table(
     result = estimator(metric, labels, tally, confidence, simultaneous)
     periods = periods_of(metric, *days)
     about = About(
-        metric=metric.name,
-        version=metric.version,
-        mechanism=mechanism.name,
-        **told_privacy(metric),
-        reports=result.reports,
-        periods=periods,
-        refused=refused or {},
-        since=_iso(days[0]),
-        until=_iso(days[1]),
-        confidence=confidence,
+        **beside(metric, result.reports, days, confidence, refused or {}),
         simultaneous=result.simultaneous,
         poisoning=poisoning(mechanism, result.reports, confidence, forged),
         health=health(mechanism, labels, tally, periods),
         unlisted=None if result.unlisted is None else cast("Rest", asdict(result.unlisted)),
     )
     return Table(about, _columns(mechanism, result, periods, forged))
+
+
+def beside(
+    metric: Metric, reports: int, days: tuple[date | None, date | None], confidence: float, refused: Mapping[str, int]
+) -> Beside:
+    """Return what is told beside the estimates of a metric version from so many reports on these days."""
+    return Beside(
+        metric=metric.name,
+        version=metric.version,
+        mechanism=metric.mechanism.name,
+        **told_privacy(metric),
+        reports=reports,
+        periods=periods_of(metric, *days),
+        refused=refused,
+        since=_iso(days[0]),
+        until=_iso(days[1]),
+        confidence=confidence,
+    )
 
 
 def _iso(day: date | None) -> str | None:

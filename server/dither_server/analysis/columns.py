@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ class Table:
 
     about: Mapping[str, Any]
     columns: Mapping[str, Column]
+    rows_as: str = field(default="values", kw_only=True)
+    """The key of the rows in the API's object."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -38,11 +40,11 @@ class Table:
 
     def whole(self) -> dict[str, Any]:
         """Return the answer as one JSON object."""
-        return {**self.about, "values": self.rows()}
+        return {**self.about, self.rows_as: self.rows()}
 
     def chosen(self, places: NDArray[np.intp]) -> "Table":
         """Return the same answer with only the rows at these places, in their order."""
-        return Table(self.about, {name: _taken(column, places) for name, column in self.columns.items()})
+        return replace(self, columns={name: _taken(column, places) for name, column in self.columns.items()})
 
 
 def cells(column: Column) -> list[Any]:

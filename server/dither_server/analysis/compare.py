@@ -1,21 +1,21 @@
 """Whether a share differs between two periods, versions or metrics, and how many reports it would take to see."""
 
 import math
+from collections.abc import Mapping
 from statistics import NormalDist
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
 
+from ..tally.arrays import Floats
 from .columns import Column, Table
 from .multiple_testing import holm, two_sided
 from .spread import spread_of, weights_of
 
-__all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared"]
+__all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared", "side_of"]
 
-Floats = NDArray[np.float64]
 
 POWER = 0.8
 """The probability with which a change is seen by as many reports as are said to be needed."""
@@ -71,6 +71,18 @@ class Compared(TypedDict):
     values: list[ComparedRow]
 
 
+def side_of(about: Mapping[str, Any]) -> Side:
+    """Return what one side is an estimate of, given what is told beside its estimate."""
+    return Side(
+        metric=about["metric"],
+        version=about["version"],
+        reports=about["reports"],
+        periods=about["periods"],
+        since=about["since"],
+        until=about["until"],
+    )
+
+
 def shared(first: Table, second: Table) -> tuple[Table, Table]:
     """Return both estimates of the values that both have, in the order of the first.
 
@@ -105,7 +117,7 @@ def compared(
     """
     sides = shared(first, second)
     about = {
-        "sides": [_side(side) for side in sides],
+        "sides": [side_of(side.about) for side in sides],
         "confidence": confidence,
         "correction": "holm",
         "change": change,
@@ -178,15 +190,3 @@ def _unseen(changed: list[bool], needed: list[float]) -> list[int | None]:
 
 def _numbers(side: Table, name: str) -> Floats:
     return np.asarray(side.columns[name], dtype=np.float64)
-
-
-def _side(told: Table) -> Side:
-    about = told.about
-    return Side(
-        metric=about["metric"],
-        version=about["version"],
-        reports=about["reports"],
-        periods=about["periods"],
-        since=about["since"],
-        until=about["until"],
-    )

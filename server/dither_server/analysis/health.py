@@ -12,18 +12,18 @@ from collections.abc import Callable
 from typing import NamedTuple, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dither_shared import Mechanism
+from dither_shared.mechanism import LISTED
 
 from ..estimation.decoders.support import support
+from ..tally.arrays import Floats
 from ..tally.tally import Tally
 from .invariants import spare_supports, uniform_counts
 
 __all__ = ["FALSE_ALARMS", "Check", "health"]
 
-Floats = NDArray[np.float64]
 
 FALSE_ALARMS = 0.001
 
@@ -68,7 +68,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods:
 
 def _range(sums: _Sums) -> float | None:
     """Test each support against its extremes over all answers: at least Bin(n, q) and at most Bin(n, p)."""
-    if sums.mechanism.items.open:
+    if sums.mechanism.items != LISTED:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)

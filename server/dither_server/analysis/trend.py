@@ -21,12 +21,13 @@ from datetime import date
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Metric
 
 from ..estimation.estimate import Estimate
+from ..tally.arrays import Floats, Indices
 from .columns import Table, cells
+from .contrasts import contrasts, together, worst_variance
 from .multiple_testing import holm, two_sided
 from .repeated_reports import periods_of, shared_variance
 from .spread import spread_of
@@ -47,8 +48,6 @@ __all__ = [
 
 T = TypeVar("T")
 E = TypeVar("E")
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 _TESTS = ("slope", "slope_error", "p_value", "adjusted")
 _TESTED = 256
@@ -172,7 +171,7 @@ def trend_steps(
     count: int,
     stretches: Iterable[TrendStep[Estimate]],
     confidence: float = 0.95,
-    places: Places | None = None,
+    places: Indices | None = None,
 ) -> Generator[None, None, TrendTable]:
     """Do the same in short steps, between which something else may be done, of so many stretches.
 
@@ -181,7 +180,7 @@ def trend_steps(
     labels = metric.labels
     frequency, errors = np.empty((count, len(labels))), np.empty((count, len(labels)))
     low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
-    shown: slice | Places = slice(None) if places is None else places
+    shown: slice | Indices = slice(None) if places is None else places
     steps: list[Step] = []
     spans: list[_Span] = []
     for place, one in enumerate(stretches):
@@ -245,11 +244,11 @@ def _tested(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: F
     )
     periods = [periods_of(metric, *one[:2]) if metric.mechanism.pure else 1 for one in spans]
     middles = np.array([(one.since.toordinal() + one.until.toordinal()) / 2 for one in spans])
-    contrasts = _contrasts(middles, reports)
-    estimates = contrasts @ frequency
-    errors = np.sqrt(_worst_variance(contrasts, variance, shared, np.array(periods)[:, np.newaxis]))
-    skewness = contrasts**3 @ _cubes(metric.mechanism, overall, reports, periods) / errors**3
-    return np.array([estimates[0], errors[0], _together(two_sided(estimates / errors, skewness))])
+    weights = contrasts(middles, reports)
+    estimates = weights @ frequency
+    errors = np.sqrt(worst_variance(weights, variance, shared, np.array(periods)[:, np.newaxis]))
+    skewness = weights**3 @ _cubes(metric.mechanism, overall, reports, periods) / errors**3
+    return np.array([estimates[0], errors[0], together(two_sided(estimates / errors, skewness))])
 
 
 def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, periods: Sequence[int]) -> Floats:
@@ -259,29 +258,3 @@ def _cubes(mechanism: Mechanism, overall: Floats, reports: Floats, periods: Sequ
         spread_of(mechanism, share, np.zeros(len(share)), *of_step) for of_step in zip(reports, periods, strict=True)
     )
     return np.array([one.cube(share) for one in each])
-
-
-def _together(p_values: Floats) -> Floats:
-    """Return one p-value of the slope, in the first row, and the steps: half for the one, half for all the others."""
-    if len(p_values) == 1:
-        return np.asarray(p_values[0])
-    steps = (len(p_values) - 1) * p_values[1:].min(axis=0)
-    return np.asarray(np.minimum(1.0, 2 * np.minimum(p_values[0], steps)))
-
-
-def _contrasts(when: Floats, reports: Floats) -> Floats:
-    """Return the slope and, if there are more than two steps, each step against the mean of the others."""
-    weights = reports / reports.sum()
-    away = when - weights @ when
-    slope: Floats = (weights * away / (weights @ away**2))[np.newaxis]
-    if len(when) == 2:
-        return slope
-    others = np.where(np.eye(len(when), dtype=bool), 0.0, weights)
-    return np.vstack([slope, np.eye(len(when)) - others / others.sum(axis=1, keepdims=True)])
-
-
-def _worst_variance(contrasts: Floats, variance: Floats, shared: Floats, periods: Floats) -> Floats:
-    """Return the largest variance of each contrast and value; shape (contrasts, values)."""
-    reach = np.sqrt(shared * periods)
-    together = (np.maximum(contrasts, 0) @ reach) ** 2 + (np.minimum(contrasts, 0) @ reach) ** 2
-    return np.asarray(contrasts**2 @ np.maximum(variance - shared, 0) + together)

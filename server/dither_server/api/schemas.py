@@ -3,7 +3,7 @@
 from ..protocol.json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Schema, closed, list_of, object_of
 from ..reading.summaries import SUMMARIES
 from ..reading.summaries.schemas import COST
-from ..reading.summaries.shares_schema import ROW
+from ..reading.summaries.shares.schema import ROW
 
 __all__ = [
     "ACCEPTED",

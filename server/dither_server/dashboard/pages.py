@@ -11,7 +11,6 @@ from flask import Blueprint, Response, render_template
 from dither_shared import Metric
 
 from ..access.roles import Role
-from ..analysis.columns import Table
 from ..analysis.labels import shortened
 from ..api.lookup import collector_here, described, metric_named, version_named
 from ..api.routing import HTML, Success, declared
@@ -19,7 +18,7 @@ from ..api.streaming import COSTLY, begin
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
 from ..reading.summaries import summary_of
-from ..reading.summaries.shares_page import FEW, SHAPES
+from ..reading.summaries.shares.page import FEW, SHAPES
 from ..reading.summaries.summary import Exhibit
 from ..reading.summaries.svg import Bar, bars_of_days
 from ..reading.summaries.window import Look, window
@@ -39,19 +38,18 @@ _VALUES = 50
 
 
 class Card(NamedTuple):
-    """A metric on a page; without ``table`` and ``exhibit`` there is nothing to look for."""
+    """A metric on a page; without an ``exhibit`` there is nothing to look for."""
 
     asked: Metric
     view: View
     days: list[Bar]
     disabled: date | None
-    table: Table | None = None
     exhibit: Exhibit | None = None
 
     @property
     def told(self) -> Mapping[str, Any] | None:
         """What is told beside its estimates."""
-        return None if self.table is None else self.table.about
+        return None if self.exhibit is None else self.exhibit.table.about
 
     @property
     def metric(self) -> dict[str, object]:
@@ -154,5 +152,4 @@ def _card(metric: Metric, view: View, most: int) -> Card:
     always = (metric, view, bars_of_days(days_of(store, metric, query)), store.disabled().get(metric.version))
     if not metric.question.estimable:
         return Card(*always)
-    table = collector.reader.table(metric, query)
-    return Card(*always, table, summary.exhibit(metric, table, Look(view.find, view.page, most)))
+    return Card(*always, collector.reader.exhibit(metric, query, Look(view.find, view.page, most)))

@@ -76,7 +76,7 @@ def columns(kinds: Sequence[Summary[Any]]) -> dict[str, Any]:
 
 def json_object(table: Table) -> Iterator[bytes]:
     """Yield an answer as the API's JSON object, a few rows at a time."""
-    head = _dumped({**table.about, "values": []})
+    head = _dumped({**table.about, table.rows_as: []})
     yield head[:-2].encode()
     before = ""
     for rows in table.chunks():
@@ -180,7 +180,7 @@ def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterat
 
 def _about(table: Table) -> dict[str, Any]:
     """Return the fields that each row of a table repeats."""
-    return {name: table.about[name] for name in _ABOUT}
+    return {name: table.about.get(name) for name in _ABOUT}
 
 
 FORMATS = {

@@ -7,8 +7,10 @@ from datetime import date
 
 from dither_shared import Metric
 
-from ..analysis.answers import answer
 from ..store import Basis, Store
+from .query import EstimateQuery
+from .summaries import summary_of
+from .summaries.summary import Survey
 
 __all__ = ["refresh"]
 
@@ -18,10 +20,11 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
 
     Those days are written whose reports have grown or whose labels are others than when they were written last;
     with ``everything`` all of them. Each day is one transaction, so it may be stopped and started at any time, and
-    several at once do no harm: reports that arrive meanwhile are found the next time. Without labels, as of a metric
-    of any string that lists no candidates, nothing is written. Raises StoreError.
+    several at once do no harm: reports that arrive meanwhile are found the next time. Of a metric that
+    has nothing to estimate, such as one of any string that lists no candidates, nothing is written. Raises StoreError.
     """
-    if not metric.labels:
+    summary = summary_of(metric)
+    if summary.daily is None or not metric.question.estimable:
         return
     labels = _digest(metric.labels)
     written = {} if everything else store.estimated(metric.version)
@@ -30,8 +33,10 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
         store.purge_day(metric.version, day)  # its reports were removed while its estimates were made
     for day, reports in reported.items():
         if written.get(day) != Basis(reports, labels):
-            told = answer(metric, store.tally(metric, day, day), (day, day))
-            store.write_estimates(metric.version, day, Basis(told["reports"], labels), told["values"])
+            survey = Survey(metric, store.tally(metric, day, day), (day, day), {})
+            table = summary.table(survey, EstimateQuery(), summary.estimate)
+            rows = summary.daily_rows(table)
+            store.write_estimates(metric.version, day, Basis(table.about["reports"], labels), summary.daily, rows)
             yield day
 
 

@@ -1,5 +1,6 @@
 """Parameters of a URL: each is a field that says how its text is read, and what the API's description says of it."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
@@ -16,8 +17,10 @@ __all__ = [
     "CONFIDENCE",
     "COUNT",
     "DAY",
+    "NUMBERS",
     "PLACE",
     "SHARE",
+    "SHARES",
     "TEXT",
     "TEXTS",
     "TRUTH",
@@ -26,6 +29,7 @@ __all__ = [
     "confidence_of",
     "count_of",
     "day_of",
+    "number_of",
     "one_of",
     "place_of",
     "share_of",
@@ -104,6 +108,17 @@ def share_of(text: str, place: str, example: str = "0.01") -> float:
     return share
 
 
+def number_of(text: str, place: str) -> float:
+    """Return a finite number; raise ParameterError at ``place`` otherwise."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(place, "not a number, such as 2.5")
+    return number
+
+
 def count_of(text: str, place: str) -> int:
     """Return a whole number from 1; raise ParameterError at ``place`` otherwise."""
     number = place_of(text, place)
@@ -144,6 +159,13 @@ COUNT = partial(Parameter, count_of, {"type": "integer", "minimum": 1, "maximum"
 DAY = partial(Parameter, day_of, _STRING | {"format": "date"})
 PLACE = partial(Parameter, place_of, {"type": "integer", "minimum": 0, "maximum": _MOST})
 SHARE = partial(Parameter, share_of, {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1})
+NUMBERS = partial(Parameter, number_of, {"type": "array", "items": {"type": "number"}}, repeats=True)
+SHARES = partial(
+    Parameter,
+    share_of,
+    {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}},
+    repeats=True,
+)
 TEXT = partial(Parameter, _text_of, _STRING)
 TEXTS = partial(Parameter, _text_of, {"type": "array", "items": _STRING}, repeats=True)
 TRUTH = partial(Parameter, _truth_of, {"enum": ["true", "false"]})

@@ -8,7 +8,7 @@ from typing import Annotated, Self, TypeVar
 from dither_shared import ParameterError
 
 from ..config.choices import FORMAT_NAMES, STEPS
-from .parameters import CONFIDENCE, COUNT, DAY, PLACE, SHARE, TEXT, TEXTS, TRUTH, Parameters, one_of
+from .parameters import CONFIDENCE, COUNT, DAY, NUMBERS, PLACE, SHARE, SHARES, TEXT, TEXTS, TRUTH, Parameters, one_of
 from .selection import Selection
 
 __all__ = ["Comparison", "EstimateQuery", "ListQuery", "OneVersion", "Query", "TrendQuery"]
@@ -16,6 +16,8 @@ __all__ = ["Comparison", "EstimateQuery", "ListQuery", "OneVersion", "Query", "T
 _LIMIT = COUNT("Show at most this many.")
 _OFFSET = PLACE("Skip this many first.")
 _VALUES = "Show only these values; repeat the parameter for each. What is left out changes no number."
+_QUANTILE = "Of a number, show the quantile of this share, such as 0.95; repeat the parameter for each."
+_AT = "Of a number, show the share of people below this point; repeat the parameter for each."
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
 T = TypeVar("T")
@@ -58,12 +60,15 @@ class Query(OneVersion):
     """The parameters of an estimate.
 
     ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged;
-    ``by_day`` asks for an answer to each day with reports, in place of one to all together.
+    ``by_day`` asks for an answer to each day with reports, in place of one to all together; ``quantile`` and ``at`` say
+    which quantiles of a number are shown, and at which points the share of people below.
     """
 
     simultaneous: Annotated[bool, TRUTH("Widen the intervals so that all hold together.")] = False
     forged: Annotated[float, SHARE("Assume that this share of the reports is forged, to bound their effect.")] = 0.01
     by_day: Annotated[bool, TRUTH("Answer separately for each day with reports.")] = False
+    quantile: Annotated[tuple[float, ...], SHARES(_QUANTILE)] = ()
+    at: Annotated[tuple[float, ...], NUMBERS(_AT)] = ()
     format: Annotated[str | None, one_of(FORMAT_NAMES)("Answer in this format, whatever Accept prefers.")] = None
 
     def __post_init__(self) -> None:

@@ -211,13 +211,15 @@ class Store(Database):
         with self._transaction() as connection:
             return read_bases(connection, version)
 
-    def write_estimates(self, version: str, day: date, basis: Basis, rows: Sequence[Mapping[str, Any]]) -> None:
+    def write_estimates(
+        self, version: str, day: date, basis: Basis, kept_in: str, rows: Sequence[Mapping[str, Any]]
+    ) -> None:
         """Write a day's estimates down in place of those that are there, or leave these if that fails.
 
         Where another process writes the same day at the same time, one of the two does.
         """
         with suppress(RacedError), self._transaction(write=True) as connection:
-            write_estimates(connection, version, day, basis, rows)
+            write_estimates(connection, version, day, basis, kept_in, rows)
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
         """Add to the counts of refused batches."""

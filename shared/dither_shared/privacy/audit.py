@@ -4,18 +4,17 @@ Many reports are drawn of two inputs that the mechanism protects least. One half
 event that speaks most clearly for one input against the other. The other half judges it: with bounds of Clopper
 and Pearson on the event's two probabilities,
 
-    ε  >=  ln( (lower bound of P[event | x] - δ) / upper bound of P[event | x'] ),
+    ε  >=  ln( lower bound of P[event | x] / upper bound of P[event | x'] )
 
-δ being 0 but for a mechanism that declares one,
-
-holds with the stated confidence, because the event was chosen on other draws. An audit cannot prove privacy; the exact
-laws in the contract tests do. It fails a randomizer that leaks more than it declares.
+holds with the stated confidence, because the event was chosen on other draws. (Of a mechanism that is only
+(ε, δ)-private, δ for each report of a series is first taken from the lower bound.) An audit cannot prove privacy; the
+exact laws in the contract tests do. It fails a randomizer that leaks more than it declares.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 from ..errors import ParameterError
@@ -80,9 +79,9 @@ def audit(
         [_observe(mechanism, item, cohort, entropy, (part, reports), see, drawn) for item in inputs]
         for part in (series // 2, series - series // 2)
     )
-    delta = reports * float(mechanism.delta)
-    event, direction = _best_event(trained, _Bounds(series // 2, confidence, delta))
-    found = _Bounds(series - series // 2, confidence, delta).loss(judged, event, direction)
+    spared = reports * float(mechanism.delta)
+    event, direction = _best_event(trained, series // 2, confidence, spared)
+    found = _loss(judged, event, direction, series - series // 2, confidence, spared)
     return Finding(
         mechanism=mechanism.name,
         reports=reports,
@@ -95,14 +94,13 @@ def audit(
 
 
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
-    """Return a cohort and two inputs that mark as different cells as there are, over a few of each.
-
-    Of numbers these are the two ends.
-    """
+    """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
     if not mechanism.items.open:
-        size = mechanism.size or 0
-        some = [0, size - 1] if mechanism.items == NUMBERS else list(range(min(size, 3)))
+        # Numbers are the farther apart the more they are told apart.
+        some = (
+            [0, (mechanism.size or 0) - 1] if mechanism.items == NUMBERS else list(range(min(mechanism.size or 0, 3)))
+        )
     found = [
         (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
         for cohort in range(min(mechanism.cohorts, 4))
@@ -166,23 +164,9 @@ def _observe(
     return counts
 
 
-@dataclass(frozen=True)
-class _Bounds:
-    """How sure a bound is to be that so many series give, of which a share ``delta`` may tell anything."""
-
-    series: int
-    confidence: float
-    delta: float
-
-    def loss(self, observed: list[Counter[_Feature]], event: _Feature, direction: int) -> float:
-        """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest."""
-        each = (1 + self.confidence) / 2
-        likely, unlikely = _hits(observed[direction], event), _hits(observed[1 - direction], event)
-        low = lower_bound(likely, self.series, each) - self.delta
-        return math.log(low / upper_bound(unlikely, self.series, each)) if low > 0 else -math.inf
-
-
-def _best_event(observed: list[Counter[_Feature]], bounds: _Bounds) -> tuple[_Feature, int]:
+def _best_event(
+    observed: list[Counter[_Feature]], series: int, confidence: float, spared: float
+) -> tuple[_Feature, int]:
     """Return the event with the largest bound on the training half, and which input it speaks for."""
     one, two = observed
 
@@ -194,11 +178,24 @@ def _best_event(observed: list[Counter[_Feature]], bounds: _Bounds) -> tuple[_Fe
     others = sorted((feature for feature in features if feature[0] != "score"), key=contrast, reverse=True)
     events = scores + others[:_MOST_EVENTS]
     # Held to a stricter level the more events there are, lest the one that chance favoured most be chosen.
-    strict = replace(bounds, confidence=min(1 - (1 - bounds.confidence) / (2 * len(events)) ** 2, _STRICTEST))
+    strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
     return max(
         ((event, direction) for event in events for direction in (0, 1)),
-        key=lambda choice: strict.loss(observed, choice[0], choice[1]),
+        key=lambda choice: _loss(observed, choice[0], choice[1], series, strict, spared),
     )
+
+
+def _loss(
+    observed: list[Counter[_Feature]], event: _Feature, direction: int, series: int, confidence: float, spared: float
+) -> float:
+    """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest.
+
+    ``spared`` is the δ by which a probability may exceed what ε allows.
+    """
+    each = (1 + confidence) / 2
+    likely, unlikely = _hits(observed[direction], event), _hits(observed[1 - direction], event)
+    low = lower_bound(likely, series, each) - spared
+    return math.log(low / upper_bound(unlikely, series, each)) if low > 0 else -math.inf
 
 
 def _hits(counts: Counter[_Feature], event: _Feature) -> int:

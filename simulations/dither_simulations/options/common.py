@@ -3,18 +3,16 @@
 import math
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from dither_server.cli.lazy import LazyGroup
 from dither_server.estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE
 from dither_shared import DitherError, ParameterError
 
-from ..choices import SurveyType
 from ..limits import FORMATS, MAX_SIZE, MAX_USERS
 
 __all__ = [
@@ -26,13 +24,13 @@ __all__ = [
     "numbers_of",
     "plot_option",
     "positive",
-    "refuse_others",
     "reports_of",
     "share",
     "shares_of",
     "sizes_of",
     "users_list",
     "users_of",
+    "with_options",
 ]
 
 _GRID = "0.25:4:10"
@@ -59,6 +57,13 @@ class Commands(LazyGroup):
             raise click.UsageError(str(error), ctx) from None
         except DitherError as error:
             raise click.ClickException(str(error)) from None
+
+
+def with_options(command: Callable[..., None], options: Iterable[Callable[..., Any]]) -> Callable[..., None]:
+    """Return a command with options, in the order of its help."""
+    for option in reversed([*options]):
+        command = option(command)
+    return command
 
 
 def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
@@ -160,16 +165,6 @@ def _list_or_grid(text: str) -> tuple[float, ...]:
     if not 0 < first < last < math.inf or not 1 <= steps < 1000:
         return ()
     return tuple(float(f"{first * (last / first) ** (place / steps):.4g}") for place in range(steps + 1))
-
-
-def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, set[str]]) -> None:
-    """Raise ParameterError if an option was given that only another type has, by the names of its parameters."""
-    context = click.get_current_context()
-    for other, names in own.items():
-        for option in context.command.params if other != survey_type else ():
-            given = context.get_parameter_source(option.name or "")
-            if option.name in names and given is ParameterSource.COMMANDLINE:
-                raise ParameterError(option.opts[-1], f"goes with --type {other}")
 
 
 def new_file(*suffixes: str) -> Callable[[click.Context, click.Parameter, Path | None], Path | None]:

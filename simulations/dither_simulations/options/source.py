@@ -9,8 +9,9 @@ import click
 
 from dither_shared import ParameterError
 
-from ..choices import KINDS, SPREADS, SURVEY_TYPES, SurveyType
-from .common import input_options, numbers_of, refuse_others
+from ..choices import KINDS, SPREADS, SurveyType
+from .common import input_options, numbers_of, with_options
+from .survey import refuse_others, type_option
 
 if TYPE_CHECKING:
     from ..users.numbers import NumberColumn, NumberSource
@@ -31,9 +32,7 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
         mine = {name: given.pop(name) for name in _TAKEN}
         command(survey_type=survey_type, source=_SOURCES[survey_type](mine), **given)
 
-    for option in reversed(_OPTIONS):
-        with_source = option(with_source)
-    return with_source
+    return with_options(with_source, _OPTIONS)
 
 
 _OWN: Mapping[SurveyType, set[str]] = {
@@ -85,14 +84,7 @@ def _of_range(given: Mapping[str, Any], kinds: tuple[str, ...], usual: str) -> b
 
 
 _OPTIONS = (
-    click.option(
-        "--type",
-        "survey_type",
-        type=click.Choice(SURVEY_TYPES),
-        default="share",
-        show_default=True,
-        help="Ask for shares of listed answers, or for a number.",
-    ),
+    type_option("Ask for shares of listed answers, or for a number."),
     click.option(
         "--distribution",
         type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State
+from client.devices import BROWSER, MOBILE, THEME, Calendar, Make, State, compact
 from client.reporting.test_keys import CLEAR
 from dither.reporting.account import cap_of
 from dither.reporting.ledger import Ledger
@@ -74,8 +74,7 @@ def test_the_last_answer_outlives_the_rewriting_of_the_journal(make: Make, folde
         client = make(folder, metrics=metrics)
         client.record("one", value)
         calendar.pass_days(1)
-        with client._journal.transaction():
-            client._journal._cursor = client._journal.state.rewrite(client._journal._kept())
+        compact(folder, calendar, metrics=metrics)
     last = rows(client, "one")
     assert last[4] == last[3] != last[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script, State
+from client.devices import Calendar, Make, Script, State, compact, parts_on
 from dither.reporting.keys import Keys
 from dither.state.journal_records import Charged, Debit, Permanent, Record, from_lines
 from dither_shared import (
@@ -98,17 +98,17 @@ def test_a_value_beyond_the_budget_repeats_the_last_draw(
     """Three values that mark different cells, of which two are paid for; restarted and tidied after each report."""
     metrics = question(name, values=2)
     metric = metrics["asked"]
-    probe = make(state, metrics=metrics)
-    with probe._journal.transaction():
-        cohort = probe._journal.keys().cohort(metric)
+    make(state, metrics=metrics)  # to whom the user says yes, and so a secret is drawn
+    journal = parts_on(state, metrics=metrics).journal
+    with journal.transaction():
+        cohort = journal.keys().cohort(metric)
     by_cells = {tuple(sorted(metric.mechanism.marked(metric.item(value), cohort))): value for value in VALUES}
     a, b, c, *_ = by_cells.values()
     for value in (a, b, a, c, c, b, c):
         client = make(state, metrics=metrics)
         client.record("asked", value)
         calendar.pass_days(1)
-        with client._journal.transaction():
-            client._journal._write_anew()
+        compact(state, calendar, metrics=metrics)
     first, second, *others = [report.payload for report in rows(client.preview(), metric.mechanism)]
     assert others == [first, first, first, second, second], "a is the last, then b: c repeats them"
     assert client.status().metrics[0].spent <= 2.5 * metric.charge
@@ -208,8 +208,8 @@ def test_when_the_last_draw_is_lost_a_new_value_beyond_the_budget_is_silent(
     calendar.pass_days(1)
     client = make(folder, metrics=metrics)
     client.record("asked", "b")
-    (told,) = client.status().trouble
-    assert told.startswith("record failed: StateError, the last permanent draw is lost")
+    (problem,) = client.status().trouble
+    assert problem.startswith("record failed: StateError, the last permanent draw is lost")
     assert client.status().queued == 1
 
 

@@ -8,6 +8,7 @@ import pytest
 from dither_shared import ParameterError
 from dither_shared.mechanisms.discrete_laplace import DiscreteLaplace
 from dither_shared.mechanisms.numeric import MAX_RESOLUTION
+from dither_shared.primitives.probability import ONE
 
 
 def made(epsilon: float, **parameters: float) -> DiscreteLaplace:
@@ -90,3 +91,13 @@ def test_what_makes_no_mechanism_is_refused() -> None:
     for wrong in (-1, 65, b"1"):
         with pytest.raises(ParameterError, match="item: "):
             made(1.0).marked(wrong)
+
+
+def test_the_table_is_the_same_on_every_machine() -> None:
+    """A metric's version rests on it."""
+    mechanism = made(1.0)
+    assert mechanism.parameters() == {"size": "65", "decay": "4540188453729421605/4611686018427387904"}
+    first, middle = mechanism.cell_law(0), mechanism.cell_law(32)
+    assert [int(chance * ONE) for chance in first[:2]] == [9295428164912990521, 141878002675435707]
+    assert middle[32] * ONE == 144112256116429460
+    assert middle == middle[::-1]

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from dither_shared.mechanisms.exponential import Exponential
+from dither_shared.primitives.probability import ONE
 
 
 def made(epsilon: float, **parameters: float) -> Exponential:
@@ -48,3 +49,12 @@ def test_the_unbiased_mean_costs_more_the_finer_the_grid() -> None:
     coarse, fine = made(1.0, resolution=8), made(1.0, resolution=64)
     assert fine.worst_mean_variance > 3 * coarse.worst_mean_variance
     assert float(fine.worst_mean_variance) == pytest.approx(15.34657076, rel=1e-8)
+
+
+def test_the_table_is_the_same_on_every_machine() -> None:
+    mechanism = made(1.0)
+    assert mechanism.parameters() == {"size": "65", "decay": "4540188453729421605/4611686018427387904"}
+    first, middle = mechanism.cell_law(0), mechanism.cell_law(32)
+    assert [int(chance * ONE) for chance in first[:2]] == [448384285288295628, 441432731275543639]
+    assert middle[32] * ONE == 361902174957064648
+    assert middle == middle[::-1]

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
 from .domination import Dominating, dominating
@@ -17,8 +17,6 @@ from .law import Scores
 from .likelihood import Solver
 
 __all__ = ["Tabulated", "TabulatedFacts"]
-
-Floats = NDArray[np.float64]
 
 
 class TabulatedFacts(Protocol):
@@ -65,13 +63,23 @@ class Tabulated:
         return Scores(self.score, tally.counts[0])
 
     def noise_variance(self, tally: Tally) -> float:
-        """Return the largest noise variance of a score, for whose answers these are the table does not tell well."""
-        return self.worst_variance
+        """Return the noise variance of a score, or somewhat more: for whose answers these are is not well told.
 
-    @cached_property
+        It is the sample variance of the scores, that of the answers included, kept between the least and the worst.
+        """
+        if tally.total < 2:
+            return self.worst_variance
+        return min(max(self.scores(tally).variance, float(self._variances.min())), self.worst_variance)
+
+    @property
     def worst_variance(self) -> float:
         """The noise variance of a score, for the answer where it is largest."""
-        return float((self.table @ self.score**2 - (self.table @ self.score) ** 2).max())
+        return float(self._variances.max())
+
+    @cached_property
+    def _variances(self) -> Floats:
+        """The noise variance of a score, for each answer."""
+        return np.asarray(self.table @ self.score**2 - (self.table @ self.score) ** 2)
 
     def cuts(self, tally: Tally, confidence: float) -> Cuts:
         """Return the shares below all points, by intervals alone.

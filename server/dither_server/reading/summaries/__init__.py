@@ -1,4 +1,4 @@
-"""What an estimate of each kind of question is, and how it is compared, exported and shown. One file a kind, or a few.
+"""What an estimate of each kind of question is, and how it is compared, exported and shown. One folder a kind.
 
 Reading from the database is in ``reading``; the numbers come from ``estimation`` and ``analysis``.
 """
@@ -7,14 +7,20 @@ from typing import Any
 
 from dither_shared import Metric
 
-from .shares import Shares
+from .numbers.summary import Numbers
+from .shares.summary import Shares
 from .summary import Summary
 
 __all__ = ["SUMMARIES", "summary_of"]
 
 _SHARES = Shares()
 
-SUMMARIES: dict[str, Summary[Any]] = {"boolean": _SHARES, "choice": _SHARES, "string": _SHARES}
+SUMMARIES: dict[str, Summary[Any]] = {
+    "boolean": _SHARES,
+    "choice": _SHARES,
+    "number": Numbers(),
+    "string": _SHARES,
+}
 """By the kind of question."""
 
 

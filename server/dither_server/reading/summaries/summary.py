@@ -11,9 +11,9 @@ from dither_shared import Metric, ParameterError
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
 from ...protocol.json_schema import Schema
+from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from ..selection import Places
 from .window import Look
 
 __all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Summary", "Survey", "TextTable"]
@@ -65,6 +65,7 @@ class Exhibit(ABC):
     """An answer as a page shows it: what ``template`` reads, which defines the macros ``answers`` and ``doubts``."""
 
     template: ClassVar[str]
+    table: Table
 
     @property
     @abstractmethod
@@ -79,6 +80,8 @@ class Summary(ABC, Generic[E]):
     """The TypedDict of one row of an export: its keys are the columns."""
     schema: ClassVar[Schema]
     """What the API says of an estimate."""
+    daily: ClassVar[str | None] = None
+    """Which table of the store keeps each day's answer for programs that read SQL; None if none does."""
 
     @abstractmethod
     def estimate(
@@ -92,7 +95,7 @@ class Summary(ABC, Generic[E]):
 
     @abstractmethod
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
     ) -> Table:
         """Return the estimates of a survey as the API's answer. ``candidates`` replace those of the definition.
 
@@ -103,23 +106,27 @@ class Summary(ABC, Generic[E]):
         """Return an answer as a table of ``row``s."""
         return table
 
-    def compare(self, first: Table, second: Table, metrics: tuple[Metric, Metric], query: Comparison) -> Table:
-        """Return the comparison of two answers. Raises ParameterError for what cannot be compared."""
-        raise ParameterError("other", f"{first.about['metric']} is of a kind that is not compared")
+    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
+        """Return the comparison of two surveys. Raises ParameterError for what cannot be compared."""
+        raise ParameterError("other", f"{sides[0].metric.name} is of a kind that is not compared")
 
-    def combine(self, name: str, metrics: Sequence[Metric], tables: Sequence[Table], query: EstimateQuery) -> Table:
+    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Return the combination of one metric's versions. Raises ParameterError for what cannot be combined."""
         raise ParameterError("metric", f"{name} is of a kind whose versions are not combined")
 
     def trend(
-        self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Places | None
+        self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Indices | None
     ) -> Generator[None, None, Table]:
         """Make a trend of so many ``steps``, in short steps itself. Raises ParameterError for what has none."""
         raise ParameterError("metric", f"{metric.name} is of a kind that has no trend")
 
+    def daily_rows(self, table: Table) -> list[dict[str, Any]]:
+        """Return what is kept of a day's answer for programs that read SQL, as rows of the table ``daily``."""
+        return []
+
     @abstractmethod
-    def exhibit(self, metric: Metric, table: Table, look: Look) -> Exhibit:
-        """Return what a page shows of an answer."""
+    def exhibit(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> Exhibit:
+        """Return what a page shows of a survey."""
 
     def together(self, metric: Metric) -> bool:
         """Return whether the intervals on a page hold all together, for the eye picks what stands out by chance."""

@@ -7,9 +7,9 @@ from typing import Literal
 
 from ...analysis.trend import Course
 
-__all__ = ["Bar", "Line", "bars_of_days", "line_of"]
+__all__ = ["HEIGHT", "WIDTH", "Bar", "Line", "bars_of_days", "line_of"]
 
-_WIDTH, _HEIGHT = 600.0, 80.0
+WIDTH, HEIGHT = 600.0, 80.0
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ def bars_of_days(reports: Mapping[date, int]) -> list[Bar]:
     if not reports:
         return []
     first, last, most = min(reports).toordinal(), max(reports).toordinal(), max(reports.values())
-    step = _WIDTH / (last - first + 1)
+    step = WIDTH / (last - first + 1)
     bars = []
     for day, count in reports.items():
-        height = _HEIGHT * count / most
+        height = HEIGHT * count / most
         left = step * (day.toordinal() - first) + step / 10
-        bars.append(Bar(day, count, round(left, 1), round(_HEIGHT - height, 1), round(step * 0.8, 1), round(height, 1)))
+        bars.append(Bar(day, count, round(left, 1), round(HEIGHT - height, 1), round(step * 0.8, 1), round(height, 1)))
     return bars
 
 
@@ -56,8 +56,8 @@ def line_of(course: Course, days: Sequence[date]) -> Line:
 
     def places(side: Literal["frequency", "low", "high"]) -> list[str]:
         return [
-            f"{_WIDTH * (day.toordinal() - first) / (last - first):.1f},"
-            f"{_HEIGHT * (1 - min(1.0, max(0.0, point[side] or 0.0) / top)):.1f}"
+            f"{WIDTH * (day.toordinal() - first) / (last - first):.1f},"
+            f"{HEIGHT * (1 - min(1.0, max(0.0, point[side] or 0.0) / top)):.1f}"
             for day, point in zip(days, points, strict=True)
         ]
 

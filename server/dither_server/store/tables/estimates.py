@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from .schema import ESTIMATED_DAYS, ESTIMATES
+from .schema import DAILY, ESTIMATED_DAYS
 
 __all__ = ["Basis", "read_bases", "write_estimates"]
 
@@ -29,13 +29,17 @@ def read_bases(connection: sa.Connection, version: str) -> dict[date, Basis]:
 
 
 def write_estimates(
-    connection: sa.Connection, version: str, day: date, basis: Basis, rows: Sequence[Mapping[str, Any]]
+    connection: sa.Connection, version: str, day: date, basis: Basis, kept_in: str, rows: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Put the estimates of a day in the place of what was there; of each row, what the table has columns for."""
-    for table in (ESTIMATES, ESTIMATED_DAYS):
+    """Put the estimates of a day in the place of what was there: into the table of that name in ``DAILY``.
+
+    Of each row that is kept for which the table has columns.
+    """
+    target = DAILY[kept_in]
+    for table in (*DAILY.values(), ESTIMATED_DAYS):
         connection.execute(sa.delete(table).where(table.c.version == version, table.c.day == day))
     key = {"version": version, "day": day}
     connection.execute(sa.insert(ESTIMATED_DAYS), {**key, **basis._asdict()})
-    kept = [name for name in ESTIMATES.columns.keys() if name not in {*key, "place"}]  # noqa: SIM118  # columns
+    kept = [name for name in target.columns.keys() if name not in {*key, "place"}]  # noqa: SIM118  # columns
     placed = [{**key, "place": place, **{name: row[name] for name in kept}} for place, row in enumerate(rows)]
-    connection.execute(sa.insert(ESTIMATES), placed)
+    connection.execute(sa.insert(target), placed)

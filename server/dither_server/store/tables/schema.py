@@ -6,19 +6,21 @@ __all__ = [
     "BATCHES",
     "BATCH_DAYS",
     "BATCH_FILTERS",
+    "DAILY",
     "DISABLED",
     "ESTIMATED_DAYS",
     "ESTIMATES",
     "HEAD",
     "JOURNAL",
     "METRICS",
+    "NUMBERS",
     "REFUSALS",
     "SCHEMA",
     "TALLIES",
     "TOKENS",
 ]
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -115,6 +117,22 @@ ESTIMATES = sa.Table(
     sa.ForeignKeyConstraint(["version", "day"], [ESTIMATED_DAYS.c.version, ESTIMATED_DAYS.c.day]),
     sqlite_with_rowid=False,
 )
+
+# The same of questions that a number answers, seen through the view daily_numbers.
+NUMBERS = sa.Table(
+    "numbers",
+    SCHEMA,
+    sa.Column("version", sa.String(16), primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    *(sa.Column(name, sa.Double) for name in ("mean", "mean_error", "mean_low", "mean_high")),
+    *(sa.Column(f"{name}{end}", sa.Double) for name in ("p50", "p95") for end in ("", "_low", "_high")),
+    sa.ForeignKeyConstraint(["version", "day"], [ESTIMATED_DAYS.c.version, ESTIMATED_DAYS.c.day]),
+    sqlite_with_rowid=False,
+)
+
+DAILY = {"shares": ESTIMATES, "numbers": NUMBERS}
+"""The tables of days' answers, by the name under which a kind of question asks for one."""
 
 # A refused batch is counted under a name only if it is one of ours, and under a version only if that is, or is one of
 # the few others that each process keeps a day: what a stranger makes up makes no rows.

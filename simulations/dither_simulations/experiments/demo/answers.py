@@ -50,11 +50,11 @@ class Answer:
         return {"metric": self.metric.name, "reports": self.reports, "values": values}
 
 
-def from_json(metric: Metric, truth: Population, told: Mapping[str, Any]) -> Answer:
+def from_json(metric: Metric, truth: Population, answer: Mapping[str, Any]) -> Answer:
     """Return the answer in a collector's estimate of a metric, as JSON of its API."""
-    values = {value["value"]: value for value in told["values"]}
+    values = {value["value"]: value for value in answer["values"]}
     columns = (np.array([values[label][key] for label in truth.labels]) for key in ("frequency", "low", "high"))
-    return _answer(metric, truth, told["reports"], *columns)
+    return _answer(metric, truth, answer["reports"], *columns)
 
 
 def from_devices(survey: Survey, name: str, seed: np.random.SeedSequence) -> Answer:

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from ...choices import LAWS, STEPS, SurveyType
-from ...options.common import confidence_of, epsilons_of, plot_option, positive, shares_of, sizes_of, users_list
+from ...options.common import confidence_of, epsilons_of, plot_option, shares_of, sizes_of, users_list
+from ...options.mechanism import mechanism_option, permanent_option
 from ...options.run import Run, run_options
 from ...options.source import source_options
 from ...trials.mechanism_by_name import NAMES, NUMERIC
@@ -17,12 +18,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option(
-    "--mechanism",
-    "names",
-    type=click.Choice((*NAMES, *NUMERIC)),
-    multiple=True,
-    help="Simulate this; repeatable; auto is the best for shares whose report fits 64 bytes.  "
+@mechanism_option(
+    (*NAMES, *NUMERIC),
+    "Simulate this; repeatable; auto is the best for shares whose report fits 64 bytes.  "
     "[default: every mechanism of the type]",
 )
 @click.option(
@@ -51,12 +49,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Turn estimates into shares by this step; repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Days with one report each.")
-@click.option(
-    "--permanent-epsilon",
-    callback=positive,
-    metavar="ε",
-    help="Privacy loss of all reports of one value together (memoisation).",
-)
+@permanent_option
 @click.option(
     "--top",
     type=click.IntRange(min=1),

@@ -15,6 +15,7 @@ from dither_shared import ParameterError
 from ...choices import STEPS, Law, SurveyType
 from ...collection.remote_trial import Survey, collector_of_its_own, definitions, metrics_of, require_known
 from ...options.run import Run
+from ...options.survey import check_names
 from ...output.files import write_bytes
 from ...trials.mechanism_by_name import NAMES, NUMERIC
 from ...users.numbers import NumberColumn
@@ -41,9 +42,7 @@ class ErrorSurvey(ABC):
 
     def chosen(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the mechanisms asked for; raise ParameterError for one that does not answer such questions."""
-        for name in names:
-            if name not in self.names:
-                raise ParameterError("--mechanism", f"{name} is not for this --type; take {', '.join(self.names)}")
+        check_names(tuple(names), self.names)
         return tuple(dict.fromkeys(names or self.usual))
 
     @abstractmethod

@@ -7,19 +7,14 @@ import click
 
 from dither_shared import ParameterError
 
-from ...choices import SURVEY_TYPES, SurveyType
+from ...choices import SurveyType
 from ...limits import MAX_SIZE
-from ...options.common import confidence_of, epsilons_of, positive, refuse_others, share, users_of
+from ...options.common import confidence_of, epsilons_of, share, users_of
+from ...options.mechanism import permanent_option
 from ...options.run import Run, run_options
+from ...options.survey import refuse_others, type_option
 
 __all__ = ["plan"]
-
-_permanent = click.option(
-    "--permanent-epsilon",
-    callback=positive,
-    metavar="ε",
-    help="Privacy loss of all reports of one value together (memoisation).",
-)
 
 
 def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | None:
@@ -37,14 +32,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 
 
 @click.command()
-@click.option(
-    "--type",
-    "survey_type",
-    type=click.Choice(SURVEY_TYPES),
-    default="share",
-    show_default=True,
-    help="Ask for shares of listed answers, or for a number.",
-)
+@type_option("Ask for shares of listed answers, or for a number.")
 @click.option(
     "-k",
     "--size",
@@ -70,7 +58,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     show_default=True,
     help="Privacy loss of one report. One ε compares mechanisms; several compare what each ε costs and tells.",
 )
-@_permanent
+@permanent_option
 @click.option(
     "--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Days with one report each."
 )

@@ -14,13 +14,13 @@ from dither_server.estimation.numeric.laws import law_of
 from dither_shared import ParameterError, RandomizedResponse
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
-from dither_shared.privacy.wording import numeric_odds_sentence
+from dither_shared.privacy.wording import MEMOISATION, numeric_odds_sentence
 
 from ...output.tables import render
 from ...trials.mechanism_by_name import named_numeric
 from ...trials.number_theory import least_variance
 from .least_epsilon import least_reached
-from .mechanism_ranking import ADDING_UP, MEMOISATION
+from .mechanism_ranking import ADDING_UP
 
 __all__ = ["FEW_VALUES", "NumberChoice", "NumberQuestion", "advise_numbers", "explain_numbers", "users_for"]
 

@@ -34,7 +34,7 @@ def test_unequal_chances_are_missed_no_oftener_than_is_said() -> None:
     one_failure = np.array([1.0]), np.array([2.0])
     assert upper(*one_failure, alpha).item() < 0.99  # a miss, of chance 0.02
     assert alpha < 0.02
-    assert upper(*one_failure, level(0.0199)).item() >= 0.99
+    assert upper(*one_failure, level(alpha)).item() >= 0.99
     chances = np.concatenate([np.linspace(0.5, 1, 30), np.full(10, 0.97)])
     law = np.ones(1)
     for chance in chances:

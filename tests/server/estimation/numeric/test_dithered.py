@@ -48,6 +48,12 @@ def test_the_noise_of_a_tally_is_that_of_whose_answers_they_are(phases: int, ste
     assert law.worst_variance == pytest.approx(max(variances), rel=1e-12)
 
 
+def test_noise_is_within_what_it_can_be() -> None:
+    law = small_law(1, 2)
+    for counts, noise in (([9, 0, 0], law.worst_variance), ([0, 9, 0], law.variance(0.0))):
+        assert law.noise_variance(Tally(np.array([9]), np.array([counts]))) == noise
+
+
 @each
 def test_shares_below_points_are_unbiased(phases: int, steps: int) -> None:
     law = small_law(phases, steps)

@@ -33,6 +33,7 @@ def test_an_interval_that_reaches_an_end_is_an_edge() -> None:
 def test_half_of_the_range_says_nothing() -> None:
     wide = cuts([0.0] * 9, [0.01] * 3 + [1.0] * 6)
     assert quantiles_of(wide, CURVE, [0.5])[0].verdict == "too-few"
+    assert quantiles_of(cuts([0.0, 0.0, 0.0, 0.6], [0.0, 1.0, 1.0, 1.0]), CURVE[:5], [0.5])[0].verdict == "too-few"
     nothing = cuts([0.0] * 9, [1.0] * 9)
     assert {one.verdict for one in quantiles_of(nothing, CURVE)} == {"too-few"}
     assert [one.share for one in quantiles_of(nothing, CURVE)] == list(QUANTILES)

@@ -32,7 +32,15 @@ def test_scores_are_those_of_the_mechanism() -> None:
     tally = Tally(np.array([8]), np.array([[5, 2, 1]]))
     assert law.scores(tally).mean == 0
     assert law.worst_variance == pytest.approx(0.5)
-    assert law.noise_variance(tally) == law.worst_variance
+
+
+@pytest.mark.parametrize(
+    ("counts", "noise"), [([1, 0, 0], 5 / 12), ([5, 0, 0], 11 / 36), ([5, 0, 5], 5 / 12), ([10, 15, 10], 125 / 306)]
+)
+def test_noise_is_the_sample_variance_within_what_it_can_be(counts: list[int], noise: float) -> None:
+    """It is 11/36 at the ends and 5/12 in the middle."""
+    law = Tabulated(np.array([[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7]]), np.array([-1 / 3, 0.5, 4 / 3]))
+    assert law.noise_variance(Tally(np.array([sum(counts)]), np.array([counts]))) == pytest.approx(noise)
 
 
 def test_the_channel_is_the_table() -> None:

@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Any
 
-from ...analysis.answers import Row
-from ...analysis.compare import ComparedRow, Side
-from ...analysis.trend import Course
-from ...estimation.regression.rappor import FALSE_DISCOVERIES
-from .summary import TextTable
+from ....analysis.answers import Row
+from ....analysis.compare import ComparedRow, Side
+from ....analysis.trend import Course
+from ....estimation.regression.rappor import FALSE_DISCOVERIES
+from ..summary import TextTable
 
-__all__ = ["compared", "estimated", "trend"]
+__all__ = ["compared_text", "estimate_text", "trend_text"]
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 
 
-def estimated(told: Mapping[str, Any]) -> TextTable:
+def estimate_text(told: Mapping[str, Any]) -> TextTable:
     """Return a line about the answer and an aligned table of its values; shares are in percent.
 
     ± is the standard error, scaled to the confidence; the interval is the estimate's own and may be cut at 0 or 1.
@@ -33,7 +33,7 @@ def estimated(told: Mapping[str, Any]) -> TextTable:
     return TextTable([head], rows, [_RULE, *[_found_rule()] * selected, *_doubts(told)])
 
 
-def compared(told: Mapping[str, Any]) -> TextTable:
+def compared_text(told: Mapping[str, Any]) -> TextTable:
     """Return a line about each side and a table of the differences; shares are in percent, differences in points."""
     level = 1 - told["confidence"]
     confidence = (
@@ -45,7 +45,7 @@ def compared(told: Mapping[str, Any]) -> TextTable:
     return TextTable([*map(_side, told["sides"]), confidence], rows)
 
 
-def trend(told: Mapping[str, Any]) -> TextTable:
+def trend_text(told: Mapping[str, Any]) -> TextTable:
     """Return a line about the course and a table of the values; slopes are in points a day, ± as in ``as_table``."""
     steps = told["steps"]
     days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""

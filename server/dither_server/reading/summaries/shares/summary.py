@@ -4,23 +4,24 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any, ClassVar
 
-from dither_shared import Metric
+from dither_shared import Metric, ParameterError
 
-from ...analysis.answers import Row, estimate_table
-from ...analysis.columns import Table
-from ...analysis.combine import combined
-from ...analysis.compare import compared
-from ...analysis.trend import TrendStep, trend_steps
-from ...estimation.decoders.support import decoder_of
-from ...estimation.estimate import Estimate, estimate
-from ...protocol.json_schema import Schema
-from ...tally.tally import Tally
-from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from ..selection import Places
-from . import shares_schema, shares_text
-from .shares_page import FEW, Courses, SharesExhibit, courses
-from .summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
-from .window import Look
+from ....analysis.answers import Row, estimate_table
+from ....analysis.columns import Table
+from ....analysis.combine import combined
+from ....analysis.compare import compared
+from ....analysis.trend import TrendStep, trend_steps
+from ....estimation.decoders.support import decoder_of
+from ....estimation.estimate import Estimate, estimate
+from ....protocol.json_schema import Schema
+from ....tally.arrays import Indices
+from ....tally.tally import Tally
+from ...query import Comparison, EstimateQuery, Query, TrendQuery
+from ..summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
+from ..window import Look
+from .page import FEW, Courses, SharesExhibit, courses
+from .schema import ESTIMATE
+from .text import compared_text, estimate_text, trend_text
 
 __all__ = ["Shares"]
 
@@ -29,7 +30,8 @@ class Shares(Summary[Estimate]):
     """The share of each value, with its errors and verdict."""
 
     row: ClassVar[type] = Row
-    schema: ClassVar[Schema] = shares_schema.ESTIMATE
+    daily: ClassVar[str | None] = "shares"
+    schema: ClassVar[Schema] = ESTIMATE
 
     def estimate(
         self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
@@ -42,10 +44,12 @@ class Shares(Summary[Estimate]):
         return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
 
     def table(
-        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
     ) -> Table:
         """Return ``estimate_table``."""
         asked = query if isinstance(query, Query) else Query(confidence=query.confidence)
+        if asked.quantile or asked.at:
+            raise ParameterError("quantile" if asked.quantile else "at", f"{survey.metric.name} asks for no number")
         return estimate_table(
             survey.metric,
             survey.tally,
@@ -58,24 +62,35 @@ class Shares(Summary[Estimate]):
             estimator=estimator,
         )
 
-    def compare(self, first: Table, second: Table, metrics: tuple[Metric, Metric], query: Comparison) -> Table:
+    def compare(self, sides: tuple[Survey, Survey], query: Comparison, estimator: Estimator) -> Table:
         """Return ``compared``."""
-        one, other = metrics
-        return compared(first, second, (one.mechanism, other.mechanism), query.confidence, query.change)
+        first, second = (self.table(side, query, estimator) for side in sides)
+        mechanisms = (sides[0].metric.mechanism, sides[1].metric.mechanism)
+        return compared(first, second, mechanisms, query.confidence, query.change)
 
-    def combine(self, name: str, metrics: Sequence[Metric], tables: Sequence[Table], query: EstimateQuery) -> Table:
+    def combine(self, name: str, surveys: Sequence[Survey], query: EstimateQuery, estimator: Estimator) -> Table:
         """Return ``combined``."""
-        return combined(name, tables, [metric.mechanism for metric in metrics], query.confidence)
+        tables = [self.table(survey, query, estimator) for survey in surveys]
+        return combined(name, tables, [survey.metric.mechanism for survey in surveys], query.confidence)
 
     def trend(
-        self, metric: Metric, count: int, steps: Iterable[TrendStep[Estimate]], query: TrendQuery, places: Places | None
+        self,
+        metric: Metric,
+        count: int,
+        steps: Iterable[TrendStep[Estimate]],
+        query: TrendQuery,
+        places: Indices | None,
     ) -> Generator[None, None, Table]:
         """Make ``trend_steps``."""
         return (yield from trend_steps(metric, count, steps, query.confidence, places))
 
-    def exhibit(self, metric: Metric, table: Table, look: Look) -> Exhibit:
+    def daily_rows(self, table: Table) -> list[dict[str, Any]]:
+        """Return the rows of the values."""
+        return table.rows()
+
+    def exhibit(self, survey: Survey, query: Query, estimator: Estimator, look: Look) -> SharesExhibit:
         """Return the values that are looked at."""
-        return SharesExhibit.of(metric, table, look)
+        return SharesExhibit.of(survey.metric, self.table(survey, query, estimator), look)
 
     def together(self, metric: Metric) -> bool:
         """Return whether there are many values."""
@@ -96,12 +111,12 @@ class Shares(Summary[Estimate]):
 
     def text(self, told: Mapping[str, Any]) -> TextTable:
         """Return a row a value; shares are in percent."""
-        return shares_text.estimated(told)
+        return estimate_text(told)
 
     def compared_text(self, told: Mapping[str, Any]) -> TextTable:
         """Return a row a value; differences are in points."""
-        return shares_text.compared(told)
+        return compared_text(told)
 
     def trend_text(self, told: Mapping[str, Any]) -> TextTable:
         """Return a row a value; slopes are in points a day."""
-        return shares_text.trend(told)
+        return trend_text(told)

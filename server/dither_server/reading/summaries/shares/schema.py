@@ -1,7 +1,7 @@
 """The JSON schema of an estimate of shares."""
 
-from ...protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
-from .schemas import ABOUT
+from ....protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
+from ..schemas import ABOUT
 
 __all__ = ["ESTIMATE", "ROW"]
 

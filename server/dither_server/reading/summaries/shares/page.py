@@ -11,14 +11,14 @@ import numpy as np
 
 from dither_shared import Metric
 
-from ...analysis.answers import About, Row
-from ...analysis.columns import Table
-from ...analysis.trend import Course, TrendStep, trend_steps
-from ...estimation.estimate import Estimate
-from ...estimation.regression.rappor import FALSE_DISCOVERIES
-from .summary import Exhibit, Span
-from .svg import Line, line_of
-from .window import Look, Window, window
+from ....analysis.answers import About, Row
+from ....analysis.columns import Table
+from ....analysis.trend import Course, TrendStep, trend_steps
+from ....estimation.estimate import Estimate
+from ....estimation.regression.rappor import FALSE_DISCOVERIES
+from ..summary import Exhibit, Span
+from ..svg import Line, line_of
+from ..window import Look, Window, window
 
 __all__ = ["FEW", "POINTS", "SHAPES", "Courses", "SharesExhibit", "courses", "in_words"]
 

@@ -1,0 +1,206 @@
+"""What the pages show of a number: its curve with two quantiles on it, its shape, and its course over days."""
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from dither_shared import Metric
+
+from ....analysis.columns import Table
+from ....analysis.trend import TrendStep
+from ....estimation.numeric.estimate import NumericEstimate
+from ..summary import Exhibit, Span
+from ..svg import HEIGHT, WIDTH
+from .scale import Scale
+from .text import number_text
+from .trend import trend_steps
+
+__all__ = ["NumberCourses", "NumberExhibit", "courses"]
+
+_BARS = 20
+"""Bars of the shape, at most: each is a sum of shares of the curve, which by themselves are known badly."""
+
+_MARKS = (0.5, 0.95)
+_TICKS = 5
+
+_DAYS = 40
+"""At most so many of the last days are drawn, each a curve to fit."""
+
+_NEEDED = 0.01
+"""The part of the range to which the mean is to be known, by which "too few" is measured."""
+
+
+class Bar(NamedTuple):
+    """A bar of the shape, in a drawing of 600 by 80: from one number to another, with the curve's share of people."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    low: float
+    high: float
+    share: float
+
+
+class Mark(NamedTuple):
+    """A quantile on the curve: its place, and its interval as a horizontal bar."""
+
+    name: str
+    x: float
+    y: float
+    left: float
+    right: float
+
+
+class Tick(NamedTuple):
+    """A number below the drawing, at ``x`` percent of its width."""
+
+    x: float
+    number: float
+
+
+@dataclass(frozen=True)
+class NumberExhibit(Exhibit):
+    """The estimates of a number; drawings are 600 by 80 and as wide as the range, or as its logarithms."""
+
+    template: ClassVar[str] = "kinds/number.html"
+
+    metric: Metric
+    table: Table
+    found: NumericEstimate
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The metric's scale."""
+        return Scale.of(self.metric)
+
+    @property
+    def needs(self) -> str:
+        """How many reports it takes to know the mean of a uniform population to a hundredth of the range."""
+        mechanism = self.metric.mechanism
+        spread = float(mechanism.average_mean_variance) + 1 / 12  # type: ignore[attr-defined]  # every one of numbers
+        reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
+        step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
+        return f"{math.ceil(reports / step) * step:,} for a mean within {100 * _NEEDED:g}% of the range"
+
+    @property
+    def curve(self) -> str:
+        """The consistent curve of shares below each point, as points of a line."""
+        total = np.concatenate([[0.0], np.cumsum(self.found.fit.curve)])
+        return " ".join(self._places(total))
+
+    @property
+    def band(self) -> str:
+        """The band of the intervals, each of which holds by itself, as points of a polygon."""
+        low, high = self.found.cuts.drawn()
+        return " ".join([*self._places(high), *self._places(low)[::-1]])
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The median and the 95th percentile."""
+        last = self.scale.last
+        marks = []
+        for one in self.found.quantiles(_MARKS):
+            parts = (one.point, max(one.low - 0.5, 0), min(one.high + 0.5, last))
+            x, left, right = (round(WIDTH * part / last, 1) for part in parts)
+            marks.append(Mark(f"p{100 * one.share:g}", x, round(HEIGHT * (1 - one.share), 1), left, right))
+        return marks
+
+    @property
+    def bars(self) -> list[Bar]:
+        """The shape: shares of the curve in at most 20 even parts of the range."""
+        curve, last = self.found.fit.curve, self.scale.last
+        count = min(_BARS, last)
+        borders = np.linspace(0, last, count + 1)
+        edges = np.concatenate([[0.0], np.cumsum(curve)])
+        below = np.interp(borders + 0.5, np.arange(len(edges)), edges)  # point i ends half a step above it
+        below[0], below[-1] = 0.0, 1.0
+        shares = np.diff(below)
+        top = max(float(shares.max()), 1e-9)
+        return [
+            Bar(
+                round(WIDTH * place / count, 1),
+                round(HEIGHT * (1 - share / top), 1),
+                round(WIDTH / count, 1),
+                round(HEIGHT * share / top, 1),
+                self.scale.at(borders[place]),
+                self.scale.at(borders[place + 1]),
+                share,
+            )
+            for place, share in enumerate(shares.tolist())
+        ]
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """Numbers along the range."""
+        return [Tick(100 * place / (_TICKS - 1), self.scale.value(place / (_TICKS - 1))) for place in range(_TICKS)]
+
+    def number(self, number: float | None) -> str:
+        """Return a number as it is written."""
+        return number_text(number)
+
+    def _places(self, shares: np.ndarray[Any, Any]) -> list[str]:
+        """Return a point for each cut, which lies half a step below its point of the grid."""
+        last = self.scale.last
+        places = np.clip((np.arange(len(shares)) - 0.5) / last, 0, 1)
+        return [
+            f"{WIDTH * x:.1f},{HEIGHT * (1 - share):.1f}"
+            for x, share in zip(places.tolist(), np.clip(shares, 0, 1).tolist(), strict=True)
+        ]
+
+
+class Line(NamedTuple):
+    """The course of a statistic: its estimates, the band of its intervals, and the numbers at both edges."""
+
+    name: str
+    points: Sequence[dict[str, float | None]]
+    line: str
+    band: str
+    bottom: float
+    top: float
+    drift: bool
+
+
+class NumberCourses(NamedTuple):
+    """The courses of mean, median and 95th percentile over days with reports."""
+
+    days: Sequence[date]
+    lines: Sequence[Line]
+    correction: str
+
+
+def courses(
+    metric: Metric, days: Sequence[date], estimate: Callable[[Span], NumericEstimate], confidence: float
+) -> Generator[None, None, NumberCourses | None]:
+    """Make the courses over the last days with reports, in steps; one day has none."""
+    days = days[-_DAYS:]
+    if len(days) < 2:
+        return None
+    steps = (TrendStep(day, day, estimate((day, day))) for day in days)
+    table = yield from trend_steps(metric, steps, confidence)
+    lines = [_line(row, days) for row in table.rows()]
+    return NumberCourses(days, lines, table.about["correction"])
+
+
+def _line(row: dict[str, Any], days: Sequence[date]) -> Line:
+    points = row["points"]
+    ends = [point[side] for point in points for side in ("low", "high", "frequency") if point[side] is not None]
+    bottom, top = min(ends), max(ends)
+    first, last = days[0].toordinal(), days[-1].toordinal()
+
+    def places(side: str) -> list[str]:
+        return [
+            f"{WIDTH * (day.toordinal() - first) / (last - first):.1f},"
+            f"{HEIGHT * (1 - (point[side] - bottom) / ((top - bottom) or 1)):.1f}"
+            for day, point in zip(days, points, strict=True)
+            if point[side] is not None
+        ]
+
+    band = " ".join([*places("high"), *places("low")[::-1]])
+    return Line(row["value"], points, " ".join(places("frequency")), band, bottom, top, row["drift"])
