@@ -17,7 +17,15 @@ from dither_shared.mechanisms.numeric import NumericMechanism
 from ..users.populations import Floats
 from .number_trial import below, mean_in
 
-__all__ = ["ExpectedNumbers", "cut_mse", "expected_numbers", "least_variance", "spread_in", "worst_least_variance"]
+__all__ = [
+    "ExpectedNumbers",
+    "cut_mse",
+    "expected_numbers",
+    "least_mean_mse",
+    "least_variance",
+    "spread_in",
+    "worst_least_variance",
+]
 
 _INPUTS, _OUTPUTS = 17, 65
 """Answers and scores of the linear programme: within 1% of the limit of many, in about a second."""
@@ -25,29 +33,27 @@ _INPUTS, _OUTPUTS = 17, 65
 
 @dataclass(frozen=True)
 class ExpectedNumbers:
-    """The squared error of the mean and of a raw share below a point, and the width of the mean's interval.
-
-    ``bound`` is the least squared error of a mean; None is what has no simple formula.
-    """
+    """The squared error of the mean and of a raw share below a point (None without one), and the mean's width."""
 
     mean_mse: float
     cut_mse: float | None
     width: float
-    bound: float
 
 
-def expected_numbers(
-    mechanism: NumericMechanism, shares: Floats, users: int, epsilon: float, confidence: float
-) -> ExpectedNumbers:
-    """Return what theory expects of ``users`` drawn from a population, by a mechanism asked for at ``epsilon``.
+def expected_numbers(mechanism: NumericMechanism, shares: Floats, users: int, confidence: float) -> ExpectedNumbers:
+    """Return what theory expects of ``users`` drawn from a population.
 
     The squared error of the mean is (V + Var x)/n, V being the mean over people of the variance of the score.
     """
     spread = spread_in(shares)
     mse = (float(shares @ _mean_variances(mechanism)) + spread) / users
     width = 2 * NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(mse)
-    bound = (least_variance(epsilon, shares) + spread) / users
-    return ExpectedNumbers(mse, cut_mse(mechanism, shares, users), min(width, 1.0), bound)
+    return ExpectedNumbers(mse, cut_mse(mechanism, shares, users), min(width, 1.0))
+
+
+def least_mean_mse(epsilon: float, shares: Floats, users: int) -> float:
+    """Return the least squared error that an unbiased mean of ``users`` drawn from a population can have."""
+    return (least_variance(epsilon, shares) + spread_in(shares)) / users
 
 
 def spread_in(shares: Floats) -> float:

@@ -23,7 +23,7 @@ def test_the_mean_errs_as_theory_says(name: str) -> None:
     shares = Numbers("lognormal").shares(mechanism.size)
     setting = NumberSetting(mechanism, shares, 3_000, quantiles=(0.5,))
     errors = [scores[0].mse or 0.0 for scores in scored(setting, 7, 80)]
-    theory = expected_numbers(mechanism, shares, 3_000, 2.0, 0.95).mean_mse
+    theory = expected_numbers(mechanism, shares, 3_000, 0.95).mean_mse
     assert abs(np.mean(errors) - theory) < 6 * stats.sem(errors)
 
 
@@ -34,7 +34,7 @@ def test_raw_shares_below_err_as_theory_says(law: Law, users: int) -> None:
     shares = Numbers("spikes").shares(mechanism.size)
     setting = NumberSetting(mechanism, shares, users, law=law, quantiles=(0.5,))
     errors = [scores[1].mse or 0.0 for scores in scored(setting, 3, 60)]
-    theory = expected_numbers(mechanism, shares, users, 1.0, 0.95).cut_mse
+    theory = expected_numbers(mechanism, shares, users, 0.95).cut_mse
     assert theory is not None
     assert abs(np.mean(errors) - theory) < 6 * stats.sem(errors) + theory / 20
 

@@ -12,7 +12,7 @@ from .plots import AXES, BAND, key_of, name_of, vary
 
 __all__ = ["number_error_plot"]
 
-_PANELS = {"mean": "squared error\nof the mean", "distribution": "Wasserstein-1\ndistance of the curve"}
+_PANELS = {"mean": "MSE of the mean", "distribution": "Wasserstein-1 distance"}
 
 
 def number_error_plot(rows: Sequence[NumberRow]) -> Figure:

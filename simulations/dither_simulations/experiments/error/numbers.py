@@ -13,7 +13,7 @@ from dither_shared.mechanisms.numeric import NumericMechanism
 from ...choices import Law
 from ...sweeps.sweep import identity_of, mean
 from ...trials.mechanism_by_name import named_numeric
-from ...trials.number_theory import ExpectedNumbers, expected_numbers
+from ...trials.number_theory import ExpectedNumbers, expected_numbers, least_mean_mse
 from ...trials.number_trial import NumberScores, NumberSetting, run_number_trial
 from ...users.numbers import NumberColumn, NumberSource
 
@@ -110,7 +110,8 @@ class NumberAccuracy:
     def rows(self, cell: NumberCell, outcomes: Sequence[tuple[NumberScores, ...]]) -> list[NumberRow]:
         """Return a row for the mean, the distribution and each quantile."""
         setting = self.setting(cell)
-        theory = expected_numbers(setting.mechanism, setting.shares, cell.users, cell.epsilon, self.confidence)
+        theory = expected_numbers(setting.mechanism, setting.shares, cell.users, self.confidence)
+        bound = least_mean_mse(cell.epsilon, self.source.shares(_FINE), cell.users)
         told = ("mean", "distribution", *(f"p{100 * share:g}" for share in self.quantiles))
         return [
             NumberRow(
@@ -122,7 +123,7 @@ class NumberAccuracy:
                 users=cell.users,
                 distribution=self.source.name,
                 what=what,
-                **_in_theory(what, theory),
+                **_in_theory(what, theory, bound),
                 **_summary([outcome[place] for outcome in outcomes]),
                 confidence=self.confidence,
                 repeats=self.repeats,
@@ -130,6 +131,10 @@ class NumberAccuracy:
             )
             for place, what in enumerate(told)
         ]
+
+
+_FINE = 129
+"""Points of the population of which the least error is told, so that it is the same for every mechanism."""
 
 
 @lru_cache(maxsize=64)
@@ -146,10 +151,10 @@ def _summary(scores: Sequence[NumberScores]) -> dict[str, Any]:
     return summed
 
 
-def _in_theory(what: str, theory: ExpectedNumbers) -> dict[str, Any]:
+def _in_theory(what: str, theory: ExpectedNumbers, bound: float) -> dict[str, Any]:
     """Return what theory says of a row; None where it says nothing."""
     known: dict[str, tuple[float | None, float | None, float | None]] = {
-        "mean": (theory.mean_mse, theory.bound, theory.width),
+        "mean": (theory.mean_mse, bound, theory.width),
         "distribution": (theory.cut_mse, None, None),
     }
     return dict(zip(("mse_theory", "mse_bound", "width_theory"), known.get(what, (None,) * 3), strict=True))
