@@ -48,7 +48,7 @@ def _share_source(given: Mapping[str, Any]) -> "Source":
     from ..users.sources import Distribution
 
     kind, path, drift = given["distribution"], given["source"], given["drift"]
-    if _of_range(given, KINDS, "zipf"):
+    if _made_up(given, KINDS):
         return Distribution(kind or "zipf", given["zipf_s"], given["ratio"], drift)
     if drift:
         raise ParameterError("--drift", "goes without --input, whose values stay as they are")
@@ -58,7 +58,7 @@ def _share_source(given: Mapping[str, Any]) -> "Source":
 def _number_source(given: Mapping[str, Any]) -> "NumberSource":
     from ..users.numbers import Numbers
 
-    if not _of_range(given, SPREADS, "uniform"):
+    if not _made_up(given, SPREADS):
         return _numbers_of_file(given)
     for name in ("low", "high", "log"):
         if given[name]:
@@ -69,7 +69,7 @@ def _number_source(given: Mapping[str, Any]) -> "NumberSource":
 _SOURCES: Mapping[SurveyType, Callable[[Mapping[str, Any]], Any]] = {"share": _share_source, "number": _number_source}
 
 
-def _of_range(given: Mapping[str, Any], kinds: tuple[str, ...], usual: str) -> bool:
+def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
     """Return whether users are made up, by one of these ``kinds``, and not read from a file."""
     kind = given["distribution"]
     if given["source"] is None:
