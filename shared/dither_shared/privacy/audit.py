@@ -70,9 +70,9 @@ def audit(
     ``drawn`` is called now and then with the number of reports drawn since; in all they are twice ``draws``, or hardly
     fewer. Raises ParameterError if there are too few draws for a series in each half.
     """
-    series = draws // reports
-    if reports < 1 or series < 2:
+    if not 1 <= reports <= draws // 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
+    series = draws // reports
     cohort, inputs = _worst_pair(mechanism)
     see = _features(mechanism, cohort, inputs)
     trained, judged = (
