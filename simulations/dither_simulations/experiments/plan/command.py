@@ -99,8 +99,8 @@ def _plan_shares(
     confidence: float,
     **_: Any,
 ) -> None:
+    from .advice import Question, advise, explain
     from .least_epsilon import weigh
-    from .mechanism_ranking import Question, advise, explain
 
     if size is None:
         raise ParameterError("--size", "missing; it says how many values there are")

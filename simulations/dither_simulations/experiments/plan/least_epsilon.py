@@ -8,7 +8,7 @@ from dither_shared import ParameterError
 from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...output.tables import render
-from .mechanism_ranking import ADDING_UP, Advice, Question, advise
+from .advice import ADDING_UP, Advice, Question, advise
 
 __all__ = ["highest", "least_epsilon", "least_reached", "weigh"]
 

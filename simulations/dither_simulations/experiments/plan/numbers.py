@@ -19,8 +19,8 @@ from dither_shared.privacy.wording import MEMOISATION, numeric_odds_sentence
 from ...output.tables import render
 from ...trials.mechanism_by_name import named_numeric
 from ...trials.number_theory import least_variance
+from .advice import ADDING_UP
 from .least_epsilon import least_reached
-from .mechanism_ranking import ADDING_UP
 
 __all__ = ["FEW_VALUES", "NumberChoice", "NumberQuestion", "advise_numbers", "explain_numbers", "users_for"]
 
