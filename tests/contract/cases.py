@@ -1,14 +1,19 @@
 """Small mechanisms of every family, and inputs that bring out their worst case."""
 
 from dither_shared import MECHANISMS, Mechanism, Shape
-from dither_shared.mechanism import NUMBERS, Item
+from dither_shared.mechanism import LISTED, NUMBERS, Item
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 
-NUMERIC: dict[str, type[NumericMechanism]] = {
-    name: family for name, family in MECHANISMS.items() if issubclass(family, NumericMechanism)
-}
+NUMERIC = {name: family for name, family in MECHANISMS.items() if issubclass(family, NumericMechanism)}
+
+
+def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
+    """Return a mechanism of the family as a definition asks for it, of ``size`` answers if it takes a list of them."""
+    family = MECHANISMS[name]
+    asked = {"epsilon": 1.0, **({"delta": 1e-6, "resolution": 8} if "delta" in family.keys else {}), **parameters}
+    return family.configure(size if family.items == LISTED else None, asked)
 
 
 def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:

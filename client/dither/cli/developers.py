@@ -15,7 +15,7 @@ from dither_shared.privacy.audit import Finding, audit
 
 from ..transparency.explain import catalogue
 from . import probe
-from .asking import Target
+from .http_get import Target
 from .lint import lint
 from .plain import paragraph
 from .progress import Progress
@@ -62,7 +62,7 @@ def _audited(options: argparse.Namespace) -> list[tuple[str, Mechanism]]:
         return [(metric.name, metric.mechanism) for metric in load_metrics(options.metrics).values()]
     if options.mechanism not in MECHANISMS:
         raise ParameterError("--mechanism", f"{options.mechanism!r} is not one of {', '.join(MECHANISMS)}")
-    given = {"epsilon": options.epsilon, "permanent_epsilon": options.permanent_epsilon}
+    given = {key: getattr(options, key) for key in ("epsilon", "permanent_epsilon", "delta")}
     parameters = {key: value for key, value in given.items() if value is not None}
     family = MECHANISMS[options.mechanism]
     for key in parameters.keys() - family.keys:
@@ -99,9 +99,9 @@ def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
         return "An app's reports would arrive" + (
             " and be counted." if with_metrics else "; --metrics FILE tries whether its questions are known, too."
         )
-    asked = [finding for finding in findings if finding.step == "metric"]
-    if set(failed) == {"metric"} and len(failed) < len(asked):
-        return f"Reports of {len(failed)} of {len(asked)} metrics would not be counted."
+    metrics = [finding for finding in findings if finding.step == "metric"]
+    if set(failed) == {"metric"} and len(failed) < len(metrics):
+        return f"Reports of {len(failed)} of {len(metrics)} metrics would not be counted."
     return "An app's reports would not be counted there."
 
 

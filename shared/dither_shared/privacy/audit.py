@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ..errors import ParameterError
-from ..mechanism import NUMBERS, Item, Mechanism
+from ..mechanism import Item, Mechanism
 from ..primitives.entropy import Entropy, KeyedEntropy
 from ..wire import Report
 from .binomial import lower_bound, upper_bound
@@ -70,9 +70,9 @@ def audit(
     ``drawn`` is called now and then with the number of reports drawn since; in all they are twice ``draws``, or hardly
     fewer. Raises ParameterError if there are too few draws for a series in each half.
     """
-    series = draws // reports
-    if reports < 1 or series < 2:
+    if not 1 <= reports <= draws // 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
+    series = draws // reports
     cohort, inputs = _worst_pair(mechanism)
     see = _features(mechanism, cohort, inputs)
     trained, judged = (
@@ -96,11 +96,11 @@ def audit(
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
-    if not mechanism.items.open:
-        # Numbers are the farther apart the more they are told apart.
-        some = (
-            [0, (mechanism.size or 0) - 1] if mechanism.items == NUMBERS else list(range(min(mechanism.size or 0, 3)))
-        )
+    size = mechanism.size or 0
+    if mechanism.items.ordered:  # the farther apart they are, the better they are told apart
+        some = [0, size - 1]
+    elif not mechanism.items.open:
+        some = list(range(min(size, 3)))
     found = [
         (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
         for cohort in range(min(mechanism.cohorts, 4))
@@ -117,6 +117,8 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
 
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
+        if mechanism.items.ordered:
+            return sum(cells)  # the higher a cell is, the more it speaks for the last item
         if mechanism.weight == 1:
             return bool(cells & mine) - bool(cells & theirs)
         return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)

@@ -108,9 +108,9 @@ class Grid:
 
     def _count(self, double: float) -> int:
         """Return how many boundaries are at a double or below it."""
-        return bisect_right(range(self.points - 1), double, key=self._threshold)
+        return bisect_right(range(self.points - 1), double, key=self.border)
 
-    def _threshold(self, point: int) -> float:
+    def border(self, point: int) -> float:
         """Return the least double that belongs to the next point."""
         found = self._thresholds[point]
         if found is None:

@@ -56,6 +56,9 @@ def test_periods() -> None:
     wednesday, monday = date(2026, 11, 11), date(2026, 11, 23)
     assert periods_of(metric_of(), wednesday, monday) == 13
     assert periods_of(metric_of(period="week"), wednesday, monday) == 3
+    monday_before, sunday = date(2026, 11, 16), date(2026, 11, 22)
+    assert periods_of(metric_of(period="week"), monday_before, sunday) == 1
+    assert periods_of(metric_of(period="week"), sunday, monday) == 2
     assert periods_of(metric_of(period="once"), wednesday, monday) == 1
     assert periods_of(metric_of(), None, None) == 1
     assert periods_of(metric_of(), monday, monday) == 1

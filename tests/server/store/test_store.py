@@ -4,11 +4,13 @@ import sqlite3
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
+import sqlalchemy
 
-from dither_server.store import Store, StoreError
+from dither_server.store import Refusal, Store, StoredToken, StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import (
@@ -24,7 +26,7 @@ from server.collecting import (
     same,
     upload,
 )
-from server.database import execute, full_disk, url_of
+from server.database import execute, full_disk, listening, url_of
 
 SHARD = b"s" * 16
 
@@ -132,3 +134,45 @@ def test_many_cohorts_take_little_more_room_than_their_reports(store: Store, tmp
     ((kept,),) = execute(url_of(tmp_path), "SELECT sum(length(counts)) FROM tallies")
     assert kept < 1.5 * len(rows)
     assert same(store.tally(many), Tally.fold(many.mechanism, rows))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_store_waits_five_seconds_for_whoever_writes(tmp_path: Path, read_only: bool) -> None:
+    url = f"sqlite:///{tmp_path}/dither.db"
+    Store(url).close()
+    waits: list[object] = []
+
+    def note(connection: sqlalchemy.Connection, *_: object) -> None:
+        driver = cast("sqlite3.Connection", connection.connection.driver_connection)
+        waits.extend(driver.execute("PRAGMA busy_timeout").fetchone())
+
+    with closing(Store(url, read_only=read_only)) as store, listening("before_cursor_execute", note):
+        store.ping()
+    assert set(waits) == {5000}
+
+
+def test_whatever_writes_says_so_before_it_reads(tmp_path: Path) -> None:
+    """Of two that read and then write SQLite lets one fail at once, however long it may wait."""
+    begun: list[list[str]] = []
+
+    def note(_c: object, _k: object, statement: str, *_: object) -> None:
+        if statement.startswith("BEGIN"):
+            begun.append([])
+        begun[-1].append(statement)
+
+    with closing(Store(url_of(tmp_path))) as store, listening("before_cursor_execute", note):
+        token, fresh = (StoredToken(digest, "read", digest.hex(), TODAY) for digest in (b"1" * 32, b"2" * 32))
+        store.register(METRICS.values())
+        store.commit([upload()], TODAY, b"s" * 16)
+        store.disable("theme", None, TODAY)
+        store.enable("theme", None)
+        store.purge_day(THEME.version, TODAY)
+        store.add_refusals({Refusal("theme", TODAY, "malformed", ""): 1}, b"s" * 16)
+        store.purge_refusals("theme")
+        store.add_token(token)
+        store.use_tokens([token.digest], TODAY)
+        store.rotate_token(token.digest, fresh, TODAY)
+        assert [store.drop_token(fresh.digest) for _ in range(2)] == [True, False]
+    written = [one for one in begun if any(not part.startswith(("BEGIN", "SELECT", "WITH")) for part in one)]
+    assert len(written) >= 10
+    assert {one[0] for one in written} == {"BEGIN IMMEDIATE"}

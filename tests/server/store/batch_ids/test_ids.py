@@ -19,9 +19,10 @@ from alembic.config import Config
 from dither_server.store import Outcome, Store, Upload
 from dither_server.store.batch_ids import ids
 from dither_server.store.batch_ids import recent as journal
+from dither_server.store.batch_ids.day_partitions import Days
 from dither_server.store.tables.definitions import to_json
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, upload
-from server.database import execute, listening, url_of
+from server.database import connected, execute, listening, url_of
 from server.postgresql import WHY_NOT, server
 from server.store.batch_ids.keeping import kept, opened, tend
 
@@ -125,13 +126,15 @@ def test_ids_are_where_they_should_be(url: str) -> None:
 
 
 @pytest.mark.usefixtures("soon")
-def test_ids_are_forgotten_by_day_and_counts_stay(url: str) -> None:
+@pytest.mark.parametrize("settled", [True, False])
+def test_ids_are_forgotten_by_day_and_counts_stay(url: str, settled: bool) -> None:
     with closing(opened(url)) as store:
         sent = {}
         for ago in (43, 42, 41, 40, 39):
             sent[ago] = [upload(rows=b"\x00") for _ in range(20)]
             store.commit(sent[ago], TODAY - timedelta(days=ago), SHARD)
-            tend(store)
+            if settled:
+                tend(store)
         before = TODAY - timedelta(days=40)
         while store.forget(before, limit=3):
             pass
@@ -196,6 +199,18 @@ def test_two_that_pass_midnight_one_by_one_count_a_batch_once(url: str) -> None:
     assert (one.tally(THEME).total, kept(url)) == (50, 50)
     one.close()
     other.close()
+
+
+def test_a_clock_that_passes_midnight_last_opens_no_day(tmp_path: Path) -> None:
+    """Or two machines would open days in turn; one that is two days behind or a day ahead does open its own."""
+    url = url_of(tmp_path)
+    with closing(opened(url)), connected(url) as connection:
+        days, day = Days(), timedelta(days=1)
+        assert days.open(connection, TODAY) == TODAY
+        assert [days.fitting(TODAY + number * day) for number in (-2, -1, 0, 1)] == [None, TODAY, TODAY, None]
+        assert days.open(connection, TODAY - day) == TODAY
+        assert days.open(connection, TODAY + day) == TODAY + day
+        assert sorted(days) == [TODAY, TODAY + day]
 
 
 @pytest.mark.usefixtures("soon")
