@@ -42,8 +42,10 @@ _DIFFERENCE = {
     "high": NUMBER,
     "p_value": NUMBER | {"description": "P-value of the hypothesis that the two are equal. Null if it is not tested."},
     "adjusted": NUMBER | {"description": _ADJUSTED},
-    "changed": {"type": "boolean", "description": "Whether adjusted is below 1 - confidence; of quantiles, whether "
-                "their intervals say so."},
+    "changed": {
+        "type": "boolean",
+        "description": "Whether adjusted is below 1 - confidence; of quantiles, whether their intervals say so.",
+    },
     "reports_needed": {
         "type": ["integer", "null"],
         "description": "Reports that each side needs to see the change asked for. Null if a change is seen.",

@@ -21,11 +21,12 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.reading.costs import effort
 from dither_server.reading.estimate_cache import EstimateCache
+from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.materialize import refresh
 from dither_server.reading.query import Query
-from dither_server.reading.estimates import EstimateReader
-from dither_server.store import Store
-from dither_shared import parse_metrics
+from dither_server.reading.summaries.numbers.summary import Numbers
+from dither_server.tally.tally import Tally
+from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS, METRICS_TOML, THEME, TODAY, config, environment, problem, rows_of, upload
 
 TOML = """
@@ -194,7 +195,7 @@ def command(folder: Path, *arguments: str) -> Result:
 @pytest.mark.parametrize("kind", ["csv", "ndjson", "arrow"])
 def test_kinds_stand_in_one_table_with_the_columns_of_all(kind: str, tmp_path: Path) -> None:
     target = tmp_path / f"out.{kind}"
-    result = command(tmp_path, "export", "theme", "startup", "--format", kind, "--output", str(target))
+    result = command(tmp_path, "export", "theme", "startup", "--by-day", "--format", kind, "--output", str(target))
     assert result.exit_code == 0, result.output
     if kind == "csv":
         rows = list(csv.DictReader(io.StringIO(target.read_text(encoding="utf-8"))))
@@ -255,7 +256,7 @@ def test_the_view_says_what_the_api_says(app: Flask, tmp_path: Path) -> None:
 
 
 def test_only_what_changed_is_made_anew_and_what_is_purged_is_gone(app: Flask, tmp_path: Path) -> None:
-    store: Store = collector_of(app).store
+    store = collector_of(app).store
     assert len(list(refresh(store, STARTUP))) == DAYS
     assert list(refresh(store, STARTUP)) == []
     store.commit([upload(STARTUP, answers(STARTUP, 3, b"new"))], TODAY, b"t" * 16)
@@ -269,20 +270,23 @@ def test_only_what_changed_is_made_anew_and_what_is_purged_is_gone(app: Flask, t
     assert kept == (DAYS - 1,)
 
 
-def test_estimates_are_remembered_by_their_tally(app: Flask) -> None:
-    store = collector_of(app).store
-    cache = EstimateCache(10**6)
-    reader = EstimateReader(store, cache)
+def test_estimates_are_remembered_by_their_tally(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[float] = []
+    estimate = Numbers.estimate
+
+    def counting(self: Numbers, metric: Metric, labels: Any, tally: Tally, confidence: float, together: bool) -> Any:
+        made.append(confidence)
+        found = estimate(self, metric, labels, tally, confidence, together)
+        assert 5_000 < found.size < 20_000
+        return found
+
+    monkeypatch.setattr(Numbers, "estimate", counting)
+    reader = EstimateReader(collector_of(app).store, EstimateCache(10**6))
     reader.table(STARTUP, Query())
-    (known,) = cache._known.values()
     reader.table(STARTUP, Query(quantile=(0.3,), at=(1.0,)))  # of the same estimate
-    assert list(cache._known.values()) == [known]
+    assert made == [0.95]
     reader.table(STARTUP, Query(confidence=0.5))
-    assert len(cache._known) == 2
-    assert 1000 < known.size < 20_000
-    for day in range(DAYS):
-        reader.table(STARTUP, Query(since=TODAY - timedelta(days=day), until=TODAY - timedelta(days=day)))
-    assert cache._bytes == sum(1000 + one.size for one in cache._known.values())
+    assert made == [0.95, 0.5]
 
 
 def test_a_year_by_day_costs_what_is_said(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 
-from dither_server.store import Refusal, Store, StoredToken
+from dither_server.store import Basis, Refusal, Store, StoredToken
 from dither_server.store.tables.definitions import to_json
-from dither_server.store.tables.schema import HEAD, SCHEMA
+from dither_server.store.tables.schema import HEAD, NUMBERS, SCHEMA
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold
 from dither_server.tally.tally import Tally
-from dither_shared import ParameterError
+from dither_shared import ParameterError, parse_metrics
 from server.collecting import (
     COUNTED,
     THEME,
@@ -83,3 +83,30 @@ def test_an_old_database_is_upgraded_with_all_that_is_in_it(tmp_path: Path) -> N
         assert upgraded.tokens() == [StoredToken(b"d" * 32, "read", "for Ann", TODAY)]  # it does not expire
         upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
         assert upgraded.refusals("theme") == {"malformed": 9}
+
+
+def test_a_database_without_numbers_gets_their_table_and_view(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/dither.db"
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        alembic = Config()
+        alembic.set_main_option("script_location", "dither_server.store:migrations")
+        alembic.attributes["connection"] = connection
+        command.upgrade(alembic, "0008")
+        connection.exec_driver_sql("INSERT INTO metrics VALUES (?, 'theme', ?)", (THEME.version, to_json(THEME)))
+        connection.exec_driver_sql("INSERT INTO estimated_days VALUES (?, '2026-11-20', 7, x'00')", (THEME.version,))
+        share = "INSERT INTO estimates VALUES (?, '2026-11-20', 0, 'dark', .5, .1, .1, .3, .7)"
+        connection.exec_driver_sql(share, (THEME.version,))
+    engine.dispose()
+    with closing(Store(url)) as upgraded:
+        row = {name: 0.5 for name in NUMBERS.c.keys() if name not in {"version", "day", "place"}}  # noqa: SIM118
+        number = parse_metrics('[metrics.x]\ntype = "number"\nlow = 0\nhigh = 1\nepsilon = 1.0\n')["x"]
+        upgraded.register([number])
+        upgraded.write_estimates(number.version, TODAY, Basis(3, b"l"), "numbers", [row])
+        assert execute(url_of(tmp_path), "SELECT metric, reports, mean, p95_high FROM daily_numbers") == [
+            ("x", 3, 0.5, 0.5)
+        ]
+        assert execute(url_of(tmp_path), "SELECT metric, value FROM daily_estimates") == [("theme", "dark")]
+        upgraded.purge_day(number.version, TODAY)
+        assert execute(url_of(tmp_path), "SELECT * FROM numbers") == []
+        assert len(execute(url_of(tmp_path), "SELECT * FROM estimates")) == 1

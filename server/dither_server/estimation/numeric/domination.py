@@ -63,7 +63,7 @@ class _Decomposed:
     right: Floats
 
     def scores(self, ridge: float, width: int) -> Floats:
-        """Return scores of shape (cells, cuts) that are fitted to a ramp which falls from 1 to 0 over ``width`` points."""
+        """Return scores of shape (cells, cuts), fitted to ramps that fall from 1 to 0 over ``width`` points."""
         points = len(self.left)
         ramp = np.clip(1 - (np.arange(points)[:, np.newaxis] - np.arange(points - 1)) / width, 0, 1)
         inverse = self.sizes / (self.sizes**2 + ridge * self.sizes[0] ** 2)

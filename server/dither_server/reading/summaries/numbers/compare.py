@@ -26,8 +26,8 @@ _STATISTICS = 1 + len(QUANTILES_COMPARED)
 
 _NOTE = (
     "the error of the mean is as if the same people had reported in every period of a side; an interval of quantiles "
-    "reaches as far as those of both sides allow, and holds whoever reported on both; means are not tested if the sides "
-    "have different ranges, which cut off different answers, or if one has too few reports"
+    "reaches as far as those of both sides allow, and holds whoever reported on both; means are not tested if the "
+    "sides have different ranges, which cut off different answers, or if one has too few reports"
 )
 
 

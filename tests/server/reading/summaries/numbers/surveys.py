@@ -16,7 +16,20 @@ from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from server.collecting import TODAY
 
-__all__ = ["ESTIMATOR", "LINEAR", "LOG", "PERMANENT", "TABLE", "bare", "chances", "drawn", "hill", "metric", "nothing", "survey"]
+__all__ = [
+    "ESTIMATOR",
+    "LINEAR",
+    "LOG",
+    "PERMANENT",
+    "TABLE",
+    "bare",
+    "chances",
+    "drawn",
+    "hill",
+    "metric",
+    "nothing",
+    "survey",
+]
 
 Floats = NDArray[np.float64]
 

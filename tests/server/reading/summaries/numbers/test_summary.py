@@ -1,8 +1,7 @@
-"""The answer about a number: at the smallest sizes and the largest, against its schema, an actual forger, and itself."""
+"""The answer about a number: at the smallest sizes and the largest, against its schema and an actual forger."""
 
 import json
 from datetime import timedelta
-
 
 import jsonschema_rs
 import numpy as np

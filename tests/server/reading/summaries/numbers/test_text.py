@@ -5,10 +5,10 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from dither_server.analysis.trend import TrendStep, finished
 from dither_server.reading.query import Comparison, Query, TrendQuery
 from dither_server.reading.summaries.numbers.summary import Numbers
 from dither_server.reading.summaries.numbers.text import number_text
-from dither_server.analysis.trend import TrendStep, finished
 from dither_shared import Metric
 from server.collecting import TODAY
 
