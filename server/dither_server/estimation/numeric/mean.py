@@ -71,8 +71,9 @@ def combined(means: Sequence[Mean], confidence: float = 0.95) -> Mean:
     weights /= weights.sum()
     reports = sum(one.reports for one in known)
     parts = np.array([(one.noise_error**2, one.standard_error**2, one.shared) for one in known])
-    variances = (weights**2 @ parts * reports).tolist()
-    return _with_intervals(float(weights @ [one.estimate for one in known]), *variances, reports, confidence)
+    noise, variance, shared = (weights**2 @ parts * reports).tolist()
+    estimate = float(weights @ [one.estimate for one in known])
+    return _with_intervals(estimate, noise, variance, shared, reports, confidence)
 
 
 def _with_intervals(

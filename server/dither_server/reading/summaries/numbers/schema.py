@@ -45,6 +45,11 @@ _CDF = {
     "high": _SHARE | {"description": "Upper end of that interval."},
     "consistent": _SHARE | {"description": "Share below it by the curve that makes the reports most likely."},
 }
+_END = {
+    "share": _SHARE | {"description": "Share by the curve, which may put some of them at the points beside the end."},
+    "low": _SHARE | {"description": "Lower end of the confidence interval, which does not rest on the curve."},
+    "high": _SHARE | {"description": "Upper end of that interval."},
+}
 _POISONING = {
     "share": {"type": "number", "description": "Share of the reports that is assumed to be forged."},
     "reports": {"type": "integer", "description": "Number of reports that is assumed to be forged."},
@@ -60,8 +65,8 @@ ESTIMATE = Schema("NumberEstimate", closed({
     "mean": closed(_MEAN),
     "quantiles": list_of(_QUANTILE),
     "clipped": closed({
-        "low": NUMBER | {"description": "Share at the lowest point, with all below, by the curve."},
-        "high": NUMBER | {"description": "Share at the highest point, with all above, by the curve."},
+        "low": closed(_END) | {"description": "Of people at the lowest point of the grid or below."},
+        "high": closed(_END) | {"description": "Of people at the highest point or above."},
     }),
     "poisoning": closed(_POISONING),
     "cdf": list_of(_CDF),

@@ -141,9 +141,9 @@ class Numbers(Summary[NumericEstimate]):
         return trend_text(told)
 
 
-def _clipped(share: Share) -> float | None:
-    """Return the share of the curve at an end of the range."""
-    return finite(share.consistent)
+def _clipped(share: Share) -> dict[str, float | None]:
+    """Return the share at an end of the range by the curve, which is biased there, and its honest interval."""
+    return {"share": finite(share.consistent), "low": share.low, "high": share.high}
 
 
 def _poisoning(metric: Metric, scale: Scale, found: NumericEstimate, forged: float) -> dict[str, Any]:

@@ -87,9 +87,7 @@ def _doubts(told: Mapping[str, Any]) -> list[str]:
         moved = f"the mean could be too low by {down} or too high by {up} {unit}".rstrip()
         lines.append(f"If {100 * poisoning['share']:g}% of the reports were forged, {moved}.")
     if told["reports"]:
-        ends = (f"{100 * clipped[side]:.1f}% at the {word} end or beyond" for side, word in _SIDES)
-        lines.append(f"By the curve, {' and '.join(ends)}.")
+        for side, one in clipped.items():
+            span = f"{100 * one['low']:.1f} to {100 * one['high']:.1f}%"
+            lines.append(f"At the {side} end or beyond: {100 * one['share']:.1f}% by the curve ({span}).")
     return lines
-
-
-_SIDES = (("low", "low"), ("high", "high"))

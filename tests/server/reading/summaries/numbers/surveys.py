@@ -67,7 +67,7 @@ def chances(metric: Metric, shares: Floats) -> Floats:
     """The chance of each cell, in each cohort, of people with these shares."""
     law = law_of(metric.mechanism)
     if not isinstance(law, Dithered):
-        return np.asarray([shares @ [metric.mechanism.cell_law(point) for point in range(len(shares))]], dtype=float)  # type: ignore[attr-defined]
+        return np.asarray([shares @ [metric.mechanism.cell_law(point) for point in range(len(shares))]], dtype=float)
     cells = np.zeros((law.phases, law.steps + 1))
     for phase in range(law.phases):
         np.add.at(cells[phase], (np.arange(len(shares)) + phase) // law.phases, shares)

@@ -17,7 +17,7 @@ from .surveys import LINEAR, LOG, PERMANENT, TABLE, bare, drawn, hill, metric, n
 RUNS = 150
 
 
-def rows(one: Metric, first: Tally, second: Tally, change: float = 0.01, other: Metric | None = None) -> list[dict]:  # type: ignore[type-arg]
+def rows(one: Metric, first: Tally, second: Tally, *, change: float = 0.01, other: Metric | None = None) -> list[dict]:  # type: ignore[type-arg]
     sides = survey(one, first), survey(other or one, second)
     return compared(sides, Comparison(change=change), bare).rows()
 
@@ -41,7 +41,7 @@ def test_intervals_hold_the_difference(one: Metric, middles: tuple[float, float]
     """Also of geometric means that differ much, the first of which is known badly."""
     rng, scale, sides = np.random.default_rng(6), Scale.of(one), [hill(one, middle) for middle in middles]
     points = np.arange(len(sides[0])) / scale.last
-    means = [scale.value(shares @ points) for shares in sides]
+    means = [scale.value(float(shares @ points)) for shares in sides]
     medians = [scale.at(int(np.searchsorted(np.cumsum(shares), 0.5))) for shares in sides]
     missed, mean, errors = 0, [], []
     for _ in range(RUNS):
@@ -59,7 +59,7 @@ def test_so_many_reports_see_the_change_with_the_power_that_is_said() -> None:
     sides = [hill(LINEAR, middle) for middle in (0.4, 0.44)]
     change = float((sides[1] - sides[0]) @ np.arange(scale.last + 1) / scale.last)
     some = drawn(LINEAR, sides[0], 10**6, rng)
-    needed = rows(LINEAR, some, some, change)[0]["reports_needed"]
+    needed = rows(LINEAR, some, some, change=change)[0]["reports_needed"]
     assert 5000 < needed < 50_000
     seen = sum(rows(LINEAR, *(drawn(LINEAR, one, needed, rng) for one in sides))[0]["changed"] for _ in range(RUNS))
     assert RUNS - few(0.2) <= seen <= few(0.8)
