@@ -16,8 +16,8 @@ __all__ = ["Comparison", "EstimateQuery", "ListQuery", "OneVersion", "Query", "T
 _LIMIT = COUNT("Show at most this many.")
 _OFFSET = PLACE("Skip this many first.")
 _VALUES = "Show only these values; repeat the parameter for each. What is left out changes no number."
-_QUANTILE = "Of a number, show the quantile of this share, such as 0.95; repeat the parameter for each."
-_AT = "Of a number, show the share of people below this point; repeat the parameter for each."
+_QUANTILE = "Show the quantile of this share of a number, such as 0.95; repeat the parameter for each."
+_AT = "Show the share of people below this point of a number; repeat the parameter for each."
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 

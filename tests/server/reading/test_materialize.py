@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from dither_server.analysis.answers import answer
 from dither_server.cli.main import cli
-from dither_server.reading import materialize as module
 from dither_server.reading.materialize import refresh
+from dither_server.reading.summaries.shares.summary import Shares
 from dither_server.store import Store
 from dither_shared import parse_metrics
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
@@ -71,7 +71,7 @@ def test_only_what_changed_is_made_anew(store: Store, monkeypatch: pytest.Monkey
     add(store, TOMORROW, 1, b"t" * 16)
     assert list(refresh(store, THEME)) == [TOMORROW]
     assert list(refresh(store, THEME, everything=True)) == [TODAY, TOMORROW]
-    monkeypatch.setattr(module, "answer", None)  # what is true is not even computed
+    monkeypatch.setattr(Shares, "table", None)  # what is true is not even computed
     assert list(refresh(store, THEME)) == []
 
 

@@ -115,17 +115,12 @@ def test_days_are_answered_one_by_one(app: Flask) -> None:
         ("at=61", "at: 61 is not within"),
         ("at=nan", "at: not a number"),
         ("at=inf", "at: not a number"),
-        ("at=", "at: not a number"),
         ("quantile=0", "quantile: not a number strictly between 0 and 1"),
         ("quantile=1", "quantile: not a number"),
         ("quantile=nan", "quantile: not a number"),
         ("simultaneous=true", "simultaneous: not for numbers"),
         ("values=slow", "values: nor top, limit and offset: this metric has no values"),
-        ("top=2", "values: nor top"),
-        ("limit=1", "values: nor top"),
         ("by_day=true&top=2", "values: nor top"),
-        ("confidence=1", "confidence: not a number between"),
-        ("format=xml", "format: unknown"),
     ],
 )
 def test_a_bad_parameter_is_named(query: str, what: str, app: Flask) -> None:
@@ -138,14 +133,11 @@ def test_a_bad_parameter_is_named(query: str, what: str, app: Flask) -> None:
     ("path", "what"),
     [
         ("/v1/metrics/theme/estimate?quantile=0.5", "theme asks for no number"),
-        ("/v1/metrics/theme/estimate?at=1", "theme asks for no number"),
         (f"{URL}/trend?top=1", "no values to choose from"),
         (f"{URL}/compare?other=theme", "startup is a number, theme a choice; only metrics of like kinds"),
         (f"{URL}/compare?other=other", "other units, or only one is on a log scale"),
-        (f"{URL}/compare?other=table", "other units, or only one is on a log scale"),
         (f"{URL}/combined", "name a version, for versions are not combined"),
         ("/m/startup?quantile=0.5", "not for pages"),
-        ("/m/startup?at=1", "not for pages"),
         ("/m/startup?simultaneous=true", "not for numbers"),
     ],
 )
@@ -166,7 +158,6 @@ def test_a_version_that_was_a_choice(app: Flask) -> None:
     assert problem(client.get(f"{URL}/compare?other_version={FORMER.version}")) == (400, "parameter")
     assert problem(client.get(f"{URL}/combined")) == (400, "parameter")
     assert client.get(f"{URL}/estimate").get_json()["mean"]["kind"] == "geometric"
-    assert client.get("/").status_code == 200
 
 
 def test_every_format_holds_the_same_rows(app: Flask) -> None:

@@ -65,8 +65,8 @@ ESTIMATE = Schema("NumberEstimate", closed({
     "mean": closed(_MEAN),
     "quantiles": list_of(_QUANTILE),
     "clipped": closed({
-        "low": closed(_END) | {"description": "Of people at the lowest point of the grid or below."},
-        "high": closed(_END) | {"description": "Of people at the highest point or above."},
+        "low": closed(_END) | {"description": "People at the lowest point of the grid or below."},
+        "high": closed(_END) | {"description": "People at the highest point or above."},
     }),
     "poisoning": closed(_POISONING),
     "cdf": list_of(_CDF),
