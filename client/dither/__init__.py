@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from dither_shared.metrics.metric import Metric
 
     from .client import Client
-    from .default import default_client, init, outcome, record
+    from .default import default_client, init, outcome, record, timer
     from .state.state import MemoryState, StateError
-    from .transparency.status import MetricStatus
+    from .transparency.metric_status import MetricStatus
     from .transparency.status_fields import Status
     from .upload.attempts import Attempt
     from .upload.transport import Answer, HttpTransport, Transport
@@ -49,6 +49,7 @@ __all__ = [
     "load_metrics",
     "outcome",
     "record",
+    "timer",
 ]
 
 _HOMES = {
@@ -59,7 +60,7 @@ _HOMES = {
     "HttpTransport": "dither.upload.transport",
     "MemoryState": "dither.state.state",
     "Metric": "dither_shared.metrics.metric",
-    "MetricStatus": "dither.transparency.status",
+    "MetricStatus": "dither.transparency.metric_status",
     "ParameterError": "dither_shared.errors",
     "StateError": "dither.state.state",
     "Status": "dither.transparency.status_fields",
@@ -69,6 +70,7 @@ _HOMES = {
     "load_metrics": "dither_shared.metrics.definition",
     "outcome": "dither.default",
     "record": "dither.default",
+    "timer": "dither.default",
 }
 
 

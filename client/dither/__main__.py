@@ -18,7 +18,6 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
 
 from dither_shared.errors import DitherError
 
@@ -26,6 +25,7 @@ from .cli.developers import DEVELOPERS
 from .cli.listing import show
 from .cli.users import USERS, add_command
 from .client import Client
+from .upload.transport import Nowhere
 
 __all__ = ["main"]
 
@@ -41,21 +41,13 @@ _ASKING = frozenset({"ledger", "on", "local"})
 _APP = "the app's name, such as org.example.notes; no two apps should share one"
 
 
-class _Nowhere:
-    """A transport that refuses to send: these commands show and decide, and upload nothing."""
-
-    def send(self, body: bytes) -> NoReturn:
-        """Refuse to send."""
-        raise OSError("this command sends nothing")
-
-
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command line; return the exit status. ``environ`` replaces the process's environment, for tests."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "status" and options.metrics is not None and options.app is None:
         parser.error("status: --metrics belongs to one app; name it with --app NAME")
-    logging.getLogger("dither").addHandler(logging.NullHandler())  # trouble is told by the commands themselves
+    logging.getLogger("dither").addHandler(logging.NullHandler())  # the commands themselves print what went wrong
     try:
         status = _run(options, environ)
         sys.stdout.flush()
@@ -84,7 +76,7 @@ def _client(options: argparse.Namespace, environ: Mapping[str, str] | None) -> C
         "",
         options.app,
         options.state,
-        transport=_Nowhere(),
+        transport=Nowhere(),
         background=False,
         strict=True,
         environ=environ,
@@ -120,7 +112,10 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--permanent-epsilon", type=float, metavar="P", help="privacy loss of all reports of one value together"
     )
-    command.add_argument("--size", type=int, metavar="K", help="number of answers; leave it out for any string")
+    command.add_argument("--delta", type=float, metavar="D", help="how far beyond epsilon a report may tell, if it may")
+    command.add_argument(
+        "--size", type=int, metavar="K", help="number of answers; leave it out for any string, and for numbers"
+    )
     command.add_argument(
         "--draws", type=int, default=1_000_000, metavar="N", help="draw so many reports of each of two inputs"
     )

@@ -1,4 +1,4 @@
-"""The client that an app embeds: thin plumbing between consent, ledger, mechanism, outbox and worker.
+"""The client that an app embeds: it keeps every promise to the host, and delegates to its parts.
 
     telemetry = dither.Client("metrics.toml", endpoint="https://telemetry.example.org", app="notes")
     telemetry.record("theme", "dark")
@@ -10,40 +10,31 @@ though not a power cut.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
+from typing import Any
 
-from dither_shared.errors import ParameterError
-from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
-from dither_shared.primitives.entropy import Entropy, SystemEntropy
-from dither_shared.questions.plain import type_name
+from dither_shared.primitives.entropy import Entropy
 
 from . import forks
-from .consent.permission import Permission
-from .consent.silence import Silence
-from .diagnostics import Diagnostics, told
-from .outcomes import Outcome
-from .reporting.journal import Journal
-from .reporting.recorder import Recorder
-from .settings import MOST_SECONDS, number
-from .state.folder import FolderState
-from .state.places import check_app_name, default_folder, folder_of
-from .state.state import MemoryState, State, StateError
-from .transparency.controls import Oversight
-from .upload.attempts import Attempts
-from .upload.exits import EVERY, WAIT, ExitWait
-from .upload.schedule import SPREAD, UploadSchedule
-from .upload.sender import Sender
+from .consent.rules import Mode
+from .outcomes import Outcome, Timer
+from .parts import Parts, Setup
+from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number
+from .state.places import check_app_name, state_of
+from .state.state import MemoryState
+from .transparency.status_fields import Status
+from .upload.exits import EVERY, WAIT
+from .upload.schedule import SPREAD
 from .upload.transport import HttpTransport, Transport
-from .upload.worker import Worker
 
 __all__ = ["Client"]
 
 
-class Client(Oversight):
+class Client:
     """Telemetry of one app on one device, under local differential privacy.
 
     ``metrics`` is the path of a ``metrics.toml`` or metrics by name; ``endpoint`` the collector's URL; ``app`` a name
@@ -62,7 +53,7 @@ class Client(Oversight):
     be) raise ParameterError; otherwise they are logged once, and the client stays silent.
     """
 
-    _OUTCOME = Outcome  # like those of Oversight
+    _OUTCOME, _TIMER = Outcome, Timer  # held here, for at shutdown the names of this module may be None
     _lost = False
     """Whether an answer could not be kept since the last flush."""
 
@@ -86,63 +77,51 @@ class Client(Oversight):
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
     ) -> None:
-        self._endpoint, self._lifetime_cap = endpoint, math.inf
-        self._app, self._strict, self._background = app, strict, background
-        self._diagnostics = Diagnostics()
-        self._entropy, self._today = entropy or SystemEntropy(), today or _utc_today
-        self._silent = Silence()
-        self._metrics: Mapping[str, Metric] = {}
-        self._settle(MemoryState("off"), lambda: None, {}, None)
+        setup = Setup(app=app, endpoint=endpoint, background=background, strict=strict)
+        setup = replace(setup, entropy=entropy or setup.entropy, today=today or setup.today)
+        parts: Parts | None = None
         try:
             check_app_name(app)
-            self._metrics = _checked(metrics) if isinstance(metrics, Mapping) else load_metrics(_path(metrics))
-            self._transport = transport or HttpTransport(endpoint, token=token)
-            self._spread = spread
-            self._lifetime_cap = _cap(lifetime_cap)
-            self._settle(_state(state, app), self._step, environ, policy)
-            self._sender = self._new_sender()
-            self._exit = ExitWait(exit_wait, exit_every, self._attempts, self._worker.rested)
-            self._resume()
+            setup = replace(setup, metrics=metrics_of(metrics))
+            setup = replace(setup, transport=transport or HttpTransport(endpoint, token=token))
+            cap = epsilon_cap("lifetime_cap", lifetime_cap)
+            setup = replace(setup, lifetime_cap=cap, state=state_of(state, app))
+            timing: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
+            self._parts = parts = Parts(replace(setup, environ=environ, policy=policy, **timing))
+            parts.start()
         except Exception as error:
-            self._give_up(error)
+            self._parts = parts or Parts(setup)
+            self._parts.disable(error)
         forks.watch(self)
 
-    def _give_up(self, error: Exception) -> None:
-        """Stay silent, for the client could not be made; a mistake of the app's developer is raised if ``strict``."""
-        mistake = isinstance(error, ParameterError)
-        reason = str(error) if mistake else f"start failed: {told(error, self._diagnostics.folder)}"
-        self._silent.disable(reason)
-        if mistake and self._strict:
-            raise error
-        self._diagnostics.note(f"telemetry is disabled: {reason}")
-
     def __repr__(self) -> str:
-        return f"Client({', '.join(sorted(self._metrics))})"
+        return f"Client({', '.join(sorted(self._parts.setup.metrics))})"
 
     def record(self, metric: str, value: object) -> None:
         """Answer ``metric`` with ``value``, if the user consents and it was not answered in this period yet.
 
         The first answer of a period counts; later ones are ignored and counted. An answer outside the metric's domain
-        is reported under the catch-all label. Returns at once. Raises only ParameterError, for a mistake of the app's
-        developer, and only if ``strict``.
+        is reported under the catch-all label, or as the end of its range. Returns at once. Raises only ParameterError,
+        for a mistake of the app's developer, and only if ``strict``.
         """
-        if self._silent.why:
-            self._silent.unrecorded += 1
+        parts = self._parts
+        if parts.silence.reason:
+            parts.silence.unrecorded += 1
             return
         try:
-            if self._recorder.record(metric, value):
-                self._look_for_namesakes()
-                if self._background:
-                    self._worker.wake(cut=self._journal.due)
-                else:
-                    self._journal.compact()
+            if parts.record(metric, value):
+                parts.recorded()
         except Exception as error:
-            self._failed("record", error, "unknown metric")
-            self._lost = self._lost or not isinstance(error, self._MISTAKE)
+            mistake = parts.guard.caught("record", error, "unknown metric")
+            self._lost = self._lost or not mistake
 
     def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
         return self._OUTCOME(self.record, metric, ok, failed)
+
+    def timer(self, metric: str) -> Timer:
+        """Return a context manager and decorator that answers ``metric`` with the seconds that its work took."""
+        return self._TIMER(self.record, metric)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.
@@ -153,139 +132,72 @@ class Client(Oversight):
         off (Retry-After) waits nevertheless.
         """
         try:
-            return self._flush(min(max(number("timeout", timeout), 0.0), MOST_SECONDS))
+            timeout = min(max(number("timeout", timeout), 0.0), MOST_SECONDS)
+            kept, self._lost = not self._lost, False
+            return self._parts.flush(timeout) and kept
         except Exception as error:
-            self._failed("flush", error)
+            self._parts.guard.caught("flush", error)
             return False
 
-    def _flush(self, timeout: float) -> bool:
-        kept, self._lost = not self._lost, False
-        known, outbox = self._refresh(), self._journal.outbox
-        dropped = outbox.dropped
-        if outbox.next() is not None and not self._silent and self._may_send():
-            self._sender.hurry()
-            self._worker.flush(timeout, lambda: not self._sender.hurried)
-        arrived = known and outbox.next() is None and outbox.dropped == dropped
-        return arrived and kept and not self._silent.lossy
+    def preview(self) -> list[bytes]:
+        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been."""
+        return self._parts.controls.preview()
+
+    def sent(self) -> list[bytes]:
+        """Return the exact bodies of the last uploads that the collector accepted, oldest first."""
+        return self._parts.controls.sent()
+
+    def explain(self, body: bytes) -> str:
+        """Return in words what an upload says of its sender; "" if its bytes say it better.
+
+        ``body`` is one of those that are previewed or were sent.
+        """
+        return self._parts.controls.explain(body)
+
+    def status(self) -> Status:
+        """Return the mode and what decided it, what each metric costs and has spent, and what became of reports."""
+        return self._parts.controls.status()
+
+    def pending(self) -> list[str]:
+        """Return the metrics to ask the user about: all of them, or those that are new or changed; none after "off".
+
+        Nothing is collected for them until the user has seen them, for example by ``consent_text(pending())``, and
+        ``consent`` is called.
+        """
+        return self._parts.controls.pending()
+
+    def consent_text(self, metrics: Iterable[str] | None = None) -> str:
+        """Return what to show before ``consent`` is called: each question, why, who reads it, its price, its bytes.
+
+        ``metrics`` are names, for example those that are ``pending``; all that are not over, if left out.
+        """
+        return self._parts.controls.consent_text(metrics)
+
+    def consent(self, mode: Mode, metrics: Iterable[str] | None = None) -> None:
+        """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
+
+        The environment and a policy may still overrule it. With "off", reports that wait are dropped; with "on", those
+        that were made for the user's eyes only. After ``forget``, "local" and "on" begin anew. Raises only
+        ParameterError, for a mistake, and only if ``strict``.
+        """
+        self._parts.controls.consent(mode, metrics)
+
+    def forget(self) -> None:
+        """Turn telemetry off and delete the secret, the ledger and the outbox.
+
+        This client then stays silent until ``consent`` is called with "local" or "on".
+        Reports that were sent carry no identity, so nobody can find them again, and they cannot be recalled.
+        """
+        self._parts.controls.forget()
 
     def close(self) -> None:
         """Stop, without waiting. What is not sent stays for the next run; what is recorded from now on is ignored."""
         try:
-            self._silent.close()
-            self._stop()
+            self._parts.silence.close()
+            self._parts.controls.stop()
         except Exception as error:
-            self._failed("close", error)
+            self._parts.guard.caught("close", error)
 
     def after_fork(self) -> None:
         """Start again in a child process; called there by itself."""
-        self._exit.cancel()  # the parent waits for it, if anybody does
-        self._journal.after_fork()
-        self._attempts.end()
-        self._worker.after_fork()
-
-    def _stop(self) -> None:
-        self._exit.cancel()
-        self._worker.close()
-        self._journal.close()
-
-    def _restart(self) -> None:
-        self._sender = self._new_sender()  # which knows nothing of what was forgotten
-        self._worker.open()
-
-    def _new_sender(self) -> Sender:
-        departures = UploadSchedule(self._spread)
-        return Sender(self._journal, self._transport, self._may_send, self._attempts, departures=departures)
-
-    def _settle(
-        self,
-        state: State,
-        step: Callable[[], float | None],
-        environ: Mapping[str, str] | None,
-        policy: Path | None,
-    ) -> None:
-        """Put the parts together, around a state."""
-        if isinstance(state, FolderState):
-            self._diagnostics.folder = state.folder
-        self._permission = Permission(state, self._app, self._today, self._diagnostics, environ=environ, policy=policy)
-        self._journal = Journal(
-            state,
-            self._entropy,
-            lambda: self._today().toordinal(),
-            lifetime_cap=self._lifetime_cap,
-            metrics=self._metrics,
-            tell=self._diagnostics.note,
-        )
-        self._attempts = Attempts(state, self._diagnostics, self._endpoint)
-        self._worker = Worker(step, lambda error: self._diagnostics.failed("upload", error))
-        self._exit = ExitWait(0.0, 0.0, self._attempts, self._worker.rested)
-        self._recorder = Recorder(
-            self._metrics,
-            self._journal,
-            self._permission,
-            self._entropy,
-            self._today,
-            self._diagnostics,
-            strict=self._strict,
-        )
-
-    def _step(self) -> float | None:
-        return self._sender.step()
-
-    def _may_send(self) -> bool:
-        return self._permission.consent().mode == "on"
-
-    def _resume(self) -> None:
-        """Go on with what an earlier run left unsent; or make what the first report needs, if nobody was asked."""
-        mode = self._permission.consent().mode
-        if not self._background or mode == "off":
-            return
-        resumes = self._journal.state.exists()
-        if not resumes:
-            with suppress(StateError, OSError):  # it is tried again, and told of, when there is a report
-                self._journal.settle(mode)
-        self._note_versions()
-        if resumes and mode == "on":
-            self._refresh()
-            if self._sender.resume():
-                self._exit.arm()
-            if self._journal.outbox.next() is not None:
-                self._worker.wake()
-
-
-def _state(state: str | Path | MemoryState | None, app: str) -> State:
-    if isinstance(state, MemoryState):
-        return state
-    return FolderState(default_folder(app) if state is None else folder_of(_path(state, "state")))
-
-
-def _checked(metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
-    """Return ``metrics``; raise ParameterError unless they are metrics by name."""
-    kinds = {(type_name(name), type_name(one)) for name, one in metrics.items() if not _is_metric(name, one)}
-    for name, one in kinds:
-        raise ParameterError(
-            "metrics", f"an object of type {one} by one of type {name}, where metrics by name are wanted"
-        )
-    return metrics
-
-
-def _is_metric(name: object, one: object) -> bool:
-    return isinstance(name, str) and isinstance(one, Metric)
-
-
-def _path(given: object, name: str = "metrics") -> str | Path:
-    """Return ``given``; raise ParameterError, which names the argument, unless it is a path."""
-    if not isinstance(given, str | Path):
-        raise ParameterError(name, f"a value of type {type_name(given)}, where a path is wanted")
-    return given
-
-
-def _cap(given: object) -> float:
-    """Return a cap of epsilon; raise ParameterError unless it is a number that is not negative."""
-    cap = number("lifetime_cap", given)
-    if cap < 0:
-        raise ParameterError("lifetime_cap", "it is negative; 0 lets nothing be reported, infinity everything")
-    return cap
-
-
-def _utc_today() -> date:
-    return datetime.now(UTC).date()
+        self._parts.after_fork()

@@ -10,9 +10,9 @@ from inspect import signature  # which dataclasses have loaded
 from typing import Any, ParamSpec, cast
 
 from .client import Client
-from .outcomes import Outcome
+from .outcomes import Outcome, Timer
 
-__all__ = ["StandIn", "default_client", "init", "outcome", "record", "standing_in"]
+__all__ = ["StandIn", "default_client", "init", "outcome", "record", "standing_in", "timer"]
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -73,6 +73,11 @@ def record(metric: str, value: object) -> None:
 def outcome(metric: str, ok: object = True, failed: object = False) -> Outcome:
     """Return a context manager and decorator that answers whether its work succeeded; see ``Client.outcome``."""
     return Outcome(record, metric, ok, failed)
+
+
+def timer(metric: str) -> Timer:
+    """Return a context manager and decorator that answers with the seconds of its work; see ``Client.timer``."""
+    return Timer(record, metric)
 
 
 @contextmanager

@@ -11,19 +11,20 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from dither_shared.errors import ParameterError
+
 from .state.state import BusyError, StateError
 
-__all__ = ["Diagnostics", "told"]
+__all__ = ["Diagnostics", "Guard", "described"]
 
 _OF_A_DISK = frozenset({errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errno.ENOLCK})
 """Errors that name no path, for they are those of a file that is open already."""
-
 
 _LONGEST_PATH = 500
 
 
 class Diagnostics:
-    """Counts by kind of trouble, and logs to the logger "dither".
+    """Counts problems by their kind, and logs to the logger "dither".
 
     ``folder`` is where the state is kept, if it is on a disk.
     """
@@ -40,7 +41,7 @@ class Diagnostics:
 
     def failed(self, place: str, error: BaseException) -> None:
         """Count an exception that was caught at ``place``."""
-        self.note(f"{place} failed: {told(error, self.folder)}")
+        self.note(f"{place} failed: {described(error, self.folder)}")
 
     def warn(self, message: str) -> bool:
         """Log a warning, if anybody has set up logging; return whether that is so.
@@ -64,7 +65,35 @@ class Diagnostics:
             pass
 
 
-def told(error: BaseException, folder: Path | None = None) -> str:
+class Guard:
+    """Keeps exceptions from the host, but for mistakes of the app's developer if ``strict``."""
+
+    _MISTAKE = ParameterError  # held here, for at shutdown the names of this module may be None
+
+    def __init__(self, diagnostics: Diagnostics, *, strict: bool) -> None:
+        self._diagnostics = diagnostics
+        self._strict = strict
+
+    def caught(self, place: str, error: Exception, mistake: str = "") -> bool:
+        """Take what the public method ``place`` caught; return whether it is a mistake of the app's developer.
+
+        A mistake is raised if ``strict``. Everything else is counted and logged. At the interpreter's shutdown, when
+        the names of all modules may be None, nothing is logged, and nothing raised either.
+        """
+        wrong = isinstance(error, self._MISTAKE)
+        if wrong and self._strict:
+            raise error
+        try:
+            if wrong:
+                self._diagnostics.note(mistake or f"{place} was called with a mistake", str(error))
+            else:
+                self._diagnostics.failed(place, error)
+        except Exception:  # noqa: S110 - there is nobody left to tell
+            pass
+        return wrong
+
+
+def described(error: BaseException, folder: Path | None = None) -> str:
     """Return an exception in words that hold no value: its type, the system's or our words, a path of ``folder``."""
     name, path = type(error).__name__, _path(error, folder)[-_LONGEST_PATH:]
     if isinstance(error, StateError) and not isinstance(error, BusyError):

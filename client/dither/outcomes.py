@@ -1,32 +1,79 @@
-"""Outcome: answer a metric with whether a piece of work succeeded; a context manager and a decorator.
+"""Answer a metric with what became of a piece of work: whether it succeeded, or how long it took.
 
-with telemetry.outcome("import_succeeded"):
-read(path)
+Both are context managers, and decorators of functions and of coroutine functions:
 
-@telemetry.outcome("export", ok="done", failed="failed")
-def export(path): ...
+    with telemetry.outcome("import_succeeded"):
+        read(path)
+
+    @telemetry.outcome("export", ok="done", failed="failed")
+    def export(path): ...
+
+    with telemetry.timer("startup"):
+        load_everything()
+
+An exception of the work is raised on. Ctrl-C, an exit and a task's cancellation (all that is raised and no Exception)
+cut the work short from outside, and are not answered.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import wraps
+from sys import modules
+from threading import get_ident
+from time import perf_counter
 from types import TracebackType
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
-__all__ = ["Outcome"]
+__all__ = ["Outcome", "Timer"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _COROUTINE = 0x80  # inspect.CO_COROUTINE, without an import that costs more than all of dither
 
 
-class Outcome:
-    """Answers ``metric`` with ``ok`` when the work ends, and with ``failed`` when it raises an Exception.
+class _Work(ABC):
+    """A piece of work; as a decorator, each call of a function is one."""
 
-    The exception is raised on. Anything else that is raised (Ctrl-C, an exit) is no outcome and is not answered.
-    """
-
-    def __init__(self, record: Callable[[str, object], None], metric: str, ok: object, failed: object) -> None:
+    def __init__(self, record: Callable[[str, object], None], metric: str) -> None:
         self._record = record
         self._metric = metric
+
+    @abstractmethod
+    def __enter__(self) -> None:
+        """Begin the work."""
+
+    @abstractmethod
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Answer."""
+
+    def _piece(self) -> Self:
+        """Return what times or judges one call of a function."""
+        return self
+
+    def __call__(self, function: _Function) -> _Function:
+        """Return ``function``, a coroutine function or not, so that each of its calls is such a piece of work."""
+
+        @wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            with self._piece():
+                return function(*arguments, **named)
+
+        @wraps(function)
+        async def call_later(*arguments: Any, **named: Any) -> Any:
+            with self._piece():
+                return await function(*arguments, **named)
+
+        code = getattr(function, "__code__", None)
+        later = code is not None and code.co_flags & _COROUTINE
+        return cast("_Function", call_later if later else call)
+
+
+class Outcome(_Work):
+    """Answers ``metric`` with ``ok`` when the work ends, and with ``failed`` when it raises an Exception."""
+
+    def __init__(self, record: Callable[[str, object], None], metric: str, ok: object, failed: object) -> None:
+        super().__init__(record, metric)
         self._ok = ok
         self._failed = failed
 
@@ -40,19 +87,58 @@ class Outcome:
         if kind is None or issubclass(kind, Exception):
             self._record(self._metric, self._ok if kind is None else self._failed)
 
-    def __call__(self, function: _Function) -> _Function:
-        """Return ``function``, a coroutine function or not, so that each of its calls is such a piece of work."""
 
-        @wraps(function)
-        def call(*arguments: Any, **named: Any) -> Any:
-            with self:
-                return function(*arguments, **named)
+class Timer(_Work):
+    """Answers ``metric``, a number, with the seconds that the work took, also when it raises an Exception.
 
-        @wraps(function)
-        async def call_later(*arguments: Any, **named: Any) -> Any:
-            with self:
-                return await function(*arguments, **named)
+    Work that failed has lasted, too, and leaving it out would tell that it failed. One timer may be used by many at
+    once, and within itself: each piece of work has its own beginning. Time in which the computer sleeps may count.
+    """
 
-        code = getattr(function, "__code__", None)
-        later = code is not None and code.co_flags & _COROUTINE
-        return cast("_Function", call_later if later else call)
+    _clock = staticmethod(perf_counter)  # held here, and so are the next: at shutdown the names of modules may be None
+    _thread = staticmethod(get_ident)
+    _modules = modules
+
+    def __init__(self, record: Callable[[str, object], None], metric: str) -> None:
+        super().__init__(record, metric)
+        self._begun: dict[object, list[float]] = {}
+        """When the work of each thread or task began, the innermost last."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether any work has begun that has not ended."""
+        return bool(self._begun)
+
+    def __enter__(self) -> None:
+        """Begin the work."""
+        self._begun.setdefault(self._who(), []).append(self._clock())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Answer."""
+        end, who = self._clock(), self._who()
+        begun = self._begun.get(who)
+        if begun is None:  # it began in another thread or task, as that of a fixture may: the last one to begin
+            who = next(reversed(tuple(self._begun)), None)
+            begun = self._begun.get(who, [])
+        if not begun:
+            return
+        seconds = end - begun.pop()
+        if not begun:
+            self._begun.pop(who, None)
+        if kind is None or issubclass(kind, Exception):
+            self._record(self._metric, seconds)
+
+    def _piece(self) -> Self:
+        """Return another one, so that calls have nothing to do with each other, however they are run."""
+        return type(self)(self._record, self._metric)
+
+    def _who(self) -> object:
+        """Return the thread or, within an event loop, the task."""
+        asyncio = self._modules.get("asyncio")
+        try:
+            task = None if asyncio is None else asyncio.current_task()
+        except Exception:  # no loop runs here
+            task = None
+        return self._thread() if task is None else task

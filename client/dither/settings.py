@@ -1,11 +1,15 @@
-"""Settings: numbers that an app gives, looked at before they are used, so that a mistake is told where it is made."""
+"""Settings: check what an app gives before it is used, so that a mistake is reported where it is made."""
 
 import math
+from collections.abc import Mapping
+from pathlib import Path
 
 from dither_shared.errors import ParameterError
+from dither_shared.metrics.definition import load_metrics
+from dither_shared.metrics.metric import Metric
 from dither_shared.questions.plain import type_name
 
-__all__ = ["MOST_SECONDS", "number", "seconds"]
+__all__ = ["MOST_SECONDS", "epsilon_cap", "metrics_of", "number", "path", "seconds"]
 
 MOST_SECONDS = 366 * 86400.0
 """A year: longer than anything here lasts, and short enough for every clock and lock of the system."""
@@ -26,6 +30,40 @@ def seconds(name: str, value: object) -> float:
     if not 0 <= given <= MOST_SECONDS:
         raise ParameterError(name, f"{_quoted(given)} is not a number of seconds from 0 to {MOST_SECONDS:.0f} (a year)")
     return float(given)
+
+
+def epsilon_cap(name: str, value: object) -> float:
+    """Return ``value`` as a cap of epsilon; raise ParameterError unless it is a number that is not negative."""
+    cap = number(name, value)
+    if cap < 0:
+        raise ParameterError(name, "it is negative; 0 lets nothing be reported, infinity everything")
+    return cap
+
+
+def path(name: str, value: object) -> str | Path:
+    """Return ``value``; raise ParameterError, which names the setting, unless it is a path."""
+    if not isinstance(value, str | Path):
+        raise ParameterError(name, f"a value of type {type_name(value)}, where a path is wanted")
+    return value
+
+
+def metrics_of(given: object) -> Mapping[str, Metric]:
+    """Return metrics by name: those that were given, or those of the file at a path.
+
+    Raises ParameterError for what is neither, and for a file that cannot be read or holds a mistake.
+    """
+    if not isinstance(given, Mapping):
+        return load_metrics(path("metrics", given))
+    kinds = {(type_name(name), type_name(one)) for name, one in given.items() if not _is_metric(name, one)}
+    for name, one in kinds:
+        raise ParameterError(
+            "metrics", f"an object of type {one} by one of type {name}, where metrics by name are wanted"
+        )
+    return given
+
+
+def _is_metric(name: object, one: object) -> bool:
+    return isinstance(name, str) and isinstance(one, Metric)
 
 
 def _quoted(value: float) -> str:

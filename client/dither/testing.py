@@ -11,11 +11,12 @@ made it before the test, say when it was imported, or makes it in the test. What
 reach: an upload that was under way when the test began, another process.
 """
 
-# ruff: noqa: SLF001 - a client is replaced from within, so that whoever holds it, or a method of it, need not know
+# ruff: noqa: SLF001 - a client is given other parts, so that whoever holds it, or a method of it, need not know
 
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
 from functools import wraps
 from inspect import signature
@@ -31,7 +32,7 @@ from dither_shared.wire import Batch, Report
 from . import forks
 from .client import Client
 from .default import StandIn, standing_in
-from .reporting.recorder import Recorder
+from .parts import Parts
 from .state.state import MemoryState
 from .upload.transport import Answer
 
@@ -100,11 +101,11 @@ class Telemetry(StandIn):
         self._own = own
         self._named = set(own)
         self._answers: list[tuple[str, object]] = []
-        self._others: list[tuple[Client, dict[str, object]]] = []
-        """The clients that it stands in for, with what they are otherwise."""
+        self._others: list[tuple[Client, Parts]] = []
+        """The clients that it stands in for, with the parts that they have otherwise."""
         arguments = _harmless("tests", today=today, collector=self.collector)
         _make(self, self._own, **arguments)
-        self._recorder = _Listening(self._recorder, self)
+        self._listen(self._parts)
 
     def recorded(self, metric: str) -> list[object]:
         """Return all values that were recorded for ``metric``, in order, also those that made no report."""
@@ -129,11 +130,11 @@ class Telemetry(StandIn):
     def standing_in(self) -> Iterator[None]:
         """Stand in for the default client and for every other, each with its own metrics and a state in memory.
 
-        Until the end, nothing that they are told reaches the disk, the network or the user's choice. Then those that
+        Until the end, nothing that they do reaches the disk, the network or the user's choice. Then those that
         were there before are again what they were; those made meanwhile stay off.
         """
         for client in forks.watched():
-            if isinstance(client, Client) and not isinstance(client, Telemetry | _Double):
+            if isinstance(client, Client) and not isinstance(client, Telemetry):
                 self._replace(client)
         before = Client.__init__
         Client.__init__ = self._maker()  # type: ignore[method-assign]  # so that it is a Client that the app gets
@@ -144,10 +145,6 @@ class Telemetry(StandIn):
             Client.__init__ = before  # type: ignore[method-assign]
             while self._others:
                 _restore(*self._others.pop())
-
-    def hear(self, metric: str, value: object) -> None:
-        """Remember an answer that was given to any of the clients."""
-        self._answers.append((metric, value))
 
     @contextlib.contextmanager
     def _noting(self) -> Iterator[None]:
@@ -171,42 +168,38 @@ class Telemetry(StandIn):
             given |= _harmless(given["app"], mode="off", collector=self.collector, strict=given.get("strict", False))
             with self._noting():
                 _make(client, **given | {"strict": True})
-            _make(client, **given | {"metrics": client._metrics})
+            _make(client, **given | {"metrics": client._parts.setup.metrics})
             self._replace(client)
 
         return make
 
+    def hear(self, metric: str, value: object) -> None:
+        """Remember an answer that was given to any of the clients."""
+        self._answers.append((metric, value))
+
     def _replace(self, client: Client) -> None:
-        """Give a client the parts of one that is harmless, unless it is closed."""
-        if client._silent:
+        """Give a client parts that are harmless, unless it is closed."""
+        own = client._parts
+        if own.silence:
             return
-        double = _Double.__new__(_Double)
-        arguments = _harmless(client._app, today=client._today, collector=self.collector)
-        _make(double, client._metrics, entropy=client._entropy, lifetime_cap=client._lifetime_cap, **arguments)
-        double._recorder = _Listening(double._recorder, self)
-        self.collector.define(client._metrics)
-        self._named |= client._metrics.keys()
-        self._others.append((client, {name: vars(client)[name] for name in vars(double)}))
-        vars(client).update(vars(double))
+        harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
+        client._parts = Parts(replace(own.setup, **harmless))
+        self._listen(client._parts)
+        self.collector.define(own.setup.metrics)
+        self._named |= own.setup.metrics.keys()
+        self._others.append((client, own))
 
+    def _listen(self, parts: Parts) -> None:
+        """Remember the answers and mistakes that a client is given."""
+        record = parts.record
 
-class _Double(Client):
-    """A client whose parts are lent to another one for a while."""
+        def listening(name: str, value: object) -> bool:
+            with self._noting():
+                made = record(name, value)
+            self.hear(name, value)
+            return made
 
-
-class _Listening(Recorder):
-    """A recorder that passes on the answers and mistakes that it is given."""
-
-    def __init__(self, recorder: Recorder, telemetry: Telemetry) -> None:
-        vars(self).update(vars(recorder))  # its parts, whatever they are
-        self._telemetry = telemetry
-
-    def record(self, name: str, value: object) -> bool:
-        """Record, and tell."""
-        with self._telemetry._noting():
-            made = super().record(name, value)
-        self._telemetry.hear(name, value)
-        return made
+        parts.record = listening
 
 
 _make = Client.__init__
@@ -226,11 +219,11 @@ def _harmless(
     return {"endpoint": "", "app": app, "strict": strict, "background": False, "today": today, **surroundings}
 
 
-def _restore(client: Client, parts: dict[str, object]) -> None:
-    """Let a client be what it was; if the app has closed it meanwhile, closed."""
-    closed = bool(client._silent)
+def _restore(client: Client, parts: Parts) -> None:
+    """Give a client its own parts again; if the app has closed it meanwhile, close it."""
+    closed = bool(client._parts.silence)
     Client.close(client)
-    vars(client).update(parts)
+    client._parts = parts
     if closed:
         Client.close(client)
 

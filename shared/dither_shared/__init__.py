@@ -1,34 +1,39 @@
 """What client and collector must agree on: mechanisms, metrics, exact privacy arithmetic, the wire format.
 
-Standard library only. Nothing here keeps state, talks to a network or reads a tally.
+Standard library only. Nothing here keeps state, talks to a network or reads a tally. Mechanisms are imported when they
+are first used.
 """
+
+from typing import TYPE_CHECKING
 
 from .errors import DitherError, ParameterError, WireError
 from .mechanism import Mechanism, Shape
-from .mechanisms import (
-    MECHANISMS,
-    BitFlip,
-    CountMeanSketch,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    DitheredResponse,
-    Exponential,
-    HadamardCountMeanSketch,
-    HadamardResponse,
-    LocalHashing,
-    OptimizedUnary,
-    ProjectiveGeometry,
-    RandomizedResponse,
-    Rappor,
-    SubsetSelection,
-    SymmetricUnary,
-)
+from .mechanisms import MECHANISMS
 from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
 from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
 from .questions.domain import Domain
 from .wire import Batch, Report
+
+if TYPE_CHECKING:
+    from .mechanisms import (
+        BitFlip,
+        CountMeanSketch,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        DitheredResponse,
+        Exponential,
+        HadamardCountMeanSketch,
+        HadamardResponse,
+        LocalHashing,
+        OptimizedUnary,
+        ProjectiveGeometry,
+        RandomizedResponse,
+        Rappor,
+        SubsetSelection,
+        SymmetricUnary,
+    )
 
 __all__ = [
     "MECHANISMS",
@@ -68,3 +73,11 @@ __all__ = [
     "load_metrics",
     "parse_metrics",
 ]
+
+
+def __getattr__(name: str) -> type[Mechanism]:
+    """Import a family of mechanisms when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    family = globals()[name] = MECHANISMS.class_named(name)
+    return family

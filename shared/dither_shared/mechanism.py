@@ -29,16 +29,17 @@ Item = int | bytes
 
 @dataclass(frozen=True)
 class Items:
-    """What the items of a mechanism stand for, in ``words``; ``open`` if there is no list of all of them."""
+    """What items stand for, in ``words``; ``open``: there is no list of them; ``ordered``: cells follow their order."""
 
     words: str
     open: bool = False
+    ordered: bool = False
 
 
 LISTED = Items("listed answers")
 """Indices of a listed domain."""
 
-NUMBERS = Items("numbers")
+NUMBERS = Items("numbers", ordered=True)
 """Points of an even grid over a range, numbered from 0."""
 
 STRINGS = Items("any string", open=True)
@@ -147,6 +148,11 @@ class Mechanism(ABC):
     def memoised(self) -> bool:
         """Whether a device draws once for each value, and all its reports of the value repeat that draw."""
         return self.permanent_ratio is not None
+
+    @property
+    def permanent_draws(self) -> int | None:
+        """How many permanent draws a device can have, in its cohort; None if that is not known to be few."""
+        return None
 
     @property
     def permanent_law(self) -> tuple[Fraction, Fraction] | None:

@@ -24,7 +24,7 @@ from dither_simulations.trials.devices import device_entropy, device_tally
 from dither_simulations.users.columns import read_column
 from dither_simulations.users.populations import Population
 
-__all__ = ["MADE_UP", "REPORTS", "STATISTICS", "Column", "asked", "estimated", "run", "truth"]
+__all__ = ["MADE_UP", "REPORTS", "STATISTICS", "Column", "estimated", "metric_of", "run", "truth"]
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ MADE_UP = {
 """A smooth population, and one of a few numbers, of which half have one."""
 
 
-def asked(column: Column, epsilon: float) -> Metric:
+def metric_of(column: Column, epsilon: float) -> Metric:
     """Return a metric that asks for the numbers of a column."""
     question = f'type = "number"\nlow = {column.low}\nhigh = {column.high}\nepsilon = {epsilon}'
     return parse_metrics(f"[metrics.number]\n{question}\n")["number"]
@@ -82,9 +82,9 @@ def estimated(metric: Metric, column: Column, reports: int, seed: int) -> Numeri
 def run(metric: Metric, column: Column, reports: int, seed: int) -> Floats:
     """Return the intervals of a run, shape (3, 2): of mean, median and 95th percentile."""
     scale, found = Scale.of(metric), estimated(metric, column, reports, seed)
-    told: list[dict[str, Any]] = [scale.mean(found.mean, metric.mechanism.memoised, 1)]
-    told += [scale.quantile(one, reports) for one in found.quantiles(_SHARES)]
-    return np.array([[one["low"], one["high"]] for one in told])
+    statistics: list[dict[str, Any]] = [scale.mean(found.mean, metric.mechanism.memoised, 1)]
+    statistics += [scale.quantile(one, reports) for one in found.quantiles(_SHARES)]
+    return np.array([[one["low"], one["high"]] for one in statistics])
 
 
 def read(path: Path, name: str, low: float, high: float) -> Column:
@@ -95,7 +95,7 @@ def read(path: Path, name: str, low: float, high: float) -> Column:
 
 def line(name: str, column: Column, epsilon: float, reports: int, seeds: int) -> str:
     """Return the line of a column and a privacy loss."""
-    metric, true = asked(column, epsilon), truth(column)
+    metric, true = metric_of(column, epsilon), truth(column)
     ends = np.array([run(metric, column, reports, seed) for seed in range(seeds)])
     held = ((ends[:, :, 0] <= true) & (true <= ends[:, :, 1])).sum(axis=0)
     widths = 100 * np.median(ends[:, :, 1] - ends[:, :, 0], axis=0) / (column.high - column.low)

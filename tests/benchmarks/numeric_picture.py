@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from dither_server.reading.summaries.numbers.scale import Scale
 from dither_simulations.output.plots import COLOURS, FONT, GREY, INK, figure_of, save
 
-from .numeric_devices import MADE_UP, REPORTS, Column, asked, estimated
+from .numeric_devices import MADE_UP, REPORTS, Column, estimated, metric_of
 
 _EPSILON, _SEED = 1.0, 0
 _NAMES = {"age": ("Age", "years"), "hours": ("Hours of work a week", "hours")}
@@ -21,7 +21,7 @@ _TRUTH, _CURVE, _MARKS = "#C9C9C9", COLOURS[0], COLOURS[1]
 
 def draw(axes: Axes, name: str, column: Column) -> None:
     """Draw the share of people up to each number: the truth, the band of intervals, the curve, two quantiles."""
-    metric = asked(column, _EPSILON)
+    metric = metric_of(column, _EPSILON)
     scale, found = Scale.of(metric), estimated(metric, column, REPORTS, _SEED)
     places = np.array([scale.at(max(cut - 0.5, 0)) for cut in range(scale.last + 1)] + [scale.high])
     low, high = found.cuts.drawn()
@@ -36,13 +36,13 @@ def draw(axes: Axes, name: str, column: Column) -> None:
     )
     axes.plot(places, 100 * np.concatenate([[0.0], np.cumsum(found.fit.curve)]), color=_CURVE, linewidth=1.8)
     for one in found.quantiles((0.5, 0.95)):
-        told = scale.quantile(one, found.reports)
-        axes.hlines(100 * one.share, told["low"], told["high"], color=_MARKS, linewidth=3, zorder=4)
+        quantile = scale.quantile(one, found.reports)
+        axes.hlines(100 * one.share, quantile["low"], quantile["high"], color=_MARKS, linewidth=3, zorder=4)
         axes.plot(
-            [told["value"]], [100 * one.share], "o", color=_MARKS, markersize=7, markeredgecolor="white", zorder=5
+            [quantile["value"]], [100 * one.share], "o", color=_MARKS, markersize=7, markeredgecolor="white", zorder=5
         )
         axes.annotate(
-            f"p{100 * one.share:g}", (told["low"], 100 * one.share), (-5, 0), textcoords="offset points",
+            f"p{100 * one.share:g}", (quantile["low"], 100 * one.share), (-5, 0), textcoords="offset points",
             ha="right", va="center", fontsize=FONT - 0.5, color=_MARKS, weight="bold",
         )  # fmt: skip
     title, unit = _NAMES[name]

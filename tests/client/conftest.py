@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Calendar, Make, Script
+from client.devices import ENDPOINT, METRICS, Calendar, Make, Script, join_uploads
 from client.state.format1_devices import HERE
 from dither.consent.rules import Mode
 
@@ -56,7 +56,7 @@ def make(calendar: Calendar) -> Iterator[Make]:
     yield new
     for client in made:
         client.close()
-        client._worker.join(10)
+    join_uploads()
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,15 @@ import threading
 from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import dither
+from dither.parts import Parts, Setup
+from dither.state.folder import FolderState
+from dither.upload.retry import Backoff
+from dither.upload.schedule import UploadSchedule
+from dither.upload.sender import Sender
+from dither.upload.transport import Transport
 from dither_shared import (
     Batch,
     BooleanQuestion,
@@ -49,13 +56,13 @@ class Script:
     def __init__(self, answers: Iterable[int | dither.Answer | OSError] = (), *, down: bool = False) -> None:
         self.bodies: list[bytes] = []
         self.down = down
-        self._answers = list(answers)
+        self.answers = list(answers)
         self._lock = threading.Lock()
 
     def send(self, body: bytes) -> dither.Answer:
         with self._lock:
             self.bodies.append(body)
-            answer = self._answers.pop(0) if self._answers else OSError("down") if self.down else 202
+            answer = self.answers.pop(0) if self.answers else OSError("down") if self.down else 202
         if isinstance(answer, OSError):
             raise answer
         return dither.Answer(answer) if isinstance(answer, int) else answer
@@ -77,6 +84,43 @@ class Stuck(Script):
 
 State = Path | dither.MemoryState
 Make = Callable[..., dither.Client]
+
+
+def parts_on(state: State | FolderState, **other: Any) -> Parts:
+    """Return the parts of one more client on a device's state, as another process has them."""
+    usual: dict[str, Any] = {"app": "tests", "metrics": METRICS, "endpoint": ENDPOINT, "spread": 0.0}
+    usual |= {"state": FolderState(state) if isinstance(state, Path) else state, "today": Calendar()}
+    return Parts(Setup(**(usual | other)))
+
+
+def sender_of(
+    parts: Parts, transport: Transport, schedule: UploadSchedule | None = None, backoff: Backoff | None = None
+) -> Sender:
+    """Return a sender of the reports that wait, for a test to take its steps one by one."""
+    parts.journal.refresh()
+    schedule = schedule or UploadSchedule(0.0)
+    return Sender(parts.journal, transport, lambda: True, parts.attempts, schedule=schedule, backoff=backoff)
+
+
+def compact(state: State, today: Calendar, **other: Any) -> None:
+    """Write a device's journal anew, as a client does when most of it is of no use any more."""
+    journal = parts_on(state, today=today, **other).journal
+    journal.refresh()
+    journal.needs_compaction = True
+    journal.compact()
+    journal.close()
+
+
+def upload_threads() -> list[threading.Thread]:
+    """Return the threads of this process that upload."""
+    return [thread for thread in threading.enumerate() if thread.name == "dither"]
+
+
+def join_uploads() -> None:
+    """Wait until nothing is uploaded any more, by clients that have nothing left or are closed."""
+    for thread in upload_threads():
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def record_once(folder: str) -> None:

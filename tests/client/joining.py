@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import dither
-from client.devices import METRICS, Calendar
+from client.devices import parts_on, sender_of
 from dither.state.journal_records import Queued
 from dither.upload.retry import Patience
 from dither.upload.schedule import UploadSchedule
-from dither.upload.sender import Sender
 from dither_shared import Batch
 
 DEVICES = 60
@@ -69,23 +68,14 @@ class Device:
     def __init__(self, kind: type[UploadSchedule], collector: Collector, seeded: random.Random) -> None:
         self.now = 0.0
         self._collector = collector
-        client = dither.Client(
-            METRICS,
-            "",
-            "tests",
-            dither.MemoryState("on"),
-            transport=self,
-            today=Calendar(),
-            background=False,
-            environ={},
-        )
+        parts = parts_on(dither.MemoryState("on"))
         names = ["mobile", "theme"]
         seeded.shuffle(names)
         for name in names:
-            client.record(name, True)
-        self.batches = {Batch.decode(body).metric: Batch.decode(body).batch for body in client.preview()}
-        departures = kind(uniform=seeded.random, clock=lambda: self.now)
-        self.sender = Sender(client._journal, self, lambda: True, client._attempts, departures=departures)
+            parts.record(name, True)
+        batches = map(Batch.decode, parts.controls.preview())
+        self.batches = {batch.metric: batch.batch for batch in batches}
+        self.sender = sender_of(parts, self, kind(uniform=seeded.random, clock=lambda: self.now))
 
     def send(self, body: bytes) -> dither.Answer:
         reply = self._collector.take(body, self.now)
@@ -96,8 +86,8 @@ class Device:
 class Together(UploadSchedule):
     """What must not be: a hold of one report silences its device, and what was missed leaves at once."""
 
-    def hold(self, entry: Queued, wish: float | None, patience: Patience) -> bool:
-        again = super().hold(entry, wish, patience)
+    def hold(self, entry: Queued, retry_after: float | None, patience: Patience) -> bool:
+        again = super().hold(entry, retry_after, patience)
         self.rest(self.held[entry.batch].moment - self._clock())
         self._spread = 0.0
         return again

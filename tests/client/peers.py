@@ -16,6 +16,8 @@ Say = Callable[[socket.socket], object]
 PATIENCE = 30
 """Seconds after which a peer gives up, so that a client without a deadline fails a test instead of hanging it."""
 
+OK = b"HTTP/1.1 202 Accepted\r\n"
+
 
 class Peer:
     """Answers each connection by ``say``, and counts what it could say before the client hung up."""

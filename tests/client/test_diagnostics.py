@@ -9,7 +9,7 @@ import pytest
 
 from client.devices import Calendar, Make
 from dither import __main__ as program
-from dither.diagnostics import told
+from dither.diagnostics import described
 from dither.state.state import BusyError, StateError
 from dither_shared import SystemEntropy
 
@@ -34,14 +34,14 @@ FOLDER = Path("/home/someone/.local/state/dither/notes")
     ],
 )  # fmt: skip
 def test_a_path_is_told_if_it_is_the_states(error: Exception, words: str) -> None:
-    assert told(error, FOLDER) == words
+    assert described(error, FOLDER) == words
     if isinstance(error, OSError):
-        assert FOLDER.name not in told(error)
+        assert FOLDER.name not in described(error)
 
 
 def test_a_path_that_would_break_the_line_does_not() -> None:
     folder = Path("/home/a\nWARNING forged\x1b[2J")
-    assert told(PermissionError(errno.EACCES, "x", str(folder / "journal")), folder).isprintable()
+    assert described(PermissionError(errno.EACCES, "x", str(folder / "journal")), folder).isprintable()
 
 
 @pytest.mark.parametrize("call", ["mkdir", "open"])
@@ -83,6 +83,6 @@ def test_a_command_says_where(
     (tmp_path / "file").write_text("where a folder should be")
     given = ["--metrics", str(tmp_path / "metrics.toml"), "--app", "tests", "--state", str(tmp_path / "file" / "state")]
     assert program.main([command, *given], environ={}) == 1
-    told = capsys.readouterr()
-    assert f"Not a directory: '{tmp_path}/file" in told.err
-    assert os.linesep + "Traceback" not in told.err
+    printed = capsys.readouterr()
+    assert f"Not a directory: '{tmp_path}/file" in printed.err
+    assert os.linesep + "Traceback" not in printed.err

@@ -6,7 +6,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, Make, Script, Stuck
+from client.devices import ENDPOINT, METRICS, Make, Script, Stuck, join_uploads
 
 
 def test_wrong_values_are_reported_as_the_catch_all_and_counted(make: Make) -> None:
@@ -113,7 +113,7 @@ def test_a_yes_after_forget_uploads_in_the_background_again(make: Make, folder: 
     client.record("mobile", True)
     assert stuck.started.wait(10)
     stuck.release.set()
-    assert client._worker.rested(10)
+    join_uploads()
     assert client.status().sent == 1
 
 

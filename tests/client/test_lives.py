@@ -42,7 +42,7 @@ for number in range(1000):
         import signal
         signal.alarm(20)
         client.record("theme", "dark")
-        os._exit(sum(client._diagnostics.counts.values()) > 0)
+        os._exit(sum(client.status().trouble.values()) > 0)
     failed += os.waitpid(child, 0)[1] != 0
 stop.set()
 thread.join()

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -158,11 +159,26 @@ def test_threads_that_share_a_client_report_once(make: Make, folder: Path) -> No
     assert {metric.reports for metric in client.status().metrics} == {1}
 
 
+class Holding(Calendar):
+    """A calendar that stops the thread ``held_by``, which looks at it while it holds the journal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held_by: threading.Thread | None = None
+        self.holding, self.let_go = threading.Event(), threading.Event()
+
+    def __call__(self) -> date:
+        if threading.current_thread() is self.held_by:
+            self.holding.set()
+            self.let_go.wait(20)
+        return super().__call__()
+
+
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, folder: Path) -> None:
-    sent = Stuck()
-    client = make(folder, transport=sent, background=True)
+    sent, calendar = Stuck(), Holding()
+    client = make(folder, transport=sent, background=True, today=calendar)
     client.record("mobile", True)
     assert sent.started.wait(10)
 
@@ -175,20 +191,14 @@ def test_a_fork_while_locks_are_held_and_an_upload_is_under_way(make: Make, fold
         assert client.status().queued == 2
         assert sent.bodies == [], "the parent is at it"
 
-    holding, let_go = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with client._journal.transaction():
-            holding.set()
-            let_go.wait(20)
-
     assert in_child(child) == 0
-    holder = threading.Thread(target=hold)
+    holder = threading.Thread(target=client.preview)
+    calendar.held_by = holder
     holder.start()
-    assert holding.wait(10)
+    assert calendar.holding.wait(10)
     # Another thread holds the journal for good: the child is refused, but it neither hangs nor writes.
     assert in_child(lambda: client.record("survey", True)) == 0
-    let_go.set()
+    calendar.let_go.set()
     holder.join()
     sent.release.set()
     assert client.flush(10)
@@ -236,10 +246,21 @@ def test_a_spawned_process_shares_the_state(make: Make, folder: Path) -> None:
 
 
 def test_a_signal_handler_that_records_does_not_hang(make: Make, folder: Path) -> None:
-    client = make(folder)
+    handled = [lambda: client.record("theme", "dark")]
+
+    class Interrupted(Calendar):
+        """A calendar during whose reading a signal comes: in a transaction it is read by who holds the journal."""
+
+        def __call__(self) -> date:
+            while recorded and handled:
+                handled.pop()()
+            return super().__call__()
+
+    recorded: list[bool] = []
+    client: dither.Client = make(folder, today=Interrupted())
     client.record("mobile", True)
-    with client._journal.transaction():  # where a signal may find its own thread
-        client.record("theme", "dark")
+    recorded.append(True)
+    assert len(client.preview()) == 1
     assert client.status().trouble == {"record failed: BusyError": 1}
     client.record("theme", "dark")
     assert client.status().queued == 2

@@ -11,7 +11,7 @@ from client.test_lives import python_of
 from client.test_processes import FLOORS
 
 METHODS = ["record", "flush", "status", "preview", "sent", "pending", "consent_text", "consent", "__repr__"]
-METHODS += ["outcome", "forget", "close"]
+METHODS += ["outcome", "timer", "explain", "forget", "close"]
 
 _CALLS = """
 import os, sys, time
@@ -26,12 +26,13 @@ def everything(say=say, client=client, now=time.monotonic, record=dither.record)
     calls = [("record", "theme", "light"), ("record", "nosuch", 1), ("record", "theme", []), ("flush", 5.0)]
     calls += [("status",), ("preview",), ("sent",), ("pending",), ("consent_text",), ("consent_text", ["nosuch"])]
     calls += [("consent", "on"), ("consent", "maybe"), ("__repr__",), ("outcome", "theme", "dark", "light")]
+    calls += [("timer", "theme"), ("explain", b"")]
     calls += [("forget",), ("close",)]
     begun = now()
     for name, *arguments in calls:
         try:
             answer = getattr(client, name)(*arguments)
-            if name == "outcome":
+            if name in {"outcome", "timer"}:
                 with answer:
                     pass
             if name == "status":
@@ -55,7 +56,7 @@ late = Late()
 
 MOMENTS = {
     "a global": "",
-    "a cycle": "late.itself = late; del late",
+    "a cycle": "import gc; gc.collect(); late.itself = late; del late",  # so that it is not collected before the end
     "another module's": "import builtins; builtins.late = late; del late",
     "after the names": "sys.late = late; del late",  # sys is cleared last
     "atexit": "import atexit; del Late.__del__; atexit.register(everything)",

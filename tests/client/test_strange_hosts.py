@@ -11,10 +11,10 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script
+from client.devices import ENDPOINT, METRICS, MOBILE, Make, Script, join_uploads
 from client.test_lives import python_of
 from client.test_processes import FLOORS
-from dither.diagnostics import told
+from dither.diagnostics import described
 from dither.state.files import replace
 from dither.state.places import apps_folder, folder_of
 
@@ -155,14 +155,14 @@ def test_a_transport_that_ends_the_thread_writes_nothing_on_the_terminal(
     client = make(transport=Broken(), background=True, strict=False)
     client.record("mobile", True)
     assert not client.flush(5)
-    client._worker.join(10)
+    join_uploads()
     assert any(kind == f"upload failed: {error.__name__}" for kind in client.status().trouble)
     assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_path_that_is_very_long_is_told_in_part(tmp_path: Path) -> None:
     long = tmp_path / ("x" * 5000)
-    assert len(told(OSError(errno.ENAMETOOLONG, "too long", str(long / "consent")), long)) < 600
+    assert len(described(OSError(errno.ENAMETOOLONG, "too long", str(long / "consent")), long)) < 600
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="descriptors are not bounded there")

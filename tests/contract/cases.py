@@ -1,20 +1,19 @@
 """Small mechanisms of every family, and inputs that bring out their worst case."""
 
 from dither_shared import MECHANISMS, Mechanism, Shape
-from dither_shared.mechanism import NUMBERS, Item
-from dither_shared.mechanisms.discrete_gaussian import DiscreteGaussian
-from dither_shared.mechanisms.discrete_laplace import DiscreteLaplace
-from dither_shared.mechanisms.dithered_response import DitheredResponse
-from dither_shared.mechanisms.exponential import Exponential
+from dither_shared.mechanism import LISTED, NUMBERS, Item
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 
-NUMERIC: dict[str, type[NumericMechanism]] = {
-    family.name: family for family in (DitheredResponse, DiscreteLaplace, Exponential, DiscreteGaussian)
-}
+NUMERIC = {name: family for name, family in MECHANISMS.items() if issubclass(family, NumericMechanism)}
 
-FAMILIES: dict[str, type[Mechanism]] = {**MECHANISMS, **NUMERIC}
+
+def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
+    """Return a mechanism of the family as a definition asks for it, of ``size`` answers if it takes a list of them."""
+    family = MECHANISMS[name]
+    asked = {"epsilon": 1.0, **({"delta": 1e-6, "resolution": 8} if "delta" in family.keys else {}), **parameters}
+    return family.configure(size if family.items == LISTED else None, asked)
 
 
 def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
@@ -31,7 +30,7 @@ def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
 
 def small(name: str, epsilon: float) -> list[Mechanism]:
     """Return mechanisms of the family that are small enough to enumerate."""
-    family = FAMILIES[name]
+    family = MECHANISMS[name]
     if name in NUMERIC:
         return [*small_numeric(name, epsilon)]
     if family.items.open:
@@ -53,7 +52,7 @@ def small(name: str, epsilon: float) -> list[Mechanism]:
 
 def every_small() -> list[tuple[float, Mechanism]]:
     """Return (declared epsilon, mechanism) over all families."""
-    return [(epsilon, mechanism) for name in FAMILIES for epsilon in EPSILONS for mechanism in small(name, epsilon)]
+    return [(epsilon, mechanism) for name in MECHANISMS for epsilon in EPSILONS for mechanism in small(name, epsilon)]
 
 
 def every_small_of_frequencies() -> list[tuple[float, Mechanism]]:

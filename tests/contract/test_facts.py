@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from contract.cases import FAMILIES, every_small, every_small_of_frequencies, items, name_of, small
+from contract.cases import every_small, every_small_of_frequencies, items, name_of, small
 from contract.exact_law import exact_law
-from dither_shared import Mechanism
+from dither_shared import MECHANISMS, Mechanism
 from dither_shared.mechanism import Item
 
 SMALL = pytest.mark.parametrize(
-    "mechanism", [case for name in FAMILIES for epsilon in (0.5, 2.0) for case in small(name, epsilon)], ids=name_of
+    "mechanism", [case for name in MECHANISMS for epsilon in (0.5, 2.0) for case in small(name, epsilon)], ids=name_of
 )
 
 

@@ -6,15 +6,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from contract.cases import FAMILIES, every_small, every_small_of_frequencies, items, name_of, small
+from contract.cases import every_small, every_small_of_frequencies, items, name_of, small
 from contract.exact_law import exact_law
 from dither_server.tally.tally import Tally
-from dither_shared import KeyedEntropy, Mechanism, Report, Shape, WireError
+from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
 from dither_shared.mechanism import Item
 
 CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
 SMALL = pytest.mark.parametrize(
-    "mechanism", [case for name in FAMILIES for epsilon in (1.0, 2.0) for case in small(name, epsilon)], ids=name_of
+    "mechanism", [case for name in MECHANISMS for epsilon in (1.0, 2.0) for case in small(name, epsilon)], ids=name_of
 )
 
 
@@ -142,9 +142,9 @@ def test_rows_that_no_device_sends_are_refused(mechanism: Mechanism) -> None:
                 Tally.fold(mechanism, row + wrong)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", MECHANISMS)
 def test_the_registry_and_the_constructor_agree(name: str) -> None:
     for mechanism in small(name, 1.0):
-        assert FAMILIES[mechanism.name] is type(mechanism)
+        assert MECHANISMS[mechanism.name] is type(mechanism)
         given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
         assert type(mechanism)(**given) == mechanism

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from contract.cases import NUMERIC, every_small_numeric, name_of, small_numeric
+from contract.cases import NUMERIC, every_small_numeric, name_of, small_numeric, usual
 from contract.exact_law import exact_law, worst_ratio
 from contract.test_privacy import Memory
 from dither_shared import Entropy
@@ -29,12 +29,10 @@ def test_a_point_marks_the_cell_that_no_other_makes_likelier(declared: float, me
 @pytest.mark.parametrize("name", NUMERIC)
 @pytest.mark.parametrize("declared", [0.1, 1.0, 4.0, 10.0])
 def test_no_privacy_is_given_away_unused_at_the_usual_size(name: str, declared: float) -> None:
-    parameters = {"epsilon": declared}
-    if "delta" in NUMERIC[name].keys:
-        parameters |= {"delta": 1e-6, "resolution": 8}
-    mechanism = NUMERIC[name].configure(None, parameters)
+    mechanism = usual(name, epsilon=declared)
+    delta = 1e-6 if "delta" in mechanism.keys else 0.0
     assert 0 <= declared - mechanism.epsilon < 1e-12
-    assert 0.999 * parameters.get("delta", 0) <= mechanism.delta <= Fraction(parameters.get("delta", 0))
+    assert 0.999 * delta <= mechanism.delta <= Fraction(delta)
 
 
 @CASES

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from contract.cases import FAMILIES, every_small, items, items_apart, name_of, small
+from contract.cases import every_small, items, items_apart, name_of, small
 from contract.exact_law import exact_law, worst_excess, worst_ratio
 from dither_shared import MECHANISMS, Entropy, Mechanism, Rappor
 from dither_shared.mechanism import NUMBERS, Item
@@ -90,7 +90,7 @@ def smallest(name: str, permanent: bool) -> list[Mechanism]:
 
 @pytest.mark.parametrize(
     "mechanism",
-    [case for name in FAMILIES for permanent in (0, 1) for case in smallest(name, bool(permanent))],
+    [case for name in MECHANISMS for permanent in (0, 1) for case in smallest(name, bool(permanent))],
     ids=name_of,
 )
 @pytest.mark.parametrize("reports", [1, 2, 3])
@@ -118,7 +118,7 @@ def test_reports_of_one_value_tell_exactly_what_is_stated_and_never_more_than_fo
 
 
 @pytest.mark.parametrize(
-    "mechanism", [case for name in FAMILIES for case in small(name, 1.0) if case.permanent_ratio], ids=name_of
+    "mechanism", [case for name in MECHANISMS for case in small(name, 1.0) if case.permanent_ratio], ids=name_of
 )
 def test_a_permanent_draw_of_the_marked_cells_and_a_repetition_of_it_make_a_report(mechanism: Mechanism) -> None:
     """The law is that of ``randomize``; and each permanent draw fits a payload, and is one of the law's own."""
@@ -138,7 +138,7 @@ def test_a_permanent_draw_of_the_marked_cells_and_a_repetition_of_it_make_a_repo
             assert drawn == again, "the order of the cells tells nothing"
 
 
-@pytest.mark.parametrize("mechanism", [case for name in FAMILIES for case in smallest(name, True)], ids=name_of)
+@pytest.mark.parametrize("mechanism", [case for name in MECHANISMS for case in smallest(name, True)], ids=name_of)
 def test_epsilon_of_many_reports_rises_to_that_for_ever(mechanism: Mechanism) -> None:
     after = [mechanism.epsilon_after(reports) for reports in (1, 2, 5, 10, 50)]
     assert after == sorted(after)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.numeric_devices import MADE_UP, asked, run, truth
+from benchmarks.numeric_devices import MADE_UP, metric_of, run, truth
 from dither_shared import parse_metrics
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_simulations.collection.collector_process import fetch_estimate, running_collector
@@ -27,9 +27,9 @@ def test_numbers_recorded_by_clients_come_out_of_the_collector(tmp_path: Path) -
     people = [{name: float(held[person]) for name, held in answers.items()} for person in range(DEVICES)]
     with running_collector(definition, tmp_path) as collector:
         assert send_all(metrics, collector.url, people)
-        told = {name: fetch_estimate(collector, name, CONFIDENCE) for name in metrics}
+        estimates = {name: fetch_estimate(collector, name, CONFIDENCE) for name in metrics}
     for name, metric in metrics.items():
-        held, answer, mechanism = answers[name], told[name], metric.mechanism
+        held, answer, mechanism = answers[name], estimates[name], metric.mechanism
         assert (answer["metric"], answer["version"], answer["reports"]) == (name, metric.version, DEVICES)
         assert isinstance(mechanism, NumericMechanism)
         # Bernstein's inequality for the mean of these people, with the noise of the worst answer: two means of 1e-8.
@@ -50,7 +50,7 @@ def test_numbers_recorded_by_clients_come_out_of_the_collector(tmp_path: Path) -
 def test_intervals_of_devices_draws_hold_the_truth(name: str, epsilon: float) -> None:
     """Each misses in 5 of 100, or fewer: 12 of 25 or more with a probability below 1e-8, so below 1e-6 in all."""
     column = MADE_UP[name]
-    metric, true = asked(column, epsilon), truth(column)
+    metric, true = metric_of(column, epsilon), truth(column)
     ends = np.array([run(metric, column, 4_000, seed) for seed in range(25)])
     held = ((ends[:, :, 0] <= true) & (true <= ends[:, :, 1])).sum(axis=0)
     assert (held >= 14).all(), held

@@ -1,9 +1,13 @@
-"""Draw mutants and try to kill them: ``python -m tests.mutants [--count 100] [--seed 1] [--jobs 2] [--room NAME]``."""
+"""Draw mutants and try to kill them: ``python -m tests.mutants [--count 100] [--seed 1] [--jobs 2] [--room NAME]``.
+
+Or try all of one line, once a test is written for one that survived: ``python -m tests.mutants --line FILE:NUMBER``.
+"""
 
 import argparse
 import random
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +18,7 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from mutants.equivalent import EQUIVALENT
+from mutants.equivalent import AMOUNTS, EQUIVALENT
 from mutants.mutating import Mutant, mutants_of
 from mutants.rooms import ROOMS
 from mutants.running import Copy
@@ -22,7 +26,9 @@ from mutants.running import Copy
 _T = TypeVar("_T")
 _TREE = Path(__file__).parents[2]
 _TARGET = 0.97
-"""The share of mutants, those known to be equivalent left out, that must not survive."""
+"""The share of mutants, those known to be equivalent left out, that must die."""
+
+_DEAD = {"killed", "stopped"}
 
 
 @dataclass(frozen=True)
@@ -40,13 +46,21 @@ def sample(rooms: Sequence[str], count: int, seed: int) -> list[Drawn]:
     return list(islice((drawn for drawn in in_turn if drawn is not None), count))
 
 
-def _of_room(room: str, seed: int) -> Iterator[Drawn]:
+def of_line(line: str) -> list[Drawn]:
+    """Return every mutant of a line, FILE:NUMBER, in the first room that mutates it."""
+    found = (list(_of_room(room, 0, line)) for room in ROOMS)
+    return next((drawn for drawn in found if drawn), [])
+
+
+def _of_room(room: str, seed: int, line: str | None = None) -> Iterator[Drawn]:
     every = [mutant for path in ROOMS[room].files(_TREE) for mutant in mutants_of(room, path, _TREE)]
+    every = [mutant for mutant in every if line in {None, mutant.place}]
     random.Random(f"{seed} {room}").shuffle(every)
     for mutant in every:
         source = (_TREE / mutant.file).read_text(encoding="utf-8")
         before, after = mutant.change(source)
-        if before != after and _compiles(mutant.code(source)) and (mutant.file, after) not in EQUIVALENT:
+        known = (mutant.file, before) in AMOUNTS or (mutant.file, after) in EQUIVALENT
+        if before != after and not known and _compiles(mutant.code(source)):
             yield Drawn(mutant, before, after)
 
 
@@ -89,17 +103,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="draw others with another number")
     parser.add_argument("--jobs", type=int, default=2, help="run so many test processes at a time")
     parser.add_argument("--room", choices=ROOMS, action="append", help="mutate this room; may be given several times")
+    parser.add_argument("--line", metavar="FILE:NUMBER", help="draw none, but try all mutants of this line")
     given = parser.parse_args()
-    drawn = sample(given.room or list(ROOMS), given.count, given.seed)
+    drawn = of_line(given.line) if given.line else sample(given.room or list(ROOMS), given.count, given.seed)
+    became: Counter[str] = Counter()
     survivors = []
     ended = fates([one.mutant for one in drawn], given.jobs)
     for number, (one, (mutant, fate)) in enumerate(zip(drawn, ended, strict=True), start=1):
-        print(f"{number:4} {fate:8} {mutant.file}:{mutant.line}  {one.before}  ->  {one.after}", flush=True)
-        if fate == "survived":
+        print(f"{number:4} {fate:8} {mutant.place}  {one.before}  ->  {one.after}", flush=True)
+        became[fate] += 1
+        if fate not in _DEAD:
             survivors.append(one)
-    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {given.seed}); survivors:")
+    told = ", ".join(f"{count} {fate}" for fate, count in became.most_common())
+    print(f"{len(drawn) - len(survivors)} of {len(drawn)} died (seed {given.seed}: {told}); the others:")
     for one in survivors:
-        print(f"  {one.mutant.file}:{one.mutant.line}\n    - {one.before}\n    + {one.after}")
+        print(f"  {one.mutant.place}\n    - {one.before}\n    + {one.after}")
     return int(len(survivors) > (1 - _TARGET) * len(drawn))
 
 

@@ -1,20 +1,83 @@
-"""Mutants that no test can kill, for they compute the same: by file and changed line, with the reason."""
+"""Mutants that no test can kill, for they compute the same: by file and line, with the reason."""
 
-__all__ = ["EQUIVALENT"]
+__all__ = ["AMOUNTS", "EQUIVALENT"]
+
+_CLIENT, _SERVER, _PRIVACY = "client/dither", "server/dither_server", "shared/dither_shared/privacy"
+
+AMOUNTS: dict[tuple[str, str], str] = {
+    (f"{_PRIVACY}/audit.py", "_TOLD = 1000"): "how often progress is told changes no finding",
+    (f"{_CLIENT}/reporting/recorder.py", "_BYTES = 64"): "a report that takes more asks the system once more",
+    (f"{_SERVER}/store/store.py", "_AT_ONCE = 4096"): "sums of whole numbers are the same in whatever parts",
+    (
+        f"{_SERVER}/store/store.py",
+        "def forget(self, before: date, limit: int = 1_000) -> bool:",
+    ): "ids are dropped in however many steps until none is left",
+    (f"{_SERVER}/store/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
+    (f"{_SERVER}/store/batch_ids/day_partitions.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
+    (f"{_SERVER}/store/batch_ids/ids.py", "_PAGE = 4_096"): "a filter is of all pages together",
+    (f"{_SERVER}/store/batch_ids/recent.py", "_SETTLE = 65_536"): "ids are known in the journal and behind it",
+    (f"{_SERVER}/store/batch_ids/recent.py", "_STEP = 1_024"): "all ids move in the end, in one order",
+}
+"""Lines as they are, of constants that say how much is done at once: one more or less changes no result."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
     (
-        "server/dither_server/estimation/chebyshev.py",
+        f"{_SERVER}/estimation/chebyshev.py",
         "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",
     ): "from here on ends are interpolated, to within 1e-6 standard errors of those computed one by one",
-    ("shared/dither_shared/privacy/audit.py", "_TOLD = 999"): "how often progress is told changes no finding",
-    ("shared/dither_shared/privacy/audit.py", "_TOLD = 1001"): "how often progress is told changes no finding",
     (
-        "shared/dither_shared/privacy/audit.py",
+        f"{_SERVER}/estimation/chebyshev.py",
+        "alone = (np.abs(self._angle - self._bends) > beside).any(axis=0) | (self._angle > self._bends[-1])",
+    ): "nearly all ends are computed one by one, which takes longer and gives the same",
+    (
+        f"{_PRIVACY}/audit.py",
         "for cohort in range(min(mechanism.cohorts, 5))",
     ): "one cohort more is searched for two inputs that are far apart; what is found holds for any two",
     (
-        "server/dither_server/estimation/exact_intervals.py",
+        f"{_PRIVACY}/audit.py",
+        "(len(set(mechanism.marked(one, cohort)) | set(mechanism.marked(two, cohort))), cohort, (one, two))",
+    ): "inputs mark equally many cells, or none in common: the largest union is the largest difference, too",
+    (f"{_CLIENT}/reporting/keys.py", "if self._drawn[ -1] != tag:"): "a draw is drawn anew each time, and is the same",
+    (f"{_CLIENT}/reporting/keys.py", 'self._drawn = "", 1'): "no tag is empty, so nobody is given this draw",
+    (f"{_CLIENT}/reporting/ledger.py", "_NEVER = 1"): "day 1 is the first of the year 1, before all reports",
+    (f"{_CLIENT}/reporting/ledger.py", "_NEVER = -1"): "no clock tells of a day before the first, which is 1",
+    (
+        f"{_CLIENT}/reporting/ledger.py",
+        "if day >= self._last.get(name, _NEVER):",
+    ): "the day that stands there is written once more",
+    (
+        "shared/dither_shared/mechanisms/subset_selection.py",
+        "def randomize(self, item: Item, entropy: Entropy, cohort: int = -1, permanent: Entropy | None = None) "
+        "-> bytes:",
+    ): "it has one cohort, and does not look at its number",
+    (
+        f"{_SERVER}/analysis/health.py",
+        "if (trials == trials[ -1]).all():  # then only the rarest and the commonest can be the oddest",
+    ): "all are the same if all are the same as any of them",
+    (
+        f"{_SERVER}/analysis/health.py",
+        "return np.where(counts < trials, special.betainc(some, counts + 1, 1 - probability), 2.0)",
+    ): "a tail of all is never the smaller of two, and a p-value is cut to 1",
+    (
+        f"{_SERVER}/store/batch_ids/filters.py",
+        "self._words: _Words = np.concatenate(parts).astype(np.uint64, copy=False) "
+        "if parts else np.zeros( 1, np.uint64)",
+    ): "where there is no filter, no word is looked at",
+    (
+        f"{_SERVER}/store/tables/tokens.py",
+        "earlier = TOKENS.c.used.is_(None) | (TOKENS.c.used <= day)",
+    ): "a day that stands there is written once more",
+    (
+        f"{_SERVER}/store/tables/tokens.py",
+        "later = TOKENS.c.expires.is_(None) | (TOKENS.c.expires >= day)",
+    ): "a token that ends on this day is set to end on it",
+    (
+        f"{_SERVER}/store/store.py",
+        "query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
+    ): "of two rows the first is taken",
+    (
+        f"{_SERVER}/estimation/exact_intervals.py",
         "_SECANTS, _HALVINGS = 10, 61",
     ): "one halving more than the digits of a double",
 }
+"""Lines as a mutant has them."""

@@ -1,7 +1,7 @@
 """Mutants of a source file: everywhere that an operator applies, but where a type or a decorator stands."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,11 @@ class Mutant:
     operator: str
     occurrence: int
 
+    @property
+    def place(self) -> str:
+        """Its file and line."""
+        return f"{self.file}:{self.line}"
+
     def code(self, source: str) -> str:
         """Return the whole file with the change."""
         changed = mutate_code(source, get_operator(self.operator)(), self.occurrence)
@@ -55,14 +60,32 @@ class Mutant:
 def mutants_of(room: str, path: Path, folder: Path) -> Iterator[Mutant]:
     """Yield every mutant of a file."""
     source = path.read_text(encoding="utf-8")
-    spared = list(_spared(ast.parse(source)))
+    tree = ast.parse(source)
+    spared, binary = list(_spared(tree)), list(_binary(tree))
     nodes = list(ast_nodes(get_ast(source)))
     for name in _OPERATORS:
         operator = get_operator(name)()
         places = [place for node in nodes for place in operator.mutation_positions(node)]
         for occurrence, (start, _) in enumerate(places):
-            if not any(first <= tuple(start) < last for first, last in spared):
-                yield Mutant(room, str(path.relative_to(folder)), start[0], name, occurrence)
+            if _within(start, spared) or ("BinaryOperator" in name and not _within(start, binary)):
+                continue
+            yield Mutant(room, str(path.relative_to(folder)), start[0], name, occurrence)
+
+
+def _within(place: _Place, stretches: Iterable[tuple[_Place, _Place]]) -> bool:
+    return any(first <= tuple(place) < last for first, last in stretches)
+
+
+def _binary(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:
+    """Yield the stretches of binary operators; a ``*`` may stand before an argument, too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp):
+            before, after = node.left, node.right
+        elif isinstance(node, ast.AugAssign):
+            before, after = node.target, node.value
+        else:
+            continue
+        yield (before.end_lineno or 0, before.end_col_offset or 0), (after.lineno, after.col_offset)
 
 
 def _spared(tree: ast.Module) -> Iterator[tuple[_Place, _Place]]:

@@ -52,13 +52,17 @@ ROOMS: dict[str, Room] = {
     ),
     "keys": Room(
         _named(f"{_CLIENT}/reporting", "keys", "permanent"),
-        (_VECTORS, *_tests("client/reporting", "keys", "ledger"), *_tests("client/state", "lost_secret", "format1")),
+        (
+            _VECTORS,
+            *_tests("client/reporting", "permanent", "keys", "ledger"),
+            *_tests("client/state", "lost_secret", "format1"),
+        ),
     ),
     "ledger": Room(
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "keys", "recorder", "periods"),
+            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "namesakes"),
             *_tests("client/state", "lost_secret", "clock", "foul_state", "format1"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),
@@ -75,15 +79,18 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "ids": Room(
-        (*_named(f"{_SERVER}/store/batch_ids", "day_partitions", "filters", "ids"), f"{_SERVER}/store/purge.py"),
-        _tests("server/store", "store", "removal", "batch_ids/test_ids"),
+        (
+            *_named(f"{_SERVER}/store/batch_ids", "day_partitions", "filters", "ids", "recent"),
+            f"{_SERVER}/store/purge.py",
+        ),
+        _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation", "intervals", "feldman_cousins", "exact_intervals", "chebyshev"),
         _tests("server/estimation", "intervals", "exact_intervals"),
     ),
     "health": Room(_named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health")),
-    "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "audit")),
+    "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "binomial", "audit")),
     "collisions": Room(
         _named(f"{_SERVER}/estimation", "collisions"),
         _tests("server/estimation", "collisions", "decoders/test_support", "intervals"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .equivalent import EQUIVALENT
+from .equivalent import AMOUNTS, EQUIVALENT
 from .rooms import ROOMS
 
 TREE = Path(__file__).parents[2]
@@ -17,7 +17,7 @@ LIMIT: int | None = 3
 
 
 @lru_cache(maxsize=8)
-def below(one: int, two: int | None = None) -> bool | None:
+def below(one: int, /, *, two: int | None = None) -> bool | None:
     return one < two if two else not one
 '''
 
@@ -35,6 +35,10 @@ def test_equivalent_mutants_are_of_lines_that_are_still_there() -> None:
     for (file, after), reason in EQUIVALENT.items():
         assert (TREE / file).is_file(), file
         assert after not in (TREE / file).read_text(encoding="utf-8"), (file, after)
+        assert len(reason) > 20
+    for (file, line), reason in AMOUNTS.items():
+        lines = (TREE / file).read_text(encoding="utf-8").splitlines()
+        assert line in map(str.strip, lines), (file, line)
         assert len(reason) > 20
 
 

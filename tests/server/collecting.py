@@ -3,21 +3,18 @@
 import json
 import os
 import secrets
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any
 
-import sqlalchemy
 from werkzeug.test import TestResponse
 
 from dither_server.access.gatekeeper import Role
 from dither_server.config.settings import Config
-from dither_server.store import Outcome, Store, Upload
+from dither_server.store import Outcome, Upload
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
 
@@ -94,23 +91,6 @@ def problem(response: TestResponse) -> tuple[int, str]:
     assert set(told) == {"type", "title", "status", "detail"}
     assert told["status"] == response.status_code
     return response.status_code, told["type"].removeprefix("urn:dither:problem:")
-
-
-@contextmanager
-def full_disk(store: Store) -> Iterator[None]:
-    """Meanwhile the database cannot grow, whichever connection writes."""
-    with closing(sqlite3.connect(str(store._engine.url.database), isolation_level=None)) as other:
-        other.execute("VACUUM")  # nor is there room inside, where migrations have left some
-    pages = [1]  # SQLite takes the present size instead
-
-    def limit(connection: Any, *_: object) -> None:
-        connection.execute(f"PRAGMA max_page_count={pages[0]}").close()
-
-    sqlalchemy.event.listen(store._engine, "checkout", limit)
-    try:
-        yield
-    finally:
-        pages[0] = 1_000_000
 
 
 @contextmanager

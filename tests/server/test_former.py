@@ -12,7 +12,7 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.main import cli
 from dither_server.store import Store
 from dither_shared import Metric, parse_metrics
-from server.cli.test_main import invoke, told
+from server.cli.invoking import invoke, told
 from server.collecting import MOBILE, OPEN, THEME, TODAY, batch, config, problem, rows_of, upload
 
 NEWER_TOML = '[metrics.theme]\ntype = "choice"\nmechanism = "randomized-response"\nvalues = ["a", "b"]\nepsilon = 2.0\n'

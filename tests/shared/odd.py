@@ -7,26 +7,26 @@ from typing import NoReturn
 import numpy as np
 
 
-def _fail(*_: object) -> NoReturn:
+def fail(*_: object) -> NoReturn:
     raise RuntimeError("Very-Secret")
 
 
 class Spiteful(str):
     __slots__ = ()
-    __str__ = __repr__ = __format__ = __eq__ = __hash__ = __getitem__ = __len__ = _fail
-    encode = lower = strip = _fail  # type: ignore[assignment]
+    __str__ = __repr__ = __format__ = __eq__ = __hash__ = __getitem__ = __len__ = fail
+    encode = lower = strip = fail  # type: ignore[assignment]
 
 
 class SpitefulInt(int):
-    __str__ = __repr__ = __eq__ = __hash__ = __int__ = __index__ = __bool__ = bit_length = _fail
+    __str__ = __repr__ = __eq__ = __hash__ = __int__ = __index__ = __bool__ = bit_length = fail
 
 
 class SpitefulFloat(float):
-    __str__ = __repr__ = __eq__ = __hash__ = __float__ = __bool__ = _fail
+    __str__ = __repr__ = __eq__ = __hash__ = __float__ = __bool__ = fail
 
 
 class Meta(type):
-    __hash__ = __eq__ = __instancecheck__ = __subclasscheck__ = _fail
+    __hash__ = __eq__ = __instancecheck__ = __subclasscheck__ = fail
 
     @property
     def __name__(cls) -> str:  # type: ignore[override]
@@ -41,7 +41,7 @@ class Liar(metaclass=Meta):
             return str
         raise RecursionError
 
-    __bool__ = __str__ = __eq__ = __hash__ = __float__ = __index__ = _fail
+    __bool__ = __str__ = __eq__ = __hash__ = __float__ = __index__ = fail
 
 
 class Theme(enum.Enum):
@@ -64,7 +64,7 @@ class Trap(enum.Enum):
     ONE = 1
 
 
-type.__setattr__(Trap, "_value_", property(_fail))
+type.__setattr__(Trap, "_value_", property(fail))
 
 
 NO_ANSWERS: list[object] = [

@@ -22,11 +22,13 @@ class Entry:
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism that is asked for."""
-        parameters = {key: _number(text) for key, text in self.configured.items()}
+        parameters = {key: _value(text) for key, text in self.configured.items()}
         return MECHANISMS[self.family].configure(self.size, parameters)
 
 
-def _number(text: str) -> float:
+def _value(text: str) -> float | str:
+    if text.isalpha():
+        return text
     return int(text) if text.isdigit() else float(text)
 
 
@@ -79,7 +81,25 @@ _OPEN = [
     _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2", cohorts="1"),
     _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2048", cohorts="65"),
 ]
-ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_OPEN)}
+_NUMBERS = [
+    _of("dithered-response", None, epsilon="1.0"),
+    *(_of("dithered-response", None, epsilon=epsilon, resolution="8") for epsilon in ("0.25", "3.0", "6.0", "25.0")),
+    _of("dithered-response", None, epsilon="4.0", **{"for": "mean"}),
+    _of("dithered-response", None, epsilon="1.0", steps="1", resolution="1"),
+    _of("dithered-response", None, epsilon="1.0", steps="1023", resolution="256"),
+    _of("dithered-response", None, epsilon="1.0", permanent_epsilon="2.0"),
+    _of("dithered-response", None, epsilon="2.0", permanent_epsilon="4.0", steps="4", resolution="3"),
+    *(
+        _of(family, None, epsilon=epsilon, resolution=steps)
+        for family in ("discrete-laplace", "exponential")
+        for epsilon, steps in (("1.0", "1"), ("2.0", "2"), ("1.0", "64"), ("0.1", "10"), ("25.0", "7"), ("4.0", "128"))
+    ),
+    *(
+        _of("discrete-gaussian", None, epsilon=epsilon, delta=delta, resolution=steps)
+        for epsilon, delta, steps in (("2.0", "0.01", "1"), ("1.0", "1e-6", "4"), ("1.0", "1e-9", "64"))
+    ),
+]
+ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_OPEN, *_NUMBERS)}
 
 VALUES: tuple[bytes, ...] = (
     b"",

@@ -35,6 +35,11 @@ _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
         f'type = "choice"\nmechanism = "bit-flip"\nvalues = {[str(n) for n in range(40)]}\nepsilon = 1.0',
         ("0", "20", "39", "x"),
     ),
+    (
+        "startup",
+        'type = "number"\nlow = 0\nhigh = 32\nunit = "s"\nepsilon = 1.0\npermanent_epsilon = 2.0',
+        (-1, 0, 7, 8, 9, 24, 32, None),
+    ),
     ("browser", 'type = "string"\nepsilon = 2.0', ("", "Chrome", "Zo\u00eb", "Zoe\u0308", "\U0001f600", "\ud800")),
     ("small", 'type = "string"\nepsilon = 2.0\nbits = 3\nhashes = 2\ncohorts = 300', ("a", "b", "c", "d")),
     ("wide", 'type = "string"\nepsilon = 2.0\nbits = 2048\nhashes = 8\ncohorts = 1', ("Chrome",)),
@@ -94,7 +99,10 @@ _SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
         ("7", "x"),
     ),
     ("sketch", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 2.0', ("Chrome", "\ud83d\ude00")),
+    ("load", 'type = "number"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40, 101)),
+    ("load", 'type = "number"\nmechanism = "discrete-laplace"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40)),
     *_LASTING[:3],
+    next(lasting for lasting in _LASTING if lasting[0] == "startup"),
     ("browser", 'type = "string"\nepsilon = 2.0', ("Chrome",)),
     _LASTING[-1],
 )

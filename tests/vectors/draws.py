@@ -1,6 +1,7 @@
 """Vectors of what mechanisms are made of: keyed streams, exact draws, and finite fields."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 from dither_shared import Entropy, KeyedEntropy
@@ -47,16 +48,21 @@ def _each_below(entropy: Entropy, bound: int, count: int) -> list[int]:
     return list(islice(entropy.each_below(bound), count))
 
 
-def _draw(name: str, path: str, entropy: Recorded, **arguments: int) -> Case:
-    result = _each_below(entropy, **arguments) if name == "each_below" else getattr(entropy, name)(**arguments)
+def _draw(name: str, path: str, entropy: Recorded, **arguments: int | list[int]) -> Case:
+    draw: Callable[..., int | list[int]] = partial(_each_below, entropy)
+    result = (draw if name == "each_below" else getattr(entropy, name))(**arguments)
     return {
         "draw": name,
-        "arguments": {key: str(value) for key, value in arguments.items()},
+        "arguments": {key: _text(value) for key, value in arguments.items()},
         "path": path,
         "entropy": (entropy.given + entropy.beyond(_BEYOND)).hex(),
         "used": len(entropy.given),
-        "result": [str(one) for one in result] if isinstance(result, list) else str(int(result)),
+        "result": _text(result),
     }
+
+
+def _text(value: int | list[int]) -> str | list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else str(int(value))
 
 
 def _paths(label: str) -> Iterator[tuple[str, Recorded]]:
@@ -80,6 +86,12 @@ def _integers() -> Iterator[Case]:
             yield _draw("bernoulli", path, entropy, threshold=threshold)
 
 
+def _choices() -> Iterator[Case]:
+    for cumulative in ([ONE], [1, ONE], [0, 0, ONE], [ONE // 3, 2 * (ONE // 3), 2 * (ONE // 3), ONE - 1, ONE]):
+        for path, entropy in _paths(f"choice {cumulative}"):
+            yield _draw("choice", path, entropy, cumulative=cumulative)
+
+
 def _bits() -> Iterator[Case]:
     third = ONE // 3
     for width in (1, 7, 8, 9, 20, 128):
@@ -98,17 +110,19 @@ def _subsets() -> Iterator[Case]:
 
 def _draws() -> Iterator[Case]:
     yield from _integers()
+    yield from _choices()
     yield from _bits()
     yield from _subsets()
 
 
 DRAWS = File(
     "Draws: what is made of entropy. below, a uniform integer below bound; each_below, count of them from words of 32"
-    " bits, 16 at a time; bernoulli, 1 with probability threshold/2^64; bernoulli_bits, width lanes of which those in"
+    " bits, 16 at a time; bernoulli, 1 with probability threshold/2^64; choice, how many of the ascending sums are at"
+    " a word of 64 bits or below it; bernoulli_bits, width lanes of which those in"
     " marked are 1 with probability high/2^64 and the others with low/2^64; subset, size of width lanes.",
     {
         "draw": "the name of the draw",
-        "arguments": "its arguments, in decimal; a set of lanes is the number whose bit i is lane i",
+        "arguments": "its arguments, in decimal, or a list of such; a set of lanes is the number whose bit i is lane i",
         "path": "why the case is here, as in reports.json",
         "entropy": "the bytes of entropy, in hex, and a few more",
         "used": "how many of these are used",

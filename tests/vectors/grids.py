@@ -36,8 +36,19 @@ def _doubles(grid: Grid) -> Iterator[float]:
         yield from (math.nextafter(end, -math.inf), end, math.nextafter(end, math.inf))
     last = grid.points - 2
     for point in sorted({0, 1, last // 3, last // 2, last // 2 + 1, last - 1, last} & set(range(last + 1))):
-        first = grid._threshold(point)
+        first = _threshold(grid, point)
         yield from (grid.value(point), math.nextafter(first, -math.inf), first, math.nextafter(first, math.inf))
+
+
+def _threshold(grid: Grid, point: int) -> float:
+    """Return the least double that belongs to the next point, by bisection."""
+    below, above = grid.value(point), grid.value(point + 1)
+    while (middle := (below + above) / 2) not in {below, above}:
+        if grid.point(middle).point > point:
+            above = middle
+        else:
+            below = middle
+    return above
 
 
 def _numbers() -> Iterator[Case]:

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from dither_shared import (
     BooleanQuestion,
     ChoiceQuestion,
+    DitheredResponse,
+    Mechanism,
     Metric,
+    NumberQuestion,
     ParameterError,
+    Question,
     RandomizedResponse,
     StringQuestion,
     parse_metrics,
@@ -59,6 +63,23 @@ _TABLES: tuple[tuple[str, str], ...] = (
         ("many", f'type = "choice"\nvalues = {json.dumps([f"v{place}" for place in range(count)])}\nepsilon = 1.0')
         for count in (99, 999)
     ),
+    ("startup", 'type = "number"\nlow = 0.05\nhigh = 60.0\nlog = true\nunit = "s"\nepsilon = 1.0'),
+    ("startup", 'type = "number"\nlow = 0.050\nhigh = 60\nlog = true\nepsilon = 1.0'),
+    ("startup", 'type = "number"\nlow = 0.05\nhigh = 60\nepsilon = 1.0\nfor = "mean"'),
+    ("startup", 'type = "number"\nlow = 0.05\nhigh = 60\nepsilon = 4.0\nfor = "mean"'),
+    ("startup", 'type = "number"\nlow = 0.05\nhigh = 60\nepsilon = 1.0\nsteps = 3\nresolution = 10'),
+    ("startup", 'type = "number"\nlow = 0.05\nhigh = 60\nepsilon = 1.0\npermanent_epsilon = 2.0'),
+    ("bytes", 'type = "number"\nlow = 0\nhigh = 1e15\nunit = "B"\nepsilon = 2.0'),
+    ("height", 'type = "number"\nlow = -430.5\nhigh = 1e-3\nunit = "m"\nepsilon = 0.1'),
+    ("widest", 'type = "number"\nlow = 1e-300\nhigh = 1e300\nlog = true\nepsilon = 2.0'),
+    *(
+        ("load", f'type = "number"\nmechanism = "{name}"\nlow = 0\nhigh = 100\n{parameters}')
+        for name, parameters in (
+            ("discrete-laplace", "epsilon = 1.0"),
+            ("exponential", "epsilon = 1.0\nresolution = 10"),
+            ("discrete-gaussian", "epsilon = 1.0\ndelta = 1e-6\nresolution = 4"),
+        )
+    ),
 )
 
 
@@ -75,7 +96,7 @@ def _metrics() -> Iterator[Case]:
             "definition": table,
             "type": metric.question.kind,
             "domain": None if metric.question.size is None else list(metric.question.labels),
-            "other": metric.question.stored()["other"],
+            "other": metric.question.stored().get("other"),
             "mechanism": metric.mechanism.name,
             "parameters": metric.mechanism.parameters(),
             "canonical": _canonical(metric),
@@ -87,7 +108,7 @@ def _metrics() -> Iterator[Case]:
 def _canonical(metric: Metric) -> str:
     """Return the text of which the version is a digest, written once more from what metric.py says of it."""
     parameters = ",".join(f'"{key}":"{value}"' for key, value in sorted(metric.mechanism.parameters().items()))
-    listed = json.dumps(metric.question.domain_digest, separators=(",", ":"))
+    listed = json.dumps(metric.question.domain_digest, separators=(",", ":"), sort_keys=True)
     return (
         f'{{"domain":{listed},"format":"dither-metric-1",'
         f'"mechanism":"{metric.mechanism.name}","name":"{metric.name}","parameters":{{{parameters}}}}}'
@@ -101,14 +122,16 @@ METRICS = File(
         "name": "the metric's name",
         "definition": "its table in metrics.toml, without the header",
         "type": "the kind of question",
-        "domain": "the listed answers in the order of their indices, the catch-all among them; null for any string",
+        "domain": "the listed answers in the order of their indices, the catch-all among them; null if none are listed",
         "other": "the catch-all, or null",
         "mechanism": "the mechanism, which the definition names or leaves to be chosen",
         "parameters": "its parameters, as in mechanisms.json",
         "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
         " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
         " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
-        " once more behind them, or, for any string, the name of the hashing scheme",
+        " once more behind them; for any string, the name of the hashing scheme; for numbers, an object of high and"
+        " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
+        " (without /1), and of log, true or false",
         "version": "the version, in hex",
         "charge": "the epsilon that a device is charged, rounded up to an IEEE 754 double, as that exact rational",
     },
@@ -119,7 +142,41 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("Upper", 'type = "boolean"\ntruth = 0.75'),
     ("n" * 65, 'type = "boolean"\ntruth = 0.75'),
     ("m", "truth = 0.75"),
+    ("m", 'type = "date"\nepsilon = 1.0'),
     ("m", 'type = "number"\nepsilon = 1.0'),
+    *(
+        ("m", f'type = "number"\n{keys}\nepsilon = 1.0')
+        for keys in (
+            "low = 0",
+            'low = "0"\nhigh = 1',
+            "low = true\nhigh = 2",
+            "low = 1\nhigh = 1",
+            "low = 2\nhigh = 1",
+            "low = nan\nhigh = 1",
+            "low = 0\nhigh = inf",
+            "low = 0\nhigh = 1e301",
+            "low = 1e-301\nhigh = 1",
+            "low = 0\nhigh = 9007199254740993",
+            "low = 1\nhigh = 1.0000000001",
+            "low = 0\nhigh = 1\nlog = true",
+            "low = -1\nhigh = 1\nlog = true",
+            "low = 1\nhigh = 2\nlog = 1",
+            "low = 0\nhigh = 1\nunit = 1",
+            "low = 0\nhigh = 1\nsteps = 0",
+            "low = 0\nhigh = 1\nsteps = 1024",
+            "low = 0\nhigh = 1\nsteps = 1.5",
+            "low = 0\nhigh = 1\nresolution = 257",
+            'low = 0\nhigh = 1\nfor = "median"',
+            'low = 0\nhigh = 1\nfor = "mean"\nsteps = 2',
+            "low = 0\nhigh = 1\npermanent_epsilon = 1.0",
+            "low = 0\nhigh = 1\ndelta = 1e-6",
+            "low = 0\nhigh = 1\nreport_budget = 64",
+            'low = 0\nhigh = 1\nvalues = ["a"]',
+            'low = 0\nhigh = 1\nmechanism = "subset-selection"',
+            'low = 0\nhigh = 1\nmechanism = "discrete-gaussian"',
+            'low = 0\nhigh = 1\nmechanism = "discrete-laplace"\nresolution = 129',
+        )
+    ),
     ("m", 'type = "boolean"'),
     ("m", 'type = "boolean"\nepsilon = 0.0'),
     ("m", 'type = "boolean"\nepsilon = 0.00009'),
@@ -187,10 +244,17 @@ _LONG = ("x" * 1024, "x" * 1025, "\u00eb" * 513, "x" + "\U0001f600" * 300, "\ud8
 
 
 def _answers() -> Iterator[Case]:
-    mechanism = RandomizedResponse.calibrate(2, 1.0)  # no answer is read by it
-    for question in (BooleanQuestion(), ChoiceQuestion(_LABELS), StringQuestion()):
-        for given in _GIVEN + (_LONG if question.kind == "string" else ()):
-            encoded = question.answers(mechanism).encode(given)
+    mechanism = RandomizedResponse.calibrate(2, 1.0)  # no answer is read by it, but for numbers
+    grid = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=6)
+    questions: list[tuple[Question, tuple[object, ...], Mechanism]] = [
+        (BooleanQuestion(), _GIVEN, mechanism),
+        (ChoiceQuestion(_LABELS), _GIVEN, mechanism),
+        (StringQuestion(), _GIVEN + _LONG, mechanism),
+        (NumberQuestion(-1, 11), (*_GIVEN, -2, 3, 10, 11, 12, -(2**53) + 1), grid),
+    ]
+    for question, values, used in questions:
+        for given in values:
+            encoded = question.answers(used).encode(given)
             yield {
                 "type": question.kind,
                 "given": given,
@@ -202,13 +266,15 @@ def _answers() -> Iterator[Case]:
 
 ANSWERS = File(
     f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
-    f" {json.dumps(_LABELS)}, of which other is the catch-all. \\ud800 alone is a surrogate that stands for no"
+    f" {json.dumps(_LABELS)}, of which other is the catch-all; the numbers are those of a grid of 13 points from -1 to"
+    " 11 (numbers.json has more). \\ud800 alone is a surrogate that stands for no"
     " character; null stands for any object that is no answer.",
     {
         "type": "the kind of question",
         "given": "the value",
-        "item": "what is randomized: an index of the answers, or the bytes of a string in hex",
-        "outside": "whether it is outside the listed answers and goes to the catch-all",
+        "item": "what is randomized: an index of the answers, the point of a number, or the bytes of a string in hex",
+        "outside": "whether it is outside the listed answers and goes to the catch-all, or outside the range of a"
+        " number and goes to its end",
         "mistake": "whether it is no answer at all, which the developer is told",
     },
     _answers,

@@ -1,12 +1,14 @@
 """Vectors of the mechanisms: their laws, and reports from given entropy."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 
 from dither_shared import Mechanism, Report, Shape
 from dither_shared.errors import ParameterError
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.auto import choose
 from dither_shared.primitives.bloom import bloom_positions
+from dither_shared.primitives.probability import ONE
 
 from .catalogue import ENTRIES, VALUES, exact, mechanism
 from .rendering import Case, File
@@ -17,6 +19,7 @@ __all__ = ["BLOOM", "CHOICES", "MECHANISMS", "REPORTS"]
 _BEYOND = 3
 """Bytes of entropy behind those that are used, lest an implementation that takes more finds none."""
 
+_SMALL_TABLE = 50
 _WIDEST_EDGE = 32
 _WIDE = 256
 """Rows of bits up to which the rare paths are walked: all 64 slices of lanes, and chosen first bytes. Wider ones take
@@ -38,11 +41,23 @@ def _laws() -> Iterator[Case]:
             "listed": one.listed,
             "cohort_bytes": one.row_format.cohort_bytes,
             "payload_bytes": one.row_format.payload_bytes,
-            **{name: exact(getattr(one, name)) for name in ("a", "b", "p", "q", "coverage", "ratio")},
+            **{name: exact(getattr(one, name, None)) for name in ("a", "b", "p", "q", "coverage", "ratio")},
             "permanent_ratio": exact(one.permanent_ratio),
             "epsilon": exact(one.epsilon),
             "permanent_epsilon": exact(one.permanent_epsilon),
+            "delta": exact(one.delta),
+            **_table(one),
         }
+
+
+def _table(one: Mechanism) -> Case:
+    """Return the laws of a mechanism that is no more than these: a row for each item, in 2^-64."""
+    if not one.items.ordered or hasattr(one, "a"):
+        return {"table": None, "table_sha256": None}
+    rows = [[int(chance * ONE) for chance in one.cell_law(item)] for item in range(one.size or 0)]
+    digest = sha256(b"".join(weight.to_bytes(8, "big") for row in rows for weight in row)).hexdigest()
+    small = len(rows) * len(rows[0]) <= _SMALL_TABLE
+    return {"table": [[str(weight) for weight in row] for row in rows] if small else None, "table_sha256": digest}
 
 
 MECHANISMS = File(
@@ -51,8 +66,9 @@ MECHANISMS = File(
     {
         "id": "a name for this mechanism in these files; it is on no wire",
         "mechanism": "the name of its family, as a definition gives it",
-        "size": "how many answers are listed, the catch-all among them; null if it takes any string",
-        "configured": "the keys of the definition with their numbers as TOML has them; a number with a point is read"
+        "size": "how many answers are listed, the catch-all among them; null if it takes any string, or numbers",
+        "configured": "the keys of the definition with their numbers as TOML has them; a number with a point or an"
+        " exponent is read"
         " as the nearest IEEE 754 double, and that double is then the exact rational that is meant",
         "parameters": "what determines the law, and enters the version: whole numbers in decimal, fractions in lowest"
         " terms (without /1), None for an optional one that is absent",
@@ -62,7 +78,7 @@ MECHANISMS = File(
         "listed": "how many cells a list names; 0 for the other shapes",
         "cohort_bytes": "the bytes of a row's cohort, big-endian; 0 if there is one cohort",
         "payload_bytes": "the bytes of a row's payload, which follow",
-        "a": "the probability that a marked cell is reported",
+        "a": "the probability that a marked cell is reported; null, as b, p and q, if there is a table",
         "b": "the probability that a cell which is not marked is reported",
         "p": "the probability that a report supports the user's value",
         "q": "the probability that a report supports another value",
@@ -71,6 +87,10 @@ MECHANISMS = File(
         "permanent_ratio": "the same for all reports of one value together; null if each report adds to it",
         "epsilon": "the logarithm of ratio, rounded up to an IEEE 754 double, as the exact rational that this is",
         "permanent_epsilon": "likewise of permanent_ratio, or null",
+        "delta": "by how much the probability of an event under one value may exceed ratio times that under another",
+        "table": "for each item the probabilities of the cells, times 2^64: a cell is drawn by choice among their sums;"
+        " null if it is large, or there is none",
+        "table_sha256": "the SHA-256 of all rows of the table, each number in 8 bytes, big-endian; or null",
     },
     _laws,
 )
@@ -122,7 +142,7 @@ REPORTS = File(
     " from the same entropy, before that of the report.",
     {
         "mechanism": "an id of mechanisms.json",
-        "item": "the answer: its index, or the bytes of a string in hex",
+        "item": "the answer: its index, the point of a number, or the bytes of a string in hex",
         "cohort": "the cohort, chosen beforehand",
         "path": "why the case is here: random entropy; zeros or ones first; reached, every word that is compared with"
         " a threshold equals it, and a uniform integer is drawn twice if its first word can be rejected; below, every"

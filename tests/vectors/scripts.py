@@ -1,5 +1,6 @@
 """Entropies that keep what they gave: random ones, and ones that lead an algorithm along its rare paths."""
 
+from collections.abc import Sequence
 from hashlib import shake_256
 
 from dither_shared import Entropy
@@ -54,6 +55,11 @@ class Reached(Recorded):
     def bernoulli(self, threshold: int) -> bool:
         self._first = min(max(threshold - self.less, 0), ONE - 1).to_bytes(8, "big")
         return super().bernoulli(threshold)
+
+    def choice(self, cumulative: Sequence[int]) -> int:
+        middle = min(len(cumulative) // 2, len(cumulative) - 2)  # the last sum is no threshold: all words are below it
+        self._first = min(max(cumulative[middle] - self.less, 0), ONE - 1).to_bytes(8, "big")
+        return super().choice(cumulative)
 
     def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
         size, lanes = (width + 7) // 8, (1 << width) - 1

@@ -3,19 +3,19 @@
 import argparse
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from dither_shared.errors import ParameterError
 from dither_shared.mechanism import Mechanism
 from dither_shared.mechanisms import MECHANISMS
 from dither_shared.metrics.definition import load_metrics
+from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 from dither_shared.privacy.audit import Finding, audit
 
 from ..transparency.explain import catalogue
 from . import probe
-from .asking import Target
+from .http_get import Target
 from .lint import lint
 from .plain import paragraph
 from .progress import Progress
@@ -28,7 +28,7 @@ __all__ = ["DEVELOPERS"]
 
 
 def _lint(options: argparse.Namespace) -> int:
-    findings = lint(load_metrics(options.metrics).values(), datetime.now(UTC).date(), options.app)
+    findings = lint(load_metrics(options.metrics).values(), utc_today(), options.app)
     for finding in findings:
         print(f"{options.metrics}: {finding}")
     return 1 if findings else 0
@@ -62,7 +62,7 @@ def _audited(options: argparse.Namespace) -> list[tuple[str, Mechanism]]:
         return [(metric.name, metric.mechanism) for metric in load_metrics(options.metrics).values()]
     if options.mechanism not in MECHANISMS:
         raise ParameterError("--mechanism", f"{options.mechanism!r} is not one of {', '.join(MECHANISMS)}")
-    given = {"epsilon": options.epsilon, "permanent_epsilon": options.permanent_epsilon}
+    given = {key: getattr(options, key) for key in ("epsilon", "permanent_epsilon", "delta")}
     parameters = {key: value for key, value in given.items() if value is not None}
     family = MECHANISMS[options.mechanism]
     for key in parameters.keys() - family.keys:
@@ -99,9 +99,9 @@ def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
         return "An app's reports would arrive" + (
             " and be counted." if with_metrics else "; --metrics FILE tries whether its questions are known, too."
         )
-    asked = [finding for finding in findings if finding.step == "metric"]
-    if set(failed) == {"metric"} and len(failed) < len(asked):
-        return f"Reports of {len(failed)} of {len(asked)} metrics would not be counted."
+    metrics = [finding for finding in findings if finding.step == "metric"]
+    if set(failed) == {"metric"} and len(failed) < len(metrics):
+        return f"Reports of {len(failed)} of {len(metrics)} metrics would not be counted."
     return "An app's reports would not be counted there."
 
 

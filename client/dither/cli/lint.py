@@ -49,4 +49,4 @@ def _findings(metric: Metric, today: date) -> list[str]:
             f"cap: missing; each report costs as much again, {hundred:.3g} after 100, and there is no end to it; "
             "set a cap or, where the mechanism has it, a permanent_epsilon"
         )
-    return found
+    return [*found, *metric.question.advice(metric.mechanism)]

@@ -27,13 +27,13 @@ def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
 
 
 def _show_all(listing: Listing, *, for_programs: bool) -> int:
-    trouble = [*listing.trouble, *(f"{one.app}: {what}" for one in listing.apps for what in one.trouble)]
+    problems = [*listing.trouble, *(f"{one.app}: {what}" for one in listing.apps for what in one.trouble)]
     if for_programs:
         print(as_json(asdict(listing)))
-        return _failed(trouble)
+        return _failed(problems)
     if listing.apps:
         print(table([_HEAD, *map(_row, listing.apps)]))
-    elif not trouble:
+    elif not problems:
         print(f"no app keeps anything in {plain(listing.folder)}")
     for one in listing.apps:
         if one.last_attempt is not None and not one.last_attempt.accepted:
@@ -45,7 +45,7 @@ def _show_all(listing: Listing, *, for_programs: bool) -> int:
     if listing.apps:
         print("\nMore of one:  python -m dither status --app NAME")
         print("Turn one off: python -m dither off --app NAME")
-    return _failed(trouble)
+    return _failed(problems)
 
 
 _HEAD = ("app", "mode", "waiting", "sent", "last report", "decided by")
@@ -80,7 +80,8 @@ def _metrics_text(one: AppStatus) -> list[str]:
     return table([tuple(map(plain, row)) for row in rows]).split("\n")
 
 
-def _failed(trouble: list[str] | tuple[str, ...]) -> int:
-    for what in trouble:
-        print(f"dither: {plain(what)}", file=sys.stderr)
-    return 1 if trouble else 0
+def _failed(problems: list[str] | tuple[str, ...]) -> int:
+    """Print problems; return the exit status."""
+    for problem in problems:
+        print(f"dither: {plain(problem)}", file=sys.stderr)
+    return 1 if problems else 0

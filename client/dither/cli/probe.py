@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from dither_shared.metrics.metric import Metric
 
 from ..upload.exchange import Deadline
-from .asking import Address, Reply, Target, ask, connect, resolve
+from .http_get import Address, Reply, Target, connect, get, resolve
 from .plain import plain
 
 __all__ = ["Finding", "probe"]
@@ -121,8 +121,8 @@ class _Attempt:
         try:
             self._open = None if connection is None else self._secured(connection)
         except ssl.SSLCertVerificationError as error:
-            said = f"the certificate is not accepted: {plain(error.verify_message)}"
-            return Finding("encryption", "failed", said + _ADVICE.get(error.verify_code, ""))
+            message = f"the certificate is not accepted: {plain(error.verify_message)}"
+            return Finding("encryption", "failed", message + _ADVICE.get(error.verify_code, ""))
         except ssl.SSLError as error:
             why = "what answers does not speak TLS; is it http, or another port?"
             return Finding("encryption", "failed", f"{why} ({plain(error.reason or 'no reason given')})")
@@ -134,7 +134,7 @@ class _Attempt:
     def collector(self) -> Finding:
         """Ask whether a report would be let in; any answer shows whether a collector gave it."""
         try:
-            self._reply = self._asked("/v1/reports", self._token)
+            self._reply = self._get("/v1/reports", self._token)
         except OSError as error:
             return Finding("collector", "failed", f"no HTTP answer came: {_words(error)}")
         if not _is_collectors(self._reply):
@@ -150,7 +150,7 @@ class _Attempt:
             return Finding("token", "failed", f"{why}; on the collector's machine {make}")
         if self._reply.status == 403:
             return Finding("token", "failed", "its role is another; one of the role report is right")
-        if _told(self._reply).get("token") == "needed":
+        if _document(self._reply).get("token") == "needed":
             return Finding("token", "ok", "it is accepted")
         nobody = (
             "none is needed from this machine; other devices may need one" if self._is_local() else "none is needed"
@@ -164,13 +164,13 @@ class _Attempt:
             return Finding("metric", result, f"{metric.name}: {says}", metric.name, metric.version)
 
         try:
-            reply = self._asked(f"/v1/metrics/{metric.name}/versions/{metric.version}", None)
+            reply = self._get(f"/v1/metrics/{metric.name}/versions/{metric.version}", None)
         except OSError as error:
             return found("failed", f"no answer came: {_words(error)}")
-        told = _told(reply)
-        if reply.status == 200 and told.get("version") == metric.version and told.get("reports") == "accepted":
+        answer = _document(reply)
+        if reply.status == 200 and answer.get("version") == metric.version and answer.get("reports") == "accepted":
             return found("ok", f"version {metric.version} is counted")
-        if reply.status == 200 and told.get("reports") == "disabled":
+        if reply.status == 200 and answer.get("reports") == "disabled":
             return found("failed", "the operator has disabled it; devices that report it will fall silent for a month")
         if reply.status == 404 and _problem(reply) == "unknown-version":
             advice = "give the collector this metrics.toml, and restart it"
@@ -182,12 +182,12 @@ class _Attempt:
         if self._open is not None:
             self._open.close()
 
-    def _asked(self, path: str, token: str | None) -> Reply:
+    def _get(self, path: str, token: str | None) -> Reply:
         """Return the answer to one question, over the connection that is there or a fresh one."""
         while True:
             connection, self._open = self._open or self._connected(), None
             with connection:
-                reply = ask(connection, self._target, path, token, self._deadline)
+                reply = get(connection, self._target, path, token, self._deadline)
             if reply.status != _AGAIN or self._deadline.left() <= _PAUSE:
                 return reply
             time.sleep(_PAUSE)
@@ -214,7 +214,7 @@ class _Attempt:
 def _is_collectors(reply: Reply) -> bool:
     """Return whether an answer to the question for reports is that of a collector that works."""
     if reply.status == 200:
-        return _told(reply).get("collector") == "dither"
+        return _document(reply).get("collector") == "dither"
     return (reply.status, _problem(reply)) in {(401, "unauthorized"), (403, "forbidden")}
 
 
@@ -235,18 +235,18 @@ def _why_none(reply: Reply, target: Target) -> str:
     return f"something answers ({status}), but no dither collector; {path}"
 
 
-def _told(reply: Reply) -> Mapping[str, object]:
+def _document(reply: Reply) -> Mapping[str, object]:
     """Return the JSON object that an answer holds; an empty one if it holds none."""
     try:
-        told = json.loads(reply.body)
+        document = json.loads(reply.body)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _problem(reply: Reply) -> str:
     """Return the end of a problem's type, or "" if the answer is none of ours."""
-    kind = _told(reply).get("type")
+    kind = _document(reply).get("type")
     return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..client import Client
 from ..reporting.namesakes import is_about_namesakes
 from ..transparency.explain import PERIODS
-from ..transparency.status import MetricStatus
+from ..transparency.metric_status import MetricStatus
 from ..transparency.status_fields import Status
 from .plain import plain
 from .tables import as_json, attempt_text, many, table
@@ -79,18 +79,18 @@ def _ledger(client: Client, options: argparse.Namespace) -> int:
 
 
 def _preview(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client.preview(), "nothing waits to be sent")
+    return _bodies(client, client.preview(), "nothing waits to be sent")
 
 
 def _sent(client: Client, options: argparse.Namespace) -> int:
-    return _bodies(client.sent(), "nothing was sent yet")
+    return _bodies(client, client.sent(), "nothing was sent yet")
 
 
 def _choose(client: Client, options: argparse.Namespace) -> int:
     if options.command != "off":
         print(client.consent_text(), end="\n\n")
     client.consent(options.command)
-    if _in_trouble(client):
+    if _print_problems(client):
         return 1
     print(_status_text(client.status()))
     return 0
@@ -98,24 +98,26 @@ def _choose(client: Client, options: argparse.Namespace) -> int:
 
 def _forget(client: Client, options: argparse.Namespace) -> int:
     client.forget()
-    if _in_trouble(client):
+    if _print_problems(client):
         return 1
     print("telemetry is off; the secret, the ledger and the outbox of this device are deleted.")
     print("Reports that were sent carry no identity: nobody can tell which were yours, and they cannot be recalled.")
     return 0
 
 
-def _in_trouble(client: Client) -> bool:
-    """Say what went wrong, if anything did; return whether that may have kept the command from its work."""
-    trouble = client.status().trouble
-    for what in trouble:
-        print(f"dither: {what}", file=sys.stderr)
-    return not all(map(is_about_namesakes, trouble))
+def _print_problems(client: Client) -> bool:
+    """Print what went wrong, if anything did; return whether that may have kept the command from its work."""
+    problems = client.status().trouble
+    for problem in problems:
+        print(f"dither: {problem}", file=sys.stderr)
+    return not all(map(is_about_namesakes, problems))
 
 
-def _bodies(bodies: Sequence[bytes], otherwise: str) -> int:
+def _bodies(client: Client, bodies: Sequence[bytes], otherwise: str) -> int:
     for body in bodies:
         print(plain(body.decode("ascii", "replace")))
+        if says := client.explain(body):
+            print(f"    {plain(says)}")
     if not bodies:
         print(f"dither: {otherwise}", file=sys.stderr)
     return 0

@@ -12,7 +12,7 @@ from ..diagnostics import Diagnostics
 from ..state.journal_records import Accepted, ConsentChoice
 from ..state.state import State
 from .policy import Policy, policy_path
-from .rules import LOST, UNASKED, Consent, automaton, checked_mode, decide, terms
+from .rules import LOST, UNASKED, Consent, automation_sign, checked_mode, decide, terms
 
 __all__ = ["Permission"]
 
@@ -29,18 +29,18 @@ class Permission:
         state: State,
         app: str,
         today: Callable[[], date],
-        trouble: Diagnostics,
+        diagnostics: Diagnostics,
         *,
         environ: Mapping[str, str] | None = None,
         policy: Path | None = None,
     ) -> None:
         self._state = state
         self._today = today
-        self._diagnostics = trouble
+        self._diagnostics = diagnostics
         self._sealed_off = environ is not None
         self._environ = os.environ if environ is None else environ
         self._policy = Policy(policy if policy or self._sealed_off else policy_path(), app)
-        self._automatic = automaton(self._environ)
+        self._automatic = automation_sign(self._environ)
         self._terms: dict[int, tuple[Metric, str]] = {}
         self._decided: tuple[tuple[object, ...], Consent] | None = None
 
@@ -52,17 +52,17 @@ class Permission:
             self._diagnostics.failed("consent", error)
             choice, policy = ConsentChoice("", {}), None
         look = self._environ.get
-        said = choice, policy, look("DO_NOT_TRACK"), look("DITHER"), self._tested()
+        inputs = choice, policy, look("DO_NOT_TRACK"), look("DITHER"), self._tested()
         decided = self._decided
-        if decided is None or decided[0] != said:  # it seldom changes, and is asked for with each report
+        if decided is None or decided[0] != inputs:  # it seldom changes, and is asked for with each report
             automatic = self._automatic or self._tested()
             consent = decide(self._environ, choice, policy=policy, automatic=automatic)
-            decided = self._decided = said, consent
+            decided = self._decided = inputs, consent
         return decided[1]
 
     def covers(self, consent: Consent, metric: Metric, today: date) -> bool:
         """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""
-        accepted = consent.accepted is None or self._of(metric) in consent.accepted
+        accepted = consent.accepted is None or self._terms_of(metric) in consent.accepted
         return accepted and not metric.expired(today)
 
     def standing(self, consent: Consent, metric: Metric) -> str:
@@ -83,7 +83,7 @@ class Permission:
 
     def since(self, consent: Consent, metric: Metric) -> date | None:
         """Return on which day the user accepted ``metric``, as it is; None if somebody else decides."""
-        accepted = (consent.accepted or {}).get(self._of(metric))
+        accepted = (consent.accepted or {}).get(self._terms_of(metric))
         return None if accepted is None else date.fromordinal(accepted.day)
 
     def choose(self, mode: str, metrics: Iterable[Metric]) -> None:
@@ -98,10 +98,10 @@ class Permission:
             valid = before is not None and before.mode != "off" and not before.lost
             accepted.update(before.accepted or {} if before and valid else {})
             for metric in metrics:
-                accepted.setdefault(self._of(metric), Accepted(metric.name, self._of(metric), today))
+                accepted.setdefault(self._terms_of(metric), Accepted(metric.name, self._terms_of(metric), today))
         self._state.choose(ConsentChoice(mode, accepted))
 
-    def _of(self, metric: Metric) -> str:
+    def _terms_of(self, metric: Metric) -> str:
         known = self._terms.get(id(metric))
         if known is None:
             known = self._terms[id(metric)] = (metric, terms(metric))  # holding it, so that its id stays its own

@@ -24,7 +24,7 @@ from dither_shared.primitives.digests import sha256
 
 from ..state.journal_records import Accepted, ConsentChoice
 
-__all__ = ["LOST", "UNASKED", "Consent", "Mode", "automaton", "checked_mode", "decide", "terms"]
+__all__ = ["LOST", "UNASKED", "Consent", "Mode", "automation_sign", "checked_mode", "decide", "terms"]
 
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
@@ -32,7 +32,7 @@ Mode = Literal["off", "local", "on"]
 UNASKED = "default: nobody has been asked"
 LOST = "the user's choice, which does not count: the device's secret is lost; ask again"
 
-_AUTOMATA = (
+_AUTOMATION = (
     *("CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"),
     *("CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"),
 )
@@ -56,8 +56,8 @@ def decide(
     """
     if environ.get("DO_NOT_TRACK", "") not in {"", "0"}:
         return Consent("off", "DO_NOT_TRACK in the environment")
-    if wish := environ.get("DITHER", ""):
-        return _read(wish.lower(), "DITHER in the environment")
+    if mode := environ.get("DITHER", ""):
+        return _read(mode.lower(), "DITHER in the environment")
     if automatic:
         return Consent("off", f"{automatic}: a machine has nothing to answer")
     if policy is not None:
@@ -67,9 +67,9 @@ def decide(
     return _read(choice.mode, "the user's choice")._replace(accepted=choice.accepted)
 
 
-def automaton(environ: Mapping[str, str]) -> str:
+def automation_sign(environ: Mapping[str, str]) -> str:
     """Return in words which sign of continuous integration or of a test the environment holds; "" if none."""
-    found = (name for name in _AUTOMATA if environ.get(name, "").lower() not in {"", "0", "false"})
+    found = (name for name in _AUTOMATION if environ.get(name, "").lower() not in {"", "0", "false"})
     return next((f"{name} in the environment" for name in found), "")
 
 
@@ -99,8 +99,8 @@ def terms(metric: Metric) -> str:
     return sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
 
 
-def _read(wish: str, source: str) -> Consent:
+def _read(mode: str, source: str) -> Consent:
     try:
-        return Consent(checked_mode(wish), source)
+        return Consent(checked_mode(mode), source)
     except ParameterError:
         return Consent("off", f"{source}, which cannot be read")

@@ -13,31 +13,31 @@ class Silence:
         self.unrecorded = 0
         """The number of answers that were given while the client was silent."""
         self._disabled = self._closed = self._forgotten = False
-        self.why = ""
+        self.reason = ""
         """What decided it, in words; "" if the client is not silent."""
 
     def __bool__(self) -> bool:
-        return bool(self.why)
+        return bool(self.reason)
 
     def disable(self, reason: str) -> None:
         """Begin, for good: the client could not be made."""
-        self._disabled, self.why = True, f"a mistake: telemetry is disabled in this program: {reason}"
+        self._disabled, self.reason = True, f"a mistake: telemetry is disabled in this program: {reason}"
 
     def close(self) -> None:
         """Begin, for good: the app has no more use for the client."""
         if not self._disabled:
-            self._closed, self.why = True, _CLOSED
+            self._closed, self.reason = True, _CLOSED
 
     def forget(self) -> None:
         """Begin, until the user says yes again."""
         if not self:
-            self._forgotten, self.why = True, _FORGOTTEN
+            self._forgotten, self.reason = True, _FORGOTTEN
 
     def end(self) -> bool:
         """End, if a new yes can end it; return whether it did."""
         ends = self._forgotten and not self._closed
         if ends:
-            self._forgotten, self.why = False, ""
+            self._forgotten, self.reason = False, ""
         return ends
 
     @property

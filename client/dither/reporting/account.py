@@ -15,7 +15,7 @@ from .format1 import FORMER
 __all__ = ["Account", "Price", "Spent", "cap_of"]
 
 _VALUES = 10
-"""New values that a metric with permanent draws pays for, if its definition sets no cap."""
+"""New values that a metric with permanent draws pays for, if its definition sets no cap and there may be more."""
 
 
 @dataclass(slots=True)
@@ -55,13 +55,13 @@ class Account:
         return group(self.epsilon, self.charges) if self.charges else 0.0
 
     def draws(self, version: str) -> Iterator[Charged | Permanent]:
-        """Yield the tags, in an order that tells nothing, and the last draw."""
+        """Yield the tags, in an order that reveals nothing, and the last draw."""
         yield from (Charged(version, tag) for tag in sorted(self.tags))
         if self.last is not None:
             yield self.last
 
     def debit(self, version: str) -> Debit:
-        """Return the debit that tells all that was spent."""
+        """Return the debit that holds all that was spent."""
         return Debit(self.name, version, self.day, self.reports, self.charges, self.epsilon, self.claim)
 
 
@@ -97,4 +97,5 @@ def cap_of(metric: Metric) -> float:
     """Return the most that this version of ``metric`` may ever cost one device."""
     if metric.cap is not None:
         return metric.cap
-    return _VALUES * metric.charge if metric.mechanism.memoised else math.inf
+    values = min(_VALUES, metric.mechanism.permanent_draws or _VALUES)
+    return group(metric.charge, values) if metric.mechanism.memoised else math.inf

@@ -1,4 +1,4 @@
-"""Upgrade journals of format 1: how draws and tags were keyed there, and how its records become those of format 2.
+"""Format 1 of the journal: how draws and tags were keyed there; upgrade.py reads its records.
 
 In format 1 draws and tags were keyed by the value itself, and not by the cells that it marks:
 
@@ -10,24 +10,16 @@ with the index of a listed value in 8 bytes, big-endian. Each debit held a tag a
 value, or the masked permanent row of any string.
 
 A permanent draw is never made again. So a value that was charged then keeps its draw, and its tag, which begins with
-``FORMER``; whether a value has one is asked before anything else. Values that are new draw by the cells they mark. Of
-the seals the last of each version is opened and becomes the draw that it stands for, if the version is of a metric that
-the app still asks; all others are dropped, with the days beside them.
+``FORMER``; whether a value has one is looked at before anything else. Values that are new draw by the cells they mark.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from dither_shared.mechanism import Item
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import KeyedEntropy
 
-from ..state.journal_records import Charged, Debit, FormerDebit, Record
-
-if TYPE_CHECKING:
-    from .keys import Keys
-
-__all__ = ["FORMER", "NO_DIGEST", "FormerKeys", "upgraded"]
+__all__ = ["FORMER", "NO_DIGEST", "FormerKeys", "tag_of"]
 
 FORMER = "1."
 """The beginning of a tag of a value that was charged under the former keys."""
@@ -71,31 +63,9 @@ class FormerKeys:
         return self.draw(metric, plain) if self.tag(metric, plain) == FORMER + tag else None
 
 
-def upgraded(records: Iterable[Record], metrics: Mapping[str, Metric], keys: "Keys | None") -> list[Record]:
-    """Return the records of format 2 that stand for these of format 1.
-
-    ``metrics`` are those that the app asks, by version. Without ``keys`` (their secret is lost) no draw can be kept.
-    """
-    debits: dict[str, list[FormerDebit]] = {}
-    others: list[Record] = []
-    for record in records:
-        if isinstance(record, FormerDebit):
-            debits.setdefault(record.version, []).append(record)
-            others.append(Debit(*record[:-1]))
-        else:
-            others.append(record)
-    return [new for version, each in debits.items() for new in _remembered(each, metrics.get(version), keys)] + others
-
-
-def _remembered(debits: list[FormerDebit], metric: Metric | None, keys: "Keys | None") -> list[Record]:
-    """Return the tags of one version, in an order that tells nothing, and its last draw."""
-    last = max(reversed(debits), key=lambda debit: debit.reports)
-    tags = {debit.digest[:_TAG_DIGITS] for debit in debits if debit.digest != NO_DIGEST}
-    charged = [Charged(last.version, FORMER + tag) for tag in sorted(tags)]
-    if metric is None or keys is None or last.digest == NO_DIGEST:
-        return [*charged]
-    drawn = keys.former.opened(metric, last.digest)
-    return [*charged, *([] if drawn is None else [keys.kept(metric, FORMER + last.digest[:_TAG_DIGITS], drawn)])]
+def tag_of(digest: str) -> str:
+    """Return the tag under which the value of a digest was charged."""
+    return FORMER + digest[:_TAG_DIGITS]
 
 
 def _as_bytes(item: Item) -> bytes:

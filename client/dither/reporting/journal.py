@@ -8,12 +8,12 @@ debit before its report.
 What cannot be read is quarantined: it is left out, counted, and holds every metric until its next period, for it may
 have been a debit. The rest goes on.
 
-**Tidying.** When most of a journal is of no use any more it is written anew. That takes as long as the disk wants, so
-the worker does it, and holds the locks for no longer than it takes to put the new one in the place of the old, with
+**Compaction.** When most of a journal is of no use any more it is written anew. That takes as long as the disk wants.
+So the worker does it, and holds the locks for no longer than it takes to put the new one in the place of the old, with
 what was appended meanwhile. Only a journal that is damaged is written anew at once, by whoever finds it so, and one of
-format 1 (format1.py), by the first client that knows the app's metrics; whoever does not know them cannot write to it.
+format 1 (upgrade.py), by the first client that knows the app's metrics; whoever does not know them cannot write to it.
 
-One that holds the draws of an earlier day is tidied, too, so that no tag stands beside a day for long.
+One that holds the draws of an earlier day is compacted, too, so that no tag stands beside a day for long.
 """
 
 import math
@@ -30,11 +30,11 @@ from ..clock import is_ahead
 from ..state.contents import paced
 from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from ..state.state import START, BusyError, Cursor, State, StateError
-from .format1 import upgraded
 from .keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
 from .transactions import Transactions
+from .upgrade import upgraded
 
 __all__ = ["Journal"]
 
@@ -47,7 +47,7 @@ _SLACK_RECORDS = 100
 class Journal:
     """Ledger and outbox of one state.
 
-    ``today`` is the UTC day as an ordinal, ``metrics`` those that the app asks; ``tell`` is told, in words, what a
+    ``today`` is the UTC day as an ordinal, ``metrics`` those that the app asks; ``warn`` is given, in words, what a
     clock that was ahead has spoilt.
     """
 
@@ -60,7 +60,7 @@ class Journal:
         lifetime_cap: float = math.inf,
         *,
         metrics: Mapping[str, Metric] | None = None,
-        tell: Callable[[str], None] = lambda _: None,
+        warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.state = state
         self.ledger = Ledger(lifetime_cap)
@@ -69,13 +69,13 @@ class Journal:
         self._entropy = entropy
         self._today = today
         self._metrics = metrics or {}
-        self._tell = tell
+        self._warn = warn
         self._former = False  # whether it is of format 1, and stays so
         self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
         self._cursor = START
-        self._tidied = 0
+        self._compacted_to = 0  # the position behind it when it was last written anew
         self._rests_until = 0.0
-        self.needs_compaction = False  # whether most of it is of no use any more
+        self.needs_compaction = False
         """Whether most of it is of no use any more."""
         self._keys: Keys | None = None
         self._transactions = Transactions(state, today, self._follow)
@@ -93,7 +93,7 @@ class Journal:
         for record in records:
             self._apply(record)
         self._cursor = Cursor(self._cursor.mark, position)  # at last: what was not applied is to be read again
-        if position > 2 * self._tidied + _SLACK:
+        if position > 2 * self._compacted_to + _SLACK:
             self.needs_compaction = True
 
     def keys(self) -> Keys:
@@ -144,7 +144,7 @@ class Journal:
             if self._cursor.mark == since.mark:  # else somebody found it damaged, or forgot it, meanwhile
                 late = self._cursor.position > since.position
                 self._cursor = self.state.install(since)
-                self._tidied = self._cursor.position
+                self._compacted_to = self._cursor.position
                 self._drawn = self._day if late else 0
         self.state.sync()
 
@@ -246,7 +246,7 @@ class Journal:
         if news.damaged or news.torn or news.former:
             self._write_anew()
         elif news.anew:
-            self._tidied = self._cursor.position
+            self._compacted_to = self._cursor.position
             self.needs_compaction = len(news.records) > _SLACK_RECORDS and len(news.records) > 2 * sum(
                 1 for _ in self._kept()
             )
@@ -255,7 +255,7 @@ class Journal:
     def _write_anew(self) -> None:
         self._cursor = START  # if this fails, nothing may be appended before it was tried again
         self._cursor = self.state.rewrite(self._kept())
-        self._tidied = self._cursor.position
+        self._compacted_to = self._cursor.position
         self._drawn = 0
         self._former = self.needs_compaction = False
 
@@ -272,9 +272,9 @@ class Journal:
             return
         self.write(*misdated, *([correction] if correction else []))
         for _ in misdated:
-            self._tell("a report was dropped: its day is still to come, so the clock was ahead when it was made")
+            self._warn("a report was dropped: its day is still to come, so the clock was ahead when it was made")
         if correction:
-            self._tell("the clock was ahead: what was answered on a day to come is open from the next period on")
+            self._warn("the clock was ahead: what was answered on a day to come is open from the next period on")
 
     def _kept(self) -> Iterator[Record]:
         """Return the fewest records from which all follows that holds now."""
@@ -285,7 +285,7 @@ class Journal:
         if type(record) in Outbox.KINDS:
             self.outbox.apply(record)  # type: ignore[arg-type]  # it is of a kind that it takes
             return
-        # Notice draws behind a debit of an earlier day; those that were tidied stand before all debits.
+        # Notice draws behind a debit of an earlier day; those that were compacted stand before all debits.
         if type(record) is Debit:
             self._day = record.day
             self.needs_compaction = self.needs_compaction or 0 < self._drawn < record.day

@@ -34,6 +34,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, get_args
 
 from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.period import first_day
 from dither_shared.privacy.composition import group, sequential
 
 from ..clock import is_ahead
@@ -44,6 +45,9 @@ __all__ = ["Entry", "Ledger"]
 
 Entry = Debit | Permanent | Charged | Hold | Disabled | Corrected
 """A record of the journal that is the ledger's business."""
+
+_NEVER = 0
+"""A day before any on which a report may be drawn."""
 
 _PROBATION = 30
 """Days for which a metric version stays silent after the collector has said that it is disabled."""
@@ -64,9 +68,9 @@ class Ledger:
         self._latest: dict[str, str] = {}
         self._disabled: dict[str, int] = {}
         self._corrected: set[int] = set()
-        self.furthest = 0
+        self.furthest = _NEVER
         """No mark is of a later day."""
-        self._hold = Hold(0, 0)
+        self._hold = Hold(_NEVER, 0)
         self._prices: dict[str, Price] = {}
         self.returns: dict[str, int] = {}
         """By metric, the last day on which it went back to a version that another had replaced (namesakes.py)."""
@@ -85,8 +89,7 @@ class Ledger:
         if metric.period == "once":
             begun = metric.version not in self._accounts and not self._hold.damaged
         else:
-            start = today if metric.period == "day" else today - (today - 1) % 7  # ordinal 1 was a Monday
-            begun = start > max(self._last.get(metric.name, 0), self._hold.day)
+            begun = first_day(today, metric.period) > max(self._last.get(metric.name, _NEVER), self._hold.day)
         return begun and not self.disabled(metric, today) and self._affords(metric)
 
     def disabled(self, metric: Metric, today: int) -> bool:
@@ -144,7 +147,7 @@ class Ledger:
             self._hold = Hold(max(record.day, self._hold.day), max(record.damaged, self._hold.damaged))
             self.furthest = max(self.furthest, record.day)
         elif isinstance(record, Disabled):
-            self._disabled[record.version] = max(record.day, self._disabled.get(record.version, 0))
+            self._disabled[record.version] = max(record.day, self._disabled.get(record.version, _NEVER))
             self.furthest = max(self.furthest, record.day)
         else:
             self._correct(record.day)
@@ -154,7 +157,7 @@ class Ledger:
         account = self._account(record.version)
         account.note(record)
         name, day = record.name, record.day
-        if day > self._last.get(name, 0):
+        if day > self._last.get(name, _NEVER):
             self._last[name] = day
         self.furthest = max(self.furthest, day)
 
@@ -181,7 +184,7 @@ class Ledger:
     def start_over(self) -> None:
         """Be ready to read the journal from its start: forget what it tells in full; what was spent stays."""
         self.forget_draws()
-        self._hold = Hold(0, 0)
+        self._hold = Hold(_NEVER, 0)
 
     def forget_draws(self) -> None:
         """Forget what is keyed by the secret."""
@@ -192,7 +195,7 @@ class Ledger:
     def _note_return(self, record: Debit) -> None:
         """Note if a metric is asked in a version again after another had taken its place; a repeated record is none."""
         account = self._accounts.get(record.version)
-        latest = record.day >= self._last.get(record.name, 0)
+        latest = record.day >= self._last.get(record.name, _NEVER)
         fresh = account is not None and 0 < account.reports < record.reports
         if fresh and latest and self._latest.get(record.name) != record.version:
             self.returns[record.name] = record.day

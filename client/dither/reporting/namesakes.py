@@ -7,11 +7,17 @@ starts, in the small file ``versions``: for each metric the last versions, and t
 """
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
+from datetime import date
 
 from dither_shared.metrics.metric import Metric
 
-__all__ = ["ADVICE", "OWN_NAME", "is_about_namesakes", "namesakes", "noted", "returns_in"]
+from ..diagnostics import Diagnostics
+from ..state.state import StateError
+from .journal import Journal
+
+__all__ = ["ADVICE", "OWN_NAME", "NameWatch", "is_about_namesakes", "namesakes", "noted", "returns_in"]
 
 OWN_NAME = "such as org.example.notes"
 ADVICE = f"give each app a name of its own, {OWN_NAME}"
@@ -29,6 +35,48 @@ _Came = list[tuple[str, int]]
 """The last three versions of a metric, and on which day each came after another."""
 
 
+class NameWatch:
+    """Notes which versions a program of ``app`` asks, and warns once if another app seems to go by that name."""
+
+    def __init__(
+        self,
+        app: str,
+        metrics: Mapping[str, Metric],
+        journal: Journal,
+        today: Callable[[], date],
+        diagnostics: Diagnostics,
+    ) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._journal = journal
+        self._today = today
+        self._diagnostics = diagnostics
+        self._warned = False
+
+    def note_versions(self) -> None:
+        """Note which versions this program asks; best effort, for another start may note them."""
+        notes = noted(self._notes(), self._metrics, self._today().toordinal())
+        if notes is not None:
+            with suppress(StateError, OSError):
+                self._journal.state.remember("versions", notes)
+
+    def look(self, *, at_notes: bool = False) -> None:
+        """Warn, if not done before, by what the journal tells and, ``at_notes``, by what programs noted."""
+        notes = self._notes() if at_notes else b""
+        returns = self._journal.ledger.returns
+        if (returns or notes) and not self._warned:
+            returns = {**returns_in(notes), **returns}
+            found = namesakes(self._app, self._metrics, returns, self._today().toordinal())
+            if found is not None:
+                self._warned = True
+                self._diagnostics.note(found, ADVICE)
+
+    def _notes(self) -> bytes:
+        with suppress(StateError, OSError):
+            return self._journal.state.recall("versions")
+        return b""
+
+
 def namesakes(app: str, metrics: Container[str], returns: Mapping[str, int], today: int) -> str | None:
     """Return in words that another app of this name is about, and by which metric it shows; None if none is known.
 
@@ -40,9 +88,9 @@ def namesakes(app: str, metrics: Container[str], returns: Mapping[str, int], tod
     return None
 
 
-def is_about_namesakes(trouble: str) -> bool:
-    """Return whether trouble is of this kind; nothing has failed then."""
-    return trouble.startswith(_HEAD)
+def is_about_namesakes(note: str) -> bool:
+    """Return whether a note of the diagnostics is of this kind; nothing has failed then."""
+    return note.startswith(_HEAD)
 
 
 def noted(data: bytes, metrics: Mapping[str, Metric], today: int) -> bytes | None:

@@ -40,7 +40,7 @@ class Recorder:
         permission: Permission,
         entropy: Entropy,
         today: Callable[[], date],
-        trouble: Diagnostics,
+        diagnostics: Diagnostics,
         *,
         strict: bool,
     ) -> None:
@@ -49,11 +49,11 @@ class Recorder:
         self._permission = permission
         self._entropy = entropy
         self._today = today
-        self._diagnostics = trouble
+        self._diagnostics = diagnostics
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = 0
         self._misnamed = False
-        self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were told
+        self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were logged
 
     def record(self, name: str, value: object) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.

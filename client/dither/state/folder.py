@@ -49,7 +49,7 @@ from .contents import (
 from .filelock import FileLock
 from .files import open_private, read, read_small, records_of, replace, swap, sync_folder, write
 from .holder import Holder, holder_of, sign
-from .journal_file import JournalFile
+from .journal_file import KEEPS_OPEN, JournalFile
 from .journal_records import SECRET_BYTES, Chosen, ConsentChoice, Record, Secret, from_lines, to_line
 from .state import Cursor, News, Notes, StateError
 
@@ -61,9 +61,12 @@ _LARGEST = 1 << 26
 
 
 class FolderState:
-    """A state in ``folder``, which is made when there is something to write."""
+    """A state in ``folder``, which is made when there is something to write.
 
-    def __init__(self, folder: Path) -> None:
+    ``keeps_open`` says whether the journal stays open between calls, as everywhere but on Windows (journal_file.py).
+    """
+
+    def __init__(self, folder: Path, *, keeps_open: bool = KEEPS_OPEN) -> None:
         self.folder = folder
         self._paths = {name: str(folder / name) for name in _FILES}
         self._made = False
@@ -71,7 +74,7 @@ class FolderState:
         self._choice: ConsentChoice | None = None
         self._secret_seen = False  # since the choice was made
         self._key: bytes | None = None
-        self._file = JournalFile(self._paths["journal"], self._paths["lock"], self._has_drawn)
+        self._file = JournalFile(self._paths["journal"], self._paths["lock"], self._has_drawn, keeps=keeps_open)
         self._sendings: set[FileLock] = set()
 
     def __repr__(self) -> str:

@@ -27,7 +27,9 @@ from .filelock import TRIES, lock, unlock
 from .files import open_private, read, sync_folder
 from .state import BusyError, StateError
 
-__all__ = ["JournalFile"]
+__all__ = ["KEEPS_OPEN", "JournalFile"]
+
+KEEPS_OPEN = sys.platform != "win32"
 
 _APPEND = os.O_RDWR | os.O_APPEND
 _HELD = "the journal is held by another process"
@@ -37,14 +39,12 @@ _MOST_REPLACED = 10
 
 
 class JournalFile:
-    """The journal at ``path``. ``lost`` tells whether there must be one; ``keeps`` whether it is kept open.
+    """The journal at ``path``. ``lost`` returns whether there must be one; ``keeps`` says whether it is kept open.
 
     ``size`` and ``mark``, its first bytes, are known while it is held.
     """
 
-    def __init__(
-        self, path: str, lock_path: str, lost: Callable[[], bool], *, keeps: bool = sys.platform != "win32"
-    ) -> None:
+    def __init__(self, path: str, lock_path: str, lost: Callable[[], bool], *, keeps: bool = KEEPS_OPEN) -> None:
         self.size = 0
         self.mark = b""
         self._path = path

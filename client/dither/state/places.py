@@ -7,9 +7,21 @@ from pathlib import Path
 
 from dither_shared.errors import ParameterError
 
-from .state import StateError
+from ..settings import path
+from .folder import FolderState
+from .state import MemoryState, State, StateError
 
-__all__ = ["apps_folder", "check_app_name", "default_folder", "folder_of"]
+__all__ = ["apps_folder", "check_app_name", "default_folder", "folder_of", "state_of"]
+
+
+def state_of(given: object, app: str) -> State:
+    """Return the state that an app gives: itself, one in the folder of that path, or, for None, in the app's own.
+
+    Raises ParameterError for what is no path, StateError for a user who has no home.
+    """
+    if isinstance(given, MemoryState):
+        return given
+    return FolderState(default_folder(app) if given is None else folder_of(path("state", given)))
 
 
 def default_folder(app: str) -> Path:

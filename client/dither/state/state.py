@@ -8,6 +8,7 @@ StateError    the state cannot be read, written or trusted; whoever asked stays 
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from dither_shared.errors import DitherError
@@ -54,6 +55,10 @@ class News(NamedTuple):
 
 class State(Protocol):
     """What the client needs of a state. All methods may raise OSError or StateError."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that it is kept in, if it is on a disk."""
 
     def choice(self) -> ConsentChoice | None:
         """Return the user's choice, one of the mode "" if it cannot be read, None if none was made. Writes nothing."""
@@ -128,6 +133,8 @@ class MemoryState:
     A second client on the same object finds what the first left, as after a restart. It takes one client at a time.
     ``choice`` is a mode that stands from the start, for all metrics.
     """
+
+    folder: Path | None = None
 
     def __init__(self, choice: str | None = None) -> None:
         self._choice = None if choice is None else ConsentChoice(choice)

@@ -7,20 +7,21 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import NamedTuple
 
+from dither_shared.metrics.period import utc_today
 from dither_shared.primitives.entropy import SystemEntropy
 
 from ..consent.permission import Permission
 from ..consent.rules import Mode
-from ..diagnostics import Diagnostics, told
+from ..diagnostics import Diagnostics, described
 from ..reporting.journal import Journal
 from ..upload.attempts import Attempt, Attempts
-from .glance import Glance
+from .read_only_state import ReadOnlyState
 
-__all__ = ["AppStatus", "Asked", "Listing", "apps_in", "status_of"]
+__all__ = ["AppStatus", "Listing", "ReportedMetric", "apps_in", "status_of"]
 
 _LONGEST_UPLOAD = 60.0
 """Seconds after which an upload that began is not under way any more."""
@@ -29,7 +30,7 @@ _OURS = ("consent", "journal", "secret")
 
 
 @dataclass(frozen=True)
-class Asked:
+class ReportedMetric:
     """A metric version that has reported."""
 
     name: str
@@ -59,7 +60,7 @@ class AppStatus:
     """How many tries failed since the last that succeeded."""
     held_up: str = ""
     """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
-    metrics: tuple[Asked, ...] = ()
+    metrics: tuple[ReportedMetric, ...] = ()
     trouble: tuple[str, ...] = ()
     """What could not be read, in words."""
 
@@ -97,16 +98,16 @@ def apps_in(folder: Path, environ: Mapping[str, str] | None = None) -> Listing:
 
 def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) -> AppStatus:
     """Return the status of an app by its folder; an empty one if the folder is not there."""
-    trouble = Diagnostics(folder)
-    state = Glance(folder)
-    consent = Permission(state, app, _today, trouble, environ=environ).consent()
-    journal = Journal(state, SystemEntropy(), lambda: _today().toordinal())
+    diagnostics = Diagnostics(folder)
+    state = ReadOnlyState(folder)
+    consent = Permission(state, app, utc_today, diagnostics, environ=environ).consent()
+    journal = Journal(state, SystemEntropy(), lambda: utc_today().toordinal())
     known, problems = _Known(), []
     try:
         journal.refresh()
         known = _known_of(journal)
     except Exception as error:  # whatever a journal holds that is none of ours
-        problems.append(told(error, folder))
+        problems.append(described(error, folder))
     if state.damaged:
         problems.append(f"{str(folder / 'journal')!r}: {state.damaged} of its records are damaged")
     attempts = Attempts(state, Diagnostics(), "")  # which cannot be remembered, and need not be
@@ -119,20 +120,20 @@ def status_of(app: str, folder: Path, environ: Mapping[str, str] | None = None) 
         last_attempt=attempts.last(),
         failed_attempts=attempts.failures(),
         held_up=attempts.held_up(),
-        trouble=(*trouble.counts, *problems),
+        trouble=(*diagnostics.counts, *problems),
         **known._asdict(),
     )
 
 
 class _Known(NamedTuple):
-    """What a journal tells of an app."""
+    """What a journal holds of an app."""
 
     waiting: int = 0
     shown: int = 0
     sent: int = 0
     dropped: int = 0
     last_day: date | None = None
-    metrics: tuple[Asked, ...] = ()
+    metrics: tuple[ReportedMetric, ...] = ()
 
 
 def _known_of(journal: Journal) -> _Known:
@@ -146,7 +147,7 @@ def _known_of(journal: Journal) -> _Known:
         sent=outbox.sent,
         dropped=outbox.dropped,
         last_day=_day(max(days, default=0)),
-        metrics=tuple(Asked(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts),
+        metrics=tuple(ReportedMetric(one.name, one.version, one.reports, one.spent, _day(one.day)) for one in accounts),
     )
 
 
@@ -174,7 +175,3 @@ def _day(ordinal: int) -> date | None:
         return date.fromordinal(ordinal)
     except (ValueError, OverflowError):  # none, or of a clock that was far off
         return None
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()

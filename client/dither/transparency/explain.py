@@ -1,17 +1,19 @@
 """Explain each metric to its user in words: what it asks, tells and costs; before consent, and whenever they look."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from dither_shared.errors import WireError
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
+from dither_shared.wire import Batch, Report
 
 from ..reporting.account import cap_of
 from ..reporting.keys import Keys
 from ..reporting.report import build
 from ..state.journal_records import SECRET_BYTES
 
-__all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds"]
+__all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds", "reading"]
 
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
@@ -57,6 +59,18 @@ def cost(metric: Metric) -> str:
     return f"{lasting}; each new answer costs up to {forever:.3g} more{cap}; {HIDES}"
 
 
+def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
+    """Return in words what an upload says of its sender; "" if its bytes say it better, or it is of no such metric."""
+    try:
+        batch = Batch.decode(body)
+        metric = metrics.get(batch.metric)
+        if metric is None or metric.version != batch.version:
+            return ""
+        return metric.question.reading(metric.mechanism, Report.decode(batch.reports, metric.mechanism))
+    except WireError:
+        return ""
+
+
 def consent_text(app: str, metrics: Iterable[Metric], entropy: Entropy, today: int) -> str:
     """Return the text to show to a user who is asked for consent; the upload in it is an example, made for nobody."""
     listed = list(metrics)
@@ -89,9 +103,12 @@ def _facts(metric: Metric) -> list[tuple[str, str]]:
 
 def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int) -> str:
     item = metric.item(metric.question.example)
-    body = build(metric, item, keys, entropy, today, local=True).body.decode("ascii")
+    body = build(metric, item, keys, entropy, today, local=True).body
+    facts = [*_facts(metric), ("An upload, for example", body.decode("ascii"))]
+    if says := reading({metric.name: metric}, body):
+        facts.append(("It says", says))
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
-    lines += [f"    {name}: {text}" for name, text in (*_facts(metric), ("An upload, for example", body))]
+    lines += [f"    {name}: {text}" for name, text in facts]
     return "\n".join(lines)
 
 

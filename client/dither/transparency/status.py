@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 
 from dither_shared.metrics.metric import Metric
@@ -17,46 +16,10 @@ from ..reporting.ledger import Ledger
 from ..reporting.recorder import Recorder
 from ..upload.attempts import Attempts
 from .explain import MANY, after, cost, odds
+from .metric_status import MetricStatus
 from .status_fields import Status
 
-__all__ = ["MetricStatus", "overview"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class MetricStatus:
-    """One question: what it costs, what was spent on it, and what a report tells."""
-
-    name: str
-    version: str
-    description: str
-    why: str
-    owner: str
-    tier: str | None
-    expires: date | None
-    state: str
-    """"collected", "off", "expired", "disabled" (by the collector, for a month), or "not accepted": it is new or has
-    changed since the user was asked."""
-    since: date | None
-    """The day on which the user accepted it; None if the user has not, or somebody else decides."""
-    period: str
-    epsilon: float
-    """The privacy loss of one report."""
-    epsilon_after: dict[int, float]
-    """The privacy loss of 10 and of 100 reports of one value together."""
-    permanent_epsilon: float | None
-    """The privacy loss of all reports of one value together, or None if it grows with each."""
-    cap: float | None
-    """The most that it may ever cost this device."""
-    cost: str
-    """What it costs, in words."""
-    spent: float
-    """What this version has cost so far; an upper bound if part of the ledger could not be read."""
-    reports: int
-    """How many reports of this version were ever drawn on this device."""
-    reported: bool
-    """Whether this period's report is drawn already (or must not be drawn)."""
-    odds: str
-    """What one report tells of its sender, in words."""
+__all__ = ["overview"]
 
 
 def overview(
@@ -65,7 +28,7 @@ def overview(
     permission: Permission,
     journal: Journal,
     recorder: Recorder,
-    trouble: Diagnostics,
+    diagnostics: Diagnostics,
     attempts: Attempts,
     silence: Silence,
     today: date,
@@ -97,7 +60,7 @@ def overview(
         outside=recorder.outside,
         mistakes=recorder.mistakes,
         unrecorded=silence.unrecorded,
-        trouble=dict(trouble.counts),
+        trouble=dict(diagnostics.counts),
     )
 
 

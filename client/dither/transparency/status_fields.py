@@ -11,7 +11,7 @@ from ..consent.rules import Mode
 from ..upload.attempts import Attempt
 
 if TYPE_CHECKING:
-    from .status import MetricStatus
+    from .metric_status import MetricStatus
 
 __all__ = ["Status"]
 
@@ -42,10 +42,10 @@ class Status:
     withheld: int = 0
     """Answers to metrics that the user has not accepted, or whose last day is over."""
     outside: int = 0
-    """Answers outside their metric's domain, reported under its catch-all label."""
+    """Answers outside their metric's domain, reported under its catch-all label, or as the end of its range."""
     mistakes: int = 0
     """Calls with an object that is no answer to their metric, such as None: a mistake of the app's developer. It is
-    reported under the catch-all label like any other answer."""
+    reported like any other answer: under the catch-all label or, where a number is asked for, as the least."""
     unrecorded: int = 0
     """Answers that went nowhere, for this client was disabled, closed or made to forget when they were given."""
     trouble: dict[str, int] = field(default_factory=dict)

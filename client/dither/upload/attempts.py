@@ -2,7 +2,7 @@
 
 It stands in a small file of its own, ``delivery``, which is replaced when an attempt begins and when it ends: so an
 upload that a program did not live to see the end of is known to the next one. If it is lost or damaged, then
-some report is tried again too early, and a warning is told twice; nothing that was spent or queued depends on it.
+some report is tried again too early, and a warning is logged twice; nothing that was spent or queued depends on it.
 """
 
 import json
@@ -59,7 +59,7 @@ class _Memory:
     failures: int = 0
     failed_at: float = 0.0
     exit_at: float = 0.0
-    told: dict[str, int] = field(default_factory=dict)
+    told: dict[str, int] = field(default_factory=dict)  # by kind of failure, the day on which it was last logged
     held: dict[str, Hold] = field(default_factory=dict)
 
 
@@ -67,10 +67,10 @@ class Attempts:
     """The last attempt and those that failed since the last success; and which reports are put off until when."""
 
     def __init__(
-        self, state: State, trouble: Diagnostics, endpoint: object, clock: Callable[[], float] = time.time
+        self, state: State, diagnostics: Diagnostics, endpoint: object, clock: Callable[[], float] = time.time
     ) -> None:
         self._state = state
-        self._diagnostics = trouble
+        self._diagnostics = diagnostics
         self._endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
         self._clock = clock
         self._unwritten: _Memory | None = None
@@ -115,7 +115,7 @@ class Attempts:
     def refused(self) -> None:
         """Warn, once a day, if another process does not let this one send."""
         memory, words = self._recall(), self.held_up()
-        if words and self._tell(memory, "held up", words):
+        if words and self._log_daily(memory, "held up", words):
             self._remember(memory)
 
     def begin(self) -> None:
@@ -152,7 +152,7 @@ class Attempts:
         memory.failures += 1
         if memory.exit_at >= memory.at:
             memory.failed_at = memory.exit_at
-        self._tell(memory, UNANSWERED, self._message(memory))
+        self._log_daily(memory, UNANSWERED, self._message(memory))
 
     def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
         """Remember an attempt; log the first failure of its ``kind`` in a day."""
@@ -163,7 +163,7 @@ class Attempts:
         memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])
         if not accepted:
             memory.failed_at = now
-            self._tell(memory, kind, self._message(memory))
+            self._log_daily(memory, kind, self._message(memory))
         self._remember(memory)
 
     def may_wait(self, every: float) -> bool:
@@ -178,8 +178,8 @@ class Attempts:
         self._remember(memory)
         return self._unwritten is None
 
-    def _tell(self, memory: _Memory, kind: str, message: str) -> bool:
-        """Log what is told once a day; return whether it is told now."""
+    def _log_daily(self, memory: _Memory, kind: str, message: str) -> bool:
+        """Log a message of a kind once a day; return whether it is logged now."""
         today = int(self._clock() // _DAY)
         memory.told = {kind: day for kind, day in memory.told.items() if day == today}
         if kind in memory.told or len(memory.told) >= _MOST_KINDS or not self._diagnostics.warn(message):

@@ -102,12 +102,12 @@ def kind_of(status: int) -> str:
     return str(status) if status in _VERDICTS else f"{status // 100}xx"
 
 
-def hold_of(wish: float | None) -> float:
-    """Return the seconds to hold a report for a ``wish`` (Retry-After): in steps of 15 minutes, 6 hours at most.
+def hold_of(retry_after: float | None) -> float:
+    """Return the seconds to hold a report for a Retry-After: it is rounded up to 15 minutes, and 6 hours at most.
 
     A finer one could mark a report by the moment at which it comes again.
     """
-    return min(LONGEST_HOLD, _STEP * -(-max(wish or 0.0, 0.0) // _STEP))
+    return min(LONGEST_HOLD, _STEP * -(-max(retry_after or 0.0, 0.0) // _STEP))
 
 
 def uniform() -> float:

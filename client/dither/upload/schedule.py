@@ -100,12 +100,12 @@ class UploadSchedule:
         end = self._rests_until = self._clock() + seconds
         self._due = {batch: moment for batch, moment in self._due.items() if moment > end}
 
-    def hold(self, entry: Queued, wish: float | None, patience: Patience) -> bool:
+    def hold(self, entry: Queued, retry_after: float | None, patience: Patience) -> bool:
         """Put off a report that failed, and no other; return whether it had failed before.
 
-        ``wish`` is for how many seconds the collector asked: then it leaves no earlier, not even in haste.
+        ``retry_after`` is what the collector asked for, in seconds: then it leaves no earlier, not even in haste.
         """
-        known, hold = self.held.get(entry.batch), hold_of(wish)
+        known, hold = self.held.get(entry.batch), hold_of(retry_after)
         failures = known.failures if known else 0
         not_before = self._clock() + hold
         moment = not_before + self._uniform() * max(self._spread, hold, patience.window(failures))

@@ -31,22 +31,22 @@ class Sender:
         permitted: Callable[[], bool],
         attempts: Attempts,
         *,
-        departures: UploadSchedule | None = None,
+        schedule: UploadSchedule | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         self._journal = journal
         self._transport = transport
         self._permitted = permitted
         self._attempts = attempts
-        self._schedule = departures or UploadSchedule()
+        self._schedule = schedule or UploadSchedule()
         self._backoff = backoff or Backoff()
-        self._asked = self._answered = 0  # how often it was hurried, and how many of these are over
-        self._tried: set[str] = set()  # in this haste
+        self._hurries = self._hurries_over = 0  # how often it was hurried, and how many of these are over
+        self._tried: set[str] = set()  # batches, in this haste
 
     @property
     def hurried(self) -> bool:
-        """Whether it still does what ``hurry`` asked for."""
-        return self._asked != self._answered
+        """Whether it still hurries."""
+        return self._hurries != self._hurries_over
 
     def hurry(self) -> None:
         """Let all that waits leave at once, one after the other, until none is left or all must expect to fail.
@@ -54,7 +54,7 @@ class Sender:
         What the collector put off waits nevertheless. Of what failed before, one is tried again, and if that succeeds,
         the others.
         """
-        self._asked += 1
+        self._hurries += 1
 
     def resume(self) -> bool:
         """Return whether an earlier run left a report that is due; the oldest such then leaves without waiting."""
@@ -71,19 +71,19 @@ class Sender:
 
         Nothing is sent before its debit is safe on disk, nor if that cannot be had: OSError.
         """
-        asked = self._asked
+        hurries = self._hurries
         self._journal.compact(courteous=True)
         try:
             entry, wait = self._next()
             if entry is not None and wait <= 0:
                 with self._journal.state.sending() as ours:
-                    return self._send(asked) if ours else self._refused()
+                    return self._send(hurries) if ours else self._refused()
         except BusyError:
             return _PAUSE
         except BaseException:
-            self._calm(asked)
+            self._end_haste(hurries)
             raise
-        self._calm(asked)
+        self._end_haste(hurries)
         return None if entry is None else min(wait, _LOOK)
 
     def _next(self) -> tuple[Queued | None, float]:
@@ -95,12 +95,12 @@ class Sender:
             return entry, 0.0
         return self._schedule.first(waiting)
 
-    def _calm(self, asked: int) -> None:
-        """End the haste that was asked for so far."""
-        self._answered = asked
+    def _end_haste(self, hurries: int) -> None:
+        """End the haste of the first so many calls of ``hurry``; one that came meanwhile goes on."""
+        self._hurries_over = hurries
         self._tried.clear()
 
-    def _send(self, asked: int) -> float:
+    def _send(self, hurries: int) -> float:
         """Send what is still due, now that nobody else does; return how many seconds to wait for the next step."""
         self._schedule.learn(self._attempts.held())
         entry, wait = self._next()  # looked at again: another process may have sent it just before
@@ -108,7 +108,7 @@ class Sender:
             return 0.0
         self._tried.add(entry.batch)
         if not self._upload(entry):
-            self._calm(asked)
+            self._end_haste(hurries)
         return self._missed(0.0)
 
     def _refused(self) -> float:
@@ -124,11 +124,11 @@ class Sender:
         self._journal.state.sync()
         self._attempts.begin()
         try:
-            return self._carry(entry)
+            return self._send_body(entry)
         finally:
             self._attempts.end()
 
-    def _carry(self, entry: Queued) -> bool:
+    def _send_body(self, entry: Queued) -> bool:
         try:
             answer = self._transport.send(entry.body)
         except UnreachableError as error:

@@ -9,7 +9,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from dither_shared.errors import ParameterError
@@ -20,7 +20,7 @@ from ..settings import seconds
 if TYPE_CHECKING:
     from .exchange import Stream
 
-__all__ = ["Answer", "HttpTransport", "Transport", "UnreachableError", "without_secrets"]
+__all__ = ["Answer", "HttpTransport", "Nowhere", "Transport", "UnreachableError", "without_secrets"]
 
 _DEADLINE = 20.0
 _PORTS = {"http": 80, "https": 443}
@@ -48,6 +48,14 @@ class Transport(Protocol):
         Raises OSError if there is none; UnreachableError if not a byte of the body was sent, so that nobody can know
         whose it is.
         """
+
+
+class Nowhere:
+    """A transport that sends nothing, for clients that only show and decide."""
+
+    def send(self, body: bytes) -> NoReturn:
+        """Refuse to send."""
+        raise OSError("this client sends nothing")
 
 
 class HttpTransport:
@@ -84,8 +92,8 @@ class HttpTransport:
 
         with closing(self._connect()) as stream:
             request = b"%b\r\nContent-Length: %d\r\n\r\n%b" % (self._head, len(body), body)
-            status, wish = exchange(stream, request, b"retry-after")
-        return Answer(status, _seconds(wish))
+            status, retry_after = exchange(stream, request, b"retry-after")
+        return Answer(status, _seconds(retry_after))
 
     def _connect(self) -> "Stream":
         from .exchange import Deadline, connect  # noqa: PLC0415 - likewise

@@ -20,7 +20,7 @@ _PARTING = 5.0
 class Worker:
     """Calls ``step`` until it returns None, waiting in between as many seconds as it returns.
 
-    ``failed`` is told of an exception that a step raised; the thread then ends, and the next ``wake`` starts another.
+    ``failed`` is given an exception that a step raised; the thread then ends, and the next ``wake`` starts another.
     """
 
     def __init__(self, step: Callable[[], float | None], failed: Callable[[BaseException], None]) -> None:
@@ -28,7 +28,7 @@ class Worker:
         self._failed = failed
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._asked = False
+        self._woken = False
         self._cut = False
         self._resting = False  # between two steps
         self._closed = False
@@ -39,10 +39,10 @@ class Worker:
         When the interpreter shuts down, threads are frozen where they are, maybe with the lock, and a new one never
         runs; Python 3.11 would wait for it for ever. So nothing is done then, here and below.
         """
-        if sys.is_finalizing() or (self._asked and self._thread is not None and not cut):
-            return  # or the step that was asked for is still to come
+        if sys.is_finalizing() or (self._woken and self._thread is not None and not cut):
+            return  # or the step that follows a wake is still to come
         with self._changed:
-            self._asked = True
+            self._woken = True
             if cut and not self._cut:
                 self._cut = True
                 self._changed.notify_all()
@@ -112,7 +112,7 @@ class Worker:
         """Start again in a child process, which has inherited the locks but not the thread."""
         self._changed = threading.Condition()
         self._thread = None
-        self._asked = self._cut = self._resting = False
+        self._woken = self._cut = self._resting = False
 
     def _run(self) -> None:
         try:
@@ -132,10 +132,10 @@ class Worker:
     def _again(self) -> bool:
         """Take one step and wait; return whether there is to be another."""
         with self._changed:
-            self._asked = self._cut = self._resting = False
+            self._woken = self._cut = self._resting = False
         pause = self._step()
         with self._changed:
-            if pause is None and not self._asked:
+            if pause is None and not self._woken:
                 self._thread = None  # here, under the lock, so that whoever wakes the worker next starts a new one
                 return False
             if pause:

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
 from ..estimation.intervals import Law, normal_interval, score_interval
+from ..tally.arrays import Floats
 from .columns import Column, Table
 from .spread import spread_of, weights_of
 
 __all__ = ["Combined", "CombinedRow", "combined"]
-
-Floats = NDArray[np.float64]
 
 
 class CombinedRow(TypedDict):
@@ -60,8 +58,8 @@ def combined(metric: str, tables: Sequence[Table], mechanisms: Sequence[Mechanis
     }
     names = ("frequency", "standard_error", "low", "high")
     unknown = ~np.isfinite(numbers[1])
-    told = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
-    return Table(about, {"value": values, **told})
+    shown = {name: np.where(unknown, np.nan, column) for name, column in zip(names, numbers, strict=True)}
+    return Table(about, {"value": values, **shown})
 
 
 def _common(lists: Sequence[Column]) -> list[str]:

@@ -6,17 +6,16 @@ from statistics import NormalDist
 from typing import Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
 
+from ..tally.arrays import Floats
 from .columns import Column, Table
 from .multiple_testing import holm, two_sided
 from .spread import spread_of, weights_of
 
 __all__ = ["POWER", "Compared", "ComparedRow", "Side", "compared", "shared", "side_of"]
 
-Floats = NDArray[np.float64]
 
 POWER = 0.8
 """The probability with which a change is seen by as many reports as are said to be needed."""

@@ -1,11 +1,10 @@
 """Contrasts of estimates over time: their slope, and each step against the others; and how surely one is not chance."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..tally.arrays import Floats
 
 __all__ = ["contrasts", "together", "worst_variance"]
-
-Floats = NDArray[np.float64]
 
 
 def together(p_values: Floats) -> Floats:

@@ -12,19 +12,18 @@ from collections.abc import Callable
 from typing import NamedTuple, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dither_shared import Mechanism
 from dither_shared.mechanism import LISTED
 
 from ..estimation.decoders.support import support
+from ..tally.arrays import Floats
 from ..tally.tally import Tally
 from .invariants import spare_supports, uniform_counts
 
 __all__ = ["FALSE_ALARMS", "Check", "health"]
 
-Floats = NDArray[np.float64]
 
 FALSE_ALARMS = 0.001
 

@@ -3,16 +3,14 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
 from ..estimation.decoders.support import support
-from ..tally.tally import Counts, Tally
+from ..tally.arrays import Counts, Floats
+from ..tally.tally import Tally
 
 __all__ = ["spare_supports", "uniform_counts"]
-
-Floats = NDArray[np.float64]
 
 
 def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:

@@ -1,12 +1,12 @@
 """Correct p-values for the number of tests, and compute tails that allow for skewness."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
+
+from ..tally.arrays import Floats
 
 __all__ = ["holm", "two_sided"]
 
-Floats = NDArray[np.float64]
 
 _SKEWED = 1e-4
 """A skewness below moves no p-value by more than a thousandth of itself."""

@@ -4,14 +4,11 @@ import math
 from statistics import NormalDist
 from typing import TypedDict
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dither_shared import Mechanism
 
-__all__ = ["Poisoning", "gains", "poisoning"]
+from ..tally.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["Poisoning", "gains", "poisoning"]
 
 
 class Poisoning(TypedDict):

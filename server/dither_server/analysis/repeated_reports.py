@@ -9,21 +9,21 @@ compute that worst case. (It is the worst unless people change their answers mor
 from datetime import date
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Metric
+from dither_shared.metrics.period import DAYS_IN, first_day
+
+from ..tally.arrays import Floats
 
 __all__ = ["periods_of", "repeat_error", "shared_variance"]
-
-Floats = NDArray[np.float64]
 
 
 def periods_of(metric: Metric, since: date | None, until: date | None) -> int:
     """Return in how many periods one device may have reported from the first to the last day, both included."""
     if since is None or until is None or metric.period == "once":
         return 1
-    length = 7 if metric.period == "week" else 1
-    return max(1, (until.toordinal() - 1) // length - (since.toordinal() - 1) // length + 1)  # day 1 was a Monday
+    first, last = (first_day(day.toordinal(), metric.period) for day in (since, until))
+    return max(1, (last - first) // DAYS_IN[metric.period] + 1)
 
 
 def shared_variance(mechanism: Mechanism, frequency: Floats, error: Floats, reports: float) -> Floats:

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
 from ..estimation.intervals import noise_law
+from ..tally.arrays import Floats
 
 __all__ = ["Spread", "spread_of", "weights_of"]
 
-Floats = NDArray[np.float64]
 
 _PASSES = 3
 """Rounds in which the common share is estimated; more would move it by far less than its error."""

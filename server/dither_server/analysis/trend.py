@@ -21,11 +21,11 @@ from datetime import date
 from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Metric
 
 from ..estimation.estimate import Estimate
+from ..tally.arrays import Floats, Indices
 from .columns import Table, cells
 from .contrasts import contrasts, together, worst_variance
 from .multiple_testing import holm, two_sided
@@ -48,8 +48,6 @@ __all__ = [
 
 T = TypeVar("T")
 E = TypeVar("E")
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 _TESTS = ("slope", "slope_error", "p_value", "adjusted")
 _TESTED = 256
@@ -173,7 +171,7 @@ def trend_steps(
     count: int,
     stretches: Iterable[TrendStep[Estimate]],
     confidence: float = 0.95,
-    places: Places | None = None,
+    places: Indices | None = None,
 ) -> Generator[None, None, TrendTable]:
     """Do the same in short steps, between which something else may be done, of so many stretches.
 
@@ -182,7 +180,7 @@ def trend_steps(
     labels = metric.labels
     frequency, errors = np.empty((count, len(labels))), np.empty((count, len(labels)))
     low, high = (np.empty((count, len(labels) if places is None else len(places))) for _ in range(2))
-    shown: slice | Places = slice(None) if places is None else places
+    shown: slice | Indices = slice(None) if places is None else places
     steps: list[Step] = []
     spans: list[_Span] = []
     for place, one in enumerate(stretches):

@@ -120,7 +120,7 @@ def estimate_metric(query: Query, name: str) -> Response:
 @declared(
     role=Role.READ, reads=EstimateQuery, answers=as_json(schemas.COMBINED), problems=(Kind.UNKNOWN_METRIC, *COSTLY)
 )
-def combine_versions(asked: EstimateQuery, name: str) -> Response:
+def combine_versions(query: EstimateQuery, name: str) -> Response:
     """Combine the estimates of all versions of a metric, each weighted by the inverse of its variance.
 
     This is right if the true frequencies were the same under all versions.
@@ -128,26 +128,26 @@ def combine_versions(asked: EstimateQuery, name: str) -> Response:
     metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.versions(name)]
     listed = [one for one in versions if one.question.estimable]
-    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(metric, listed, asked))))
+    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(metric, listed, query))))
 
 
 @routes.get("/v1/metrics/<name>/compare")
 @declared(role=Role.READ, reads=Comparison, answers=as_json(schemas.COMPARISON), problems=_ESTIMABLE)
-def compare_estimates(asked: Comparison, name: str) -> Response:
+def compare_estimates(query: Comparison, name: str) -> Response:
     """Compare a metric with itself on other days (by default its last two weeks), with another version or metric."""
     reader = collector_here().reader
-    first = listing(version_named(metric_named(name), asked.version))
-    second = listing(version_named(metric_named(asked.other or name), asked.other_version))
-    return streamed(lambda work: json_object(work.once(lambda: reader.compare(first, second, asked))))
+    first = listing(version_named(metric_named(name), query.version))
+    second = listing(version_named(metric_named(query.other or name), query.other_version))
+    return streamed(lambda work: json_object(work.once(lambda: reader.compare(first, second, query))))
 
 
 @routes.get("/v1/metrics/<name>/trend")
 @declared(role=Role.READ, reads=TrendQuery, answers=as_json(schemas.TREND), problems=_ESTIMABLE)
-def trend_of_estimates(asked: TrendQuery, name: str) -> Response:
+def trend_of_estimates(query: TrendQuery, name: str) -> Response:
     """Show a metric over days or weeks, and which values drift."""
     reader = collector_here().reader
-    metric = listing(version_named(metric_named(name), asked.version))
-    return streamed(lambda work: json_object(work.run(reader.trend(metric, asked))))
+    metric = listing(version_named(metric_named(name), query.version))
+    return streamed(lambda work: json_object(work.run(reader.trend(metric, query))))
 
 
 @routes.get("/healthz")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from dither_shared import ParameterError
+from dither_shared.metrics.period import utc_today
 
 from ..access.roles import Role
-from ..config.settings import utc_today
 from ..config.sources import configured, describe
 from .options import Found, refusing, settings_options, stored
 from .terminal_tables import printable

@@ -33,7 +33,7 @@ T = TypeVar("T")
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
-def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) -> None:
+def compare(found: Found, /, metric: str, as_json: bool, **given: str | None) -> None:
     """Compare METRIC with itself on other days or in another version, or with another metric.
 
     Without any days, and of one version, the last week is compared with the one before.
@@ -45,19 +45,21 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
     from .metric_by_name import listing, metric_asked
 
     query = Comparison(
-        since=_given(asked["since"], day_of, "--since"),
-        until=_given(asked["until"], day_of, "--until"),
-        other_since=_given(asked["other_since"], day_of, "--other-since"),
-        other_until=_given(asked["other_until"], day_of, "--other-until"),
-        change=share_of(asked["change"] or "", "--change"),
-        confidence=confidence_of(asked["confidence"] or "", "--confidence"),
+        since=_given(given["since"], day_of, "--since"),
+        until=_given(given["until"], day_of, "--until"),
+        other_since=_given(given["other_since"], day_of, "--other-since"),
+        other_until=_given(given["other_until"], day_of, "--other-until"),
+        change=share_of(given["change"] or "", "--change"),
+        confidence=confidence_of(given["confidence"] or "", "--confidence"),
     )
     with stored(found) as store:
-        first = listing(metric_asked(found, store, metric, asked["version"]))
-        second = listing(metric_asked(found, store, asked["other"] or metric, asked["other_version"]))
-        told = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
+        first = listing(metric_asked(found, store, metric, given["version"]))
+        second = listing(metric_asked(found, store, given["other"] or metric, given["other_version"]))
+        comparison = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
     click.echo(
-        json.dumps(told, indent=2, allow_nan=False) if as_json else as_text(summary_of(first).compared_text(told))
+        json.dumps(comparison, indent=2, allow_nan=False)
+        if as_json
+        else as_text(summary_of(first).compared_text(comparison))
     )
 
 
@@ -99,8 +101,10 @@ def show_trend(
     )
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, version))
-        told = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
-    click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else as_text(summary_of(chosen).trend_text(told)))
+        course = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
+    click.echo(
+        json.dumps(course, indent=2, allow_nan=False) if as_json else as_text(summary_of(chosen).trend_text(course))
+    )
 
 
 def _given(text: str | None, read: Callable[[str, str], T], place: str) -> T | None:

@@ -52,8 +52,8 @@ def doctor(found: Found, url: str | None, token: str | None, thorough: bool, as_
             click.echo(_shown(str(finding)))
     worst = max(finding.level.value for finding in findings)
     if as_json:
-        told = [{**finding._asdict(), "level": finding.level.name.lower()} for finding in findings]
-        click.echo(json.dumps({"findings": told, "status": worst}, indent=2))
+        shown = [{**finding._asdict(), "level": finding.level.name.lower()} for finding in findings]
+        click.echo(json.dumps({"findings": shown, "status": worst}, indent=2))
     else:
         click.echo(_summary(findings), err=True)
     raise SystemExit(worst)

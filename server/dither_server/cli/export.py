@@ -22,7 +22,7 @@ __all__ = ["export", "refresh_estimates"]
 
 
 @click.command()
-@click.argument("asked", nargs=-1, metavar="[METRIC]...")
+@click.argument("names", nargs=-1, metavar="[METRIC]...")
 @settings_options("metrics", "db")
 @click.option(
     "--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="Write this format."
@@ -35,7 +35,7 @@ __all__ = ["export", "refresh_estimates"]
 @refusing
 def export(
     found: Found,
-    asked: tuple[str, ...],
+    names: tuple[str, ...],
     form: str,
     by_day: bool,
     since: str | None,
@@ -62,18 +62,18 @@ def export(
     )
     with stored(found) as store:
         reader = EstimateReader(store)
-        metrics = _chosen(found, store, asked)
+        metrics = _chosen(found, store, names)
         kinds = list(dict.fromkeys(map(summary_of, metrics)))
         answers = (one for metric in metrics for one in answered(metric, reader.tables(metric, query)))
         _write(FORMATS[form].write(answers, kinds), output)
 
 
-def _chosen(found: Found, store: "Store", asked: Sequence[str]) -> "list[Metric]":
+def _chosen(found: Found, store: "Store", chosen: Sequence[str]) -> "list[Metric]":
     """Return the metrics that are asked for; of all, those that list what to look for."""
     from .metric_by_name import known_metrics, listing, metric_asked
 
-    if asked:
-        return [listing(metric_asked(found, store, name)) for name in dict.fromkeys(asked)]
+    if chosen:
+        return [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]
     names = known_metrics(found) or dict.fromkeys(name for name, _ in store.registered())
     metrics = [metric_asked(found, store, name) for name in names]
     for metric in metrics:

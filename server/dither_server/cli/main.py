@@ -129,6 +129,6 @@ def estimate(
     )
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:
-        asked = metric_asked(found, store, metric, version)
-        answer = cast("Answer", EstimateReader(store).table(asked, query, strings).whole())
-    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(summary_of(asked).text(answer)))
+        chosen = metric_asked(found, store, metric, version)
+        answer = cast("Answer", EstimateReader(store).table(chosen, query, strings).whole())
+    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(summary_of(chosen).text(answer)))

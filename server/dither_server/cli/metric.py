@@ -7,8 +7,8 @@ import click
 
 from dither_shared import ParameterError
 from dither_shared.errors import did_you_mean
+from dither_shared.metrics.period import utc_today
 
-from ..config.settings import utc_today
 from .options import Found, refusing, settings_options, stored
 from .terminal_tables import printable
 
@@ -55,12 +55,12 @@ def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> 
     from .metric_by_name import metric_asked
 
     with stored(found) as store:
-        told = described(metric_asked(found, store, name, version)) | {"versions": store.versions(name)}
+        description = described(metric_asked(found, store, name, version)) | {"versions": store.versions(name)}
     if as_json:
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(description, indent=2))
         return
-    width = max(map(len, told))
-    for key, value in told.items():
+    width = max(map(len, description))
+    for key, value in description.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         click.echo(printable(f"{key:{width}}  {text}").rstrip())
 
@@ -77,9 +77,9 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
     stays. A version that is registered later is a new question, and enabled.
     """
     with stored(found) as store:
-        asked = _known(store, name, version)
+        chosen = _known(store, name, version)
         store.disable(name, version, utc_today())
-        for one in asked:
+        for one in chosen:
             click.echo(printable(f"{one}  disabled  {name}"))
 
 
@@ -91,21 +91,21 @@ def disable_metric(found: Found, name: str, version: str | None) -> None:
 def enable_metric(found: Found, name: str, version: str | None) -> None:
     """Count reports of metric NAME again. Devices that were told otherwise come back within a month."""
     with stored(found) as store:
-        asked = _known(store, name, version)
+        chosen = _known(store, name, version)
         store.enable(name, version)
-        for one in asked:
+        for one in chosen:
             click.echo(printable(f"{one}  enabled  {name}"))
 
 
 def _known(store: "Store", name: str, version: str | None) -> list[str]:
     """Return the versions that are meant; raise ParameterError if there are none."""
     versions = store.versions(name)
-    asked = [one for one in versions if version in {None, one}]
-    if not asked:
+    chosen = [one for one in versions if version in {None, one}]
+    if not chosen:
         if versions:
             raise ParameterError(
                 "--version", f"{version!r} of {name} is not registered; there are {', '.join(versions)}"
             )
         meant = did_you_mean(name, sorted({one for one, _ in store.registered()}))
         raise ParameterError("NAME", f"{name!r} is not registered{meant}; dither-server metric list")
-    return asked
+    return chosen

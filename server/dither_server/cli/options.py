@@ -78,10 +78,12 @@ def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], N
 
 def _option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option of a setting; one that is true or false is a pair of flags."""
-    told = f"{SETTINGS[name].metadata['about']} [{variable_of(name)}]"
+    about = f"{SETTINGS[name].metadata['about']} [{variable_of(name)}]"
     if isinstance(SETTINGS[name].default, bool):
-        return click.option(f"{flag_of(name)}/{flag_of(name).replace('--', '--no-', 1)}", name, default=None, help=told)
-    return click.option(flag_of(name), name, metavar="...", help=told)
+        return click.option(
+            f"{flag_of(name)}/{flag_of(name).replace('--', '--no-', 1)}", name, default=None, help=about
+        )
+    return click.option(flag_of(name), name, metavar="...", help=about)
 
 
 def required(found: Found, name: str) -> str:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from dither_shared import ParameterError
+from dither_shared.metrics.period import utc_today
 
-from ..config.settings import utc_today
 from .options import Found, refusing, settings_options, stored
 from .terminal_tables import aligned, printable
 

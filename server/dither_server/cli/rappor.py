@@ -32,12 +32,12 @@ def rappor_decode(params: str, counts: str, candidates: str, confidence: str, ev
     """Decode the files of google/rappor: which candidates are there, and how frequent."""
     from ..estimation.regression.rappor import decode
     from ..reading.parameters import confidence_of
-    from .rappor_answer import as_table, told
+    from .rappor_answer import answer_of, as_table
     from .rappor_files import read
 
     given = read(params, counts, candidates)
     level = confidence_of(confidence)
-    answer = told(given, decode(given.table, given.marks, level), level, everything=everything)
+    answer = answer_of(given, decode(given.table, given.marks, level), level, everything=everything)
     click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))
 
 
@@ -57,12 +57,12 @@ def rappor_export(found: Found, metric: str, candidates: str | None, output: str
     from .rappor_files import write
 
     with stored(found) as store:
-        asked = metric_asked(found, store, metric)
-        mechanism = Rappor.require(asked.mechanism, metric)
-        strings = asked.labels if candidates is None else strings_of(candidates)
+        chosen = metric_asked(found, store, metric)
+        mechanism = Rappor.require(chosen.mechanism, metric)
+        strings = chosen.labels if candidates is None else strings_of(candidates)
         if not strings:
             raise ParameterError(metric, "lists no strings to look for; give --candidates")
-        tally = store.tally(asked)
+        tally = store.tally(chosen)
     try:
         write(Path(output), mechanism, tally, strings)
     except OSError as error:

@@ -6,10 +6,10 @@ from ..estimation.regression.rappor import FALSE_DISCOVERIES, Fit
 from .rappor_files import Decodable
 from .terminal_tables import aligned, printable
 
-__all__ = ["as_table", "told"]
+__all__ = ["answer_of", "as_table"]
 
 
-def told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> dict[str, object]:
+def answer_of(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> dict[str, object]:
     """Return the result as objects and arrays for JSON."""
     shown = np.flatnonzero(fit.found | everything)
     shown = shown[np.argsort(-fit.frequency[shown], kind="stable")]
@@ -42,15 +42,15 @@ def told(given: Decodable, fit: Fit, confidence: float, *, everything: bool) -> 
     }
 
 
-def as_table(told: dict[str, object]) -> str:
+def as_table(answer: dict[str, object]) -> str:
     """Return the result as text; shares are in percent."""
-    rest, values, confidence = told["unlisted"], told["values"], told["confidence"]
-    assert isinstance(confidence, float)  # noqa: S101 - as told made them
+    rest, values, confidence = answer["unlisted"], answer["values"], answer["confidence"]
+    assert isinstance(confidence, float)  # noqa: S101 - as answer_of made them
     assert isinstance(rest, dict)  # noqa: S101
     assert isinstance(values, list)  # noqa: S101
     beyond = "none of the candidates" if rest["beyond"] == "candidates" else "none of those found"
     head = (
-        f"{told['reports']:,} reports, {told['candidates']:,} candidates, {told['found']:,} found "
+        f"{answer['reports']:,} reports, {answer['candidates']:,} candidates, {answer['found']:,} found "
         f"(an expected {100 * FALSE_DISCOVERIES:g}% of them are not there); {100 * confidence:g}% intervals\n"
         f"{100 * rest['frequency']:.1f}% ± {100 * rest['standard_error']:.1f} (standard error) hold {beyond}"
     )

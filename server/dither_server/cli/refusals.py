@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from dither_shared import ParameterError
+from dither_shared.metrics.period import utc_today
 
-from ..config.settings import utc_today
 from .options import Found, refusing, settings_options, stored
 from .terminal_tables import aligned, printable
 
@@ -57,8 +57,8 @@ def show_refusals(
         counted, ours = store.refused(name, first, last), {version for _, version in store.registered()}
     lines = _lines(counted, by_day)
     if as_json:
-        told = [_described(line, batches, ours) for line, batches in lines]
-        click.echo(json.dumps({"since": str(first), "until": str(last), "refused": told}, indent=2))
+        described = [_described(line, batches, ours) for line, batches in lines]
+        click.echo(json.dumps({"since": str(first), "until": str(last), "refused": described}, indent=2))
     elif lines:
         click.echo(_as_table(lines, ours, by_day))
     else:

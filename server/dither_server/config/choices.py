@@ -1,8 +1,10 @@
 """The words that options and parameters accept, apart from the modules that do what they stand for."""
 
+from dither_shared.metrics.period import DAYS_IN
+
 __all__ = ["FORMAT_NAMES", "STEPS"]
 
-STEPS = ("day", "week")
+STEPS = tuple(DAYS_IN)
 """The steps of a trend."""
 
 FORMAT_NAMES = ("json", "csv", "ndjson", "arrow")

@@ -2,26 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from dither_shared import Metric, ParameterError, load_metrics
+from dither_shared.metrics.period import utc_today
 
 from ..access.locality import Here
 from ..access.proxies import Proxies
 from ..access.roles import Role
 from ..tally.retention import Retention
 
-__all__ = ["RETRY_DAYS", "Config", "utc_today"]
+__all__ = ["RETRY_DAYS", "Config"]
 
 RETRY_DAYS = 30
 """For how long a device may send a batch again: the client's outbox keeps none for longer."""
-
-
-def utc_today() -> date:
-    """Return today's date in UTC: the finest time that a collector ever keeps."""
-    return datetime.now(UTC).date()
 
 
 def _setting(default: Any, about: str) -> Any:

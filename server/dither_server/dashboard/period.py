@@ -24,12 +24,12 @@ _DAYS = 60
 """At most so many of the last days are drawn."""
 
 
-def denominator(told: Any, period: str) -> str:
+def denominator(about: Any, period: str) -> str:
     """Return which reports an answer is about, in words."""
-    if told["since"] is None or told["until"] is None:
+    if about["since"] is None or about["until"] is None:
         return "no reports"
-    reports = "the only report" if told["reports"] == 1 else f"the {told['reports']:,} reports"
-    since, until = date.fromisoformat(told["since"]), date.fromisoformat(told["until"])
+    reports = "the only report" if about["reports"] == 1 else f"the {about['reports']:,} reports"
+    since, until = date.fromisoformat(about["since"]), date.fromisoformat(about["until"])
     return f"{reports} {_span(since, until)}, {_AT_MOST[period]}"
 
 

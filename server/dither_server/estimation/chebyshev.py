@@ -10,14 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
 
+from ..tally.arrays import Floats, Indices
 from .exact_intervals import LowEnds
 
 __all__ = ["ends_of_many"]
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 
 _FEW = 400
 """Up to so many counts are computed one by one."""
@@ -117,7 +115,7 @@ class _Octave:
         found[alone] = self._ends.ends(self._seen[alone], self._trials[alone])
         return found
 
-    def _stretch(self, bend: int, places: Places, part: Floats, found: Floats) -> list[Places]:
+    def _stretch(self, bend: int, places: Indices, part: Floats, found: Floats) -> list[Indices]:
         """Find the ends between two bends, and return the places of those that are left to be computed.
 
         ``part`` is how far from one bend to the next each count is.
@@ -137,7 +135,7 @@ class _Octave:
                 found[places] = self._evaluated(polynomial, places, (2 * part - least - most) / (most - least))
         return left
 
-    def _evaluated(self, polynomial: Floats, places: Places, part: Floats) -> Floats:
+    def _evaluated(self, polynomial: Floats, places: Indices, part: Floats) -> Floats:
         basis = chebyshev.chebvander(part, _DEGREE)
         excess = np.sum(basis * (self._bases[places] @ polynomial.T), axis=1) / np.sqrt(self._trials[places])
         estimate = self._ends.support.estimate(self._seen[places], self._trials[places])

@@ -3,16 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
+from ..tally.arrays import Floats
 from ..tally.tally import Tally
 from .decoders.support import Loads, decoder_of
 
 __all__ = ["Bias", "collision_bias", "concentration"]
-
-Floats = NDArray[np.float64]
 
 
 class Bias(NamedTuple):

@@ -1,11 +1,10 @@
 """Make frequencies consistent: non-negative and of the right sum. Never inside an estimate, always beside it."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ..tally.arrays import Floats
 
 __all__ = ["onto_simplex", "onto_subsimplex"]
-
-Floats = NDArray[np.float64]
 
 
 def onto_simplex(frequency: Floats) -> Floats:

@@ -5,10 +5,10 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
 
+from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
 from .collisions import collision_bias
 from .confidence import require_confidence
@@ -27,8 +27,6 @@ from .intervals import (
 
 __all__ = ["Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
 
-Floats = NDArray[np.float64]
-Present = NDArray[np.bool_]
 Verdict = Literal["ok", "noise", "too-few"]
 
 _WIDEST = 0.5
@@ -67,7 +65,7 @@ class Estimate:
     - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
-      (decoders/rappor.py); None where values are listed, or the mechanism does not select;
+      (regression/rappor.py); None where values are listed, or the mechanism does not select;
     - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
@@ -87,7 +85,7 @@ class Estimate:
     high: Floats
     consistent: Floats
     verdicts: tuple[Verdict, ...]
-    found: Present | None = None
+    found: Booleans | None = None
     unlisted: Unlisted | None = None
 
     @property
@@ -130,8 +128,8 @@ class Debiased(NamedTuple):
     """Unbiased frequencies: ``supporting[v]`` of ``trials[v]`` reports support value v."""
 
     frequency: Floats
-    supporting: NDArray[np.int64]
-    trials: NDArray[np.int64]
+    supporting: Counts
+    trials: Counts
 
 
 def debiased(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally) -> Debiased:
@@ -185,7 +183,7 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
 
 def _regression(
     mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
-) -> tuple[_Columns, Present, Unlisted]:
+) -> tuple[_Columns, Booleans, Unlisted]:
     """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
@@ -212,8 +210,8 @@ def _regression(
 
 def _verdicts(columns: _Columns, alpha: float) -> tuple[Verdict, ...]:
     width = -2 * NormalDist().inv_cdf(alpha / 2) * columns.standard_error
-    told = np.where(columns.low > 0, "ok", "noise")
-    return tuple(np.where(width < _WIDEST, told, "too-few").tolist())  # of NaN, which is no report, there are too few
+    sided = np.where(columns.low > 0, "ok", "noise")
+    return tuple(np.where(width < _WIDEST, sided, "too-few").tolist())  # of NaN, which is no report, there are too few
 
 
 def _of_nothing(values: int) -> _Columns:

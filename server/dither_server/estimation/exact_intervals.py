@@ -10,15 +10,13 @@ from fractions import Fraction
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from ..tally.arrays import Floats, Indices
 from .feldman_cousins import Tails, normal_scores, tails
 
 __all__ = ["LowEnds", "Support", "crossing"]
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 Ends = tuple[Floats, Floats]
 
 _NEAR, _ROUNDED = 1e-10, 1e-15
@@ -109,7 +107,7 @@ class LowEnds:
         return nought
 
     def _between(self, seen: Floats, trials: Floats) -> Floats:
-        def excess(places: Places, share: Floats) -> Floats:
+        def excess(places: Indices, share: Floats) -> Floats:
             return self.excess(share, seen[places], trials[places])
 
         error = self.support.error(np.clip(self.support.estimate(seen, trials), 0, 1), trials)
@@ -121,7 +119,7 @@ class LowEnds:
         some = np.flatnonzero(self.excess(share, trials, trials) < 0)
         share, trials = share[some], trials[some]
 
-        def lack(places: Places, seen: Floats) -> Floats:
+        def lack(places: Indices, seen: Floats) -> Floats:
             return -self.excess(share[places], seen, trials[places])
 
         error = self.support.error(share, trials) * trials * self.support.gap
@@ -139,7 +137,7 @@ class LowEnds:
         return np.asarray((success - self.support.q) / self.support.gap)
 
 
-def crossing(excess: Callable[[Places, Floats], Floats], guess: Floats, bracket: Ends, error: Floats) -> Floats:
+def crossing(excess: Callable[[Indices, Floats], Floats], guess: Floats, bracket: Ends, error: Floats) -> Floats:
     """Return where a rising function, below 0 and above 0 at the ends of the bracket, is 0, strictly between them.
 
     By secants from a guess. ``excess`` takes places of the arrays and a point for each; it is about 1 where a point is

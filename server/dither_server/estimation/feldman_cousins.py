@@ -14,13 +14,13 @@ of the exact law it covers every share at least as often as it says, whichever w
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 from scipy.interpolate import CubicSpline
 
+from ..tally.arrays import Floats
+
 __all__ = ["Tails", "normal_scores", "tails"]
 
-Floats = NDArray[np.float64]
 
 _NODES = 1200
 """The number of pairs (d, w) that are computed; splines through them are right to 1e-9."""

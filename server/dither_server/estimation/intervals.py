@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
+from ..tally.arrays import Counts, Floats
 from .chebyshev import ends_of_many
 from .exact_intervals import LowEnds, Support
 from .feldman_cousins import normal_scores, tails
@@ -28,8 +28,6 @@ __all__ = [
     "score_interval",
 ]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Ends = tuple[Floats, Floats]
 Simultaneous = Literal["sidak", "bonferroni"]
 

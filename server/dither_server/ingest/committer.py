@@ -201,8 +201,8 @@ def _refuse(group: list[_Waiting], error: StoreError) -> None:
         _answer(then, error)
 
 
-def _answer(then: Then, told: Outcome | StoreError) -> None:
+def _answer(then: Then, outcome: Outcome | StoreError) -> None:
     try:
-        then(told)
+        then(outcome)
     except Exception:  # one answer's trouble is not that of the others
         _log.exception("an answer could not be given")

@@ -75,7 +75,7 @@ class Ingest:
             known = batch = _decoded(body)
             upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
             rows = self._rows(upload)
-            self._submit(upload, lambda told: then(self._committed(known, size, rows, told)))
+            self._submit(upload, lambda outcome: then(self._committed(known, size, rows, outcome)))
         except Exception as error:
             then(self._refused(error, batch, size))
 

@@ -22,16 +22,16 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line. Of a record that is not ours there is no message: it may quote what was sent."""
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="seconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
         }
         if record.name.partition(".")[0] == _OURS:
-            told["message"] = record.getMessage()
+            fields["message"] = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
-            told |= _of_exception(record.exc_info[1])
-        return json.dumps(told)
+            fields |= _of_exception(record.exc_info[1])
+        return json.dumps(fields)
 
 
 def log_json(level: str) -> None:
@@ -44,10 +44,10 @@ def log_json(level: str) -> None:
 
 def _of_exception(error: BaseException) -> dict[str, object]:
     frames = traceback.extract_tb(error.__traceback__)
-    told: dict[str, object] = {
+    fields: dict[str, object] = {
         "error": type(error).__name__,
         "at": [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames],
     }
     if isinstance(error, DitherError):
-        told["detail"] = str(error)
-    return told
+        fields["detail"] = str(error)
+    return fields

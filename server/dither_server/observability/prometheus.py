@@ -113,9 +113,9 @@ class Prometheus:
 
     def text(self, more: Iterable[Family] = ()) -> bytes:
         """Return everything in Prometheus' text format, and ``more``, which is the same whichever process tells it."""
-        told = CollectorRegistry()
-        told.register(_Told(self._families, more))
-        return generate_latest(told)
+        registry = CollectorRegistry()
+        registry.register(_Told(self._families, more))
+        return generate_latest(registry)
 
     def _families(self) -> Iterator[Family]:
         everyone = self._registry

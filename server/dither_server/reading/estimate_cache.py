@@ -37,6 +37,11 @@ class EstimateCache:
         self._bytes = 0
         self._lock = threading.Lock()
 
+    @property
+    def size(self) -> int:
+        """Bytes that the estimates take which are remembered now."""
+        return self._bytes
+
     def estimate(
         self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool = False
     ) -> Any:

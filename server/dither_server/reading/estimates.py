@@ -8,14 +8,15 @@ from typing import Any, cast
 import numpy as np
 
 from dither_shared import Metric, ParameterError
+from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ..analysis.columns import Table
 from ..analysis.trend import TrendStep
 from ..store import Store
+from ..tally.arrays import Indices
 from .costs import require_affordable
 from .estimate_cache import EstimateCache
 from .query import Comparison, EstimateQuery, Query, TrendQuery
-from .selection import Places
 from .summaries import summary_of
 from .summaries.summary import Exhibit, Span, Survey
 from .summaries.window import Look
@@ -59,32 +60,32 @@ class EstimateReader:
             table = self._whole(metric, (day, day), query)
             yield table if query.selection.everything else table.chosen(places)
 
-    def compare(self, first: Metric, second: Metric, asked: Comparison) -> Table:
+    def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days.
 
         All values that both list are compared, and those that are asked for shown; the top is of the first side.
         """
         if first.version == second.version:
             days = self._store.days(first)
-            asked = asked.apart(days and days[1])
+            query = query.apart(days and days[1])
         for side in (first, second):
-            require_affordable(self._limit, side, 1, asked.selection.count(len(side.labels)))
+            require_affordable(self._limit, side, 1, query.selection.count(len(side.labels)))
         summary = summary_of(first)
         if summary is not summary_of(second):
             kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
             raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
-        before = self._survey(first, (asked.since, asked.until))
-        after = self._survey(second, (asked.other_since, asked.other_until))
-        return self._chosen(summary.compare((before, after), asked, self._cache.estimate), asked, "first")
+        before = self._survey(first, (query.since, query.until))
+        after = self._survey(second, (query.other_since, query.other_until))
+        return self._chosen(summary.compare((before, after), query, self._cache.estimate), query, "first")
 
-    def combine(self, named: Metric, versions: Sequence[Metric], asked: EstimateQuery) -> Table:
+    def combine(self, named: Metric, versions: Sequence[Metric], query: EstimateQuery) -> Table:
         """Return the combination of the versions that are of the metric's kind; the top is by combined shares."""
         summary = summary_of(named)
         versions = [metric for metric in versions if summary_of(metric) is summary]
         for metric in versions:
-            require_affordable(self._limit, metric, len(versions), asked.selection.count(len(metric.labels)))
-        surveys = [self._survey(metric, (asked.since, asked.until)) for metric in versions]
-        return self._chosen(summary.combine(named.name, surveys, asked, self._cache.estimate), asked)
+            require_affordable(self._limit, metric, len(versions), query.selection.count(len(metric.labels)))
+        surveys = [self._survey(metric, (query.since, query.until)) for metric in versions]
+        return self._chosen(summary.combine(named.name, surveys, query, self._cache.estimate), query)
 
     def exhibit(self, metric: Metric, query: Query, look: Look) -> Exhibit:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
@@ -92,54 +93,53 @@ class EstimateReader:
         survey = self._survey(metric, (query.since, query.until))
         return summary_of(metric).exhibit(survey, query, self._cache.estimate, look)
 
-    def trend(self, metric: Metric, asked: TrendQuery) -> Generator[None, None, Table]:
+    def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
-        spans = self._spans(metric, asked)
-        require_affordable(self._limit, metric, len(spans), asked.selection.count(len(metric.labels)))
-        places = None if asked.selection.everything else self._places(metric, asked)
+        spans = self._spans(metric, query)
+        require_affordable(self._limit, metric, len(spans), query.selection.count(len(metric.labels)))
+        places = None if query.selection.everything else self._places(metric, query)
         yield
-        stretches = (TrendStep(*span, self.estimate(metric, span, asked.confidence)) for span in spans)
-        return (yield from summary_of(metric).trend(metric, len(spans), stretches, asked, places))
+        stretches = (TrendStep(*span, self.estimate(metric, span, query.confidence)) for span in spans)
+        return (yield from summary_of(metric).trend(metric, len(spans), stretches, query, places))
 
     def estimate(self, metric: Metric, span: Span, confidence: float) -> Any:
         """Return the bare estimates of a span of days."""
         return self._cache.estimate(metric, metric.labels, self._store.tally(metric, *span), confidence)
 
     def _whole(
-        self, metric: Metric, span: Span, asked: EstimateQuery, candidates: tuple[str, ...] | None = None
+        self, metric: Metric, span: Span, query: EstimateQuery, candidates: tuple[str, ...] | None = None
     ) -> Table:
         """Return the estimates of every value over a span of days."""
-        return summary_of(metric).table(self._survey(metric, span), asked, self._cache.estimate, candidates)
+        return summary_of(metric).table(self._survey(metric, span), query, self._cache.estimate, candidates)
 
     def _survey(self, metric: Metric, span: Span) -> Survey:
         first, last = self._store.days(metric) or (None, None)
         days = (span[0] or first, span[1] or last)
         return Survey(metric, self._store.tally(metric, *span), days, self._store.refusals(metric.name, *days))
 
-    def _chosen(self, table: Table, asked: EstimateQuery, by: str = "frequency") -> Table:
-        if asked.selection.everything:
+    def _chosen(self, table: Table, query: EstimateQuery, by: str = "frequency") -> Table:
+        if query.selection.everything:
             return table
         if "value" not in table.columns:
             raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
         labels = cast("Sequence[str]", table.columns["value"])
-        return table.chosen(asked.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
+        return table.chosen(query.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
-    def _places(self, metric: Metric, asked: EstimateQuery) -> Places:
+    def _places(self, metric: Metric, query: EstimateQuery) -> Indices:
         """Return which values are shown in each step of an answer."""
-        span = (asked.since, asked.until)
+        span = (query.since, query.until)
         if not metric.labels:
             raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
-        return asked.selection.places(metric.labels, lambda: self.estimate(metric, span, asked.confidence).frequency)
+        return query.selection.places(metric.labels, lambda: self.estimate(metric, span, query.confidence).frequency)
 
-    def _days(self, metric: Metric, asked: EstimateQuery) -> list[date]:
-        first, last = asked.since or date.min, asked.until or date.max
+    def _days(self, metric: Metric, query: EstimateQuery) -> list[date]:
+        first, last = query.since or date.min, query.until or date.max
         return [day for day in self._store.active_days(metric) if first <= day <= last]
 
-    def _spans(self, metric: Metric, asked: TrendQuery) -> list[tuple[date, date]]:
+    def _spans(self, metric: Metric, query: TrendQuery) -> list[tuple[date, date]]:
         """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
-        length = 7 if asked.step == "week" else 1
         spans = []
-        for number, _ in groupby(self._days(metric, asked), lambda day: (day.toordinal() - 1) // length):
-            first, last = (date.fromordinal(number * length + place) for place in (1, length))  # day 1 was a Monday
-            spans.append((max(first, asked.since or first), min(last, asked.until or last)))
+        for start, _ in groupby(self._days(metric, query), lambda day: first_day(day.toordinal(), query.step)):
+            first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
+            spans.append((max(first, query.since or first), min(last, query.until or last)))
         return spans

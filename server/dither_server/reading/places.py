@@ -60,6 +60,11 @@ class Turns:
         self._taken = False
         self._waiting: deque[threading.Event] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """The number of those who wait."""
+        return len(self._waiting)
+
     def acquire(self, patience: float) -> bool:
         """Take the turn; return whether it came within so many seconds."""
         with self._changing:

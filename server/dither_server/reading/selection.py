@@ -4,14 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
-__all__ = ["EVERYTHING", "Places", "Selection"]
+from ..tally.arrays import Floats, Indices
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+__all__ = ["EVERYTHING", "Indices", "Selection"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class Selection:
         left = max(0, named - self.offset)
         return left if most is None else min(left, most)
 
-    def places(self, labels: Sequence[str], frequency: Callable[[], Floats]) -> Places:
+    def places(self, labels: Sequence[str], frequency: Callable[[], Floats]) -> Indices:
         """Return where the values that are shown stand among ``labels``; ``frequency`` is asked only for the top.
 
         Raises ParameterError for a value that is not there.
@@ -53,7 +51,7 @@ class Selection:
         shares = np.nan_to_num(frequency()[named], nan=-np.inf)
         return np.asarray(named[np.argsort(-shares, kind="stable")[: self.top]])
 
-    def _named(self, labels: Sequence[str]) -> Places:
+    def _named(self, labels: Sequence[str]) -> Indices:
         if not self.values:
             return np.arange(len(labels), dtype=np.intp)
         where = {label: place for place, label in enumerate(labels)}

@@ -13,6 +13,7 @@ from dither_shared import ParameterError
 
 from ..access.proxies import Proxies
 from ..app import collector_of
+from .acceptor import accept
 from .connection import Connection
 from .crowd import Crowd
 from .gateway import Gateway
@@ -59,11 +60,11 @@ async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], Non
     config = collector.config
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
-    def asked(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
+    def end(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
         loop.call_soon_threadsafe(stop.set)
 
-    signal.signal(signal.SIGTERM, asked)
-    signal.signal(signal.SIGINT, asked)
+    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, end)
     limit = files_for(config.connections)
     crowd = Crowd(limit, config.connections_per_address, config.request_seconds, collector.prometheus)
     proxies = Proxies(config.proxies)
@@ -74,7 +75,7 @@ async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], Non
         return Connection(crowd, gateway, room, name)
 
     asked_to_end = asyncio.ensure_future(stop.wait())
-    serving = [asyncio.create_task(crowd.watch()), asyncio.create_task(_accept(listener, crowd, proxies, connection))]
+    serving = [asyncio.create_task(crowd.watch()), asyncio.create_task(accept(listener, crowd, proxies, connection))]
     collector.start()
     ready(url_of(listener))
     ended, _ = await asyncio.wait([asked_to_end, *serving], return_when=asyncio.FIRST_COMPLETED)
@@ -87,39 +88,6 @@ async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], Non
     gateway.close()
     for task in ended:
         task.result()  # which raises if it was not asked to end
-
-
-async def _accept(listener: socket.socket, crowd: Crowd, proxies: Proxies, make: Callable[[str], Connection]) -> None:
-    """Take connections for ever, as far as there is room."""
-    loop = asyncio.get_running_loop()
-    listener.setblocking(False)
-    taking: set[asyncio.Task[None]] = set()
-
-    async def take(taken: socket.socket, name: str) -> None:
-        try:
-            await loop.connect_accepted_socket(lambda: make(name), taken)
-        except OSError:  # gone already
-            taken.close()
-            crowd.leave(None)
-            crowd.discount(name)
-
-    while True:
-        await crowd.room()
-        try:
-            taken, (address, *_) = await loop.sock_accept(listener)
-        except OSError as error:  # no more files, say
-            _log.warning("a connection could not be taken: %s", error.strerror or error)
-            crowd.make_room()
-            await asyncio.sleep(0.1)
-            continue
-        name = "" if address in proxies else crowd.count(address)
-        if name is None:
-            taken.close()
-            continue
-        crowd.enter()
-        task = loop.create_task(take(taken, name))
-        taking.add(task)
-        task.add_done_callback(taking.discard)
 
 
 def url_of(listener: socket.socket) -> str:

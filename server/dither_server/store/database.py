@@ -11,7 +11,7 @@ from dither_shared import DitherError
 
 from .condition import Condition, condition_of
 from .engine import WRITE, open_engine, sqlite_path
-from .errors import RacedError, StoreError, told
+from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
 from .migrate import migrate, require_current
 from .tables.schema import HEAD, METRICS
@@ -80,8 +80,8 @@ class Database:
         if self._engine.dialect.name == "sqlite":
             return None
         with self._transaction() as connection:
-            told: datetime | None = connection.scalar(sa.select(sa.func.clock_timestamp()))
-        return told
+            now: datetime | None = connection.scalar(sa.select(sa.func.clock_timestamp()))
+        return now
 
     def doubts(self) -> list[str]:
         """Return what about the database itself endangers what is promised of acknowledged reports."""
@@ -103,6 +103,6 @@ class Database:
                 with connection.begin():
                     yield connection
         except IntegrityError as error:
-            raise RacedError(told(error)) from error
+            raise RacedError(message_of(error)) from error
         except SQLAlchemyError as error:
-            raise StoreError(told(error)) from error
+            raise StoreError(message_of(error)) from error

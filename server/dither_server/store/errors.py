@@ -4,7 +4,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dither_shared import DitherError, ParameterError
 
-__all__ = ["RacedError", "StoreError", "UnmadeError", "told"]
+__all__ = ["RacedError", "StoreError", "UnmadeError", "message_of"]
 
 
 class StoreError(DitherError):
@@ -19,7 +19,7 @@ class RacedError(StoreError):
     """Another process wrote the same key between our look and our write."""
 
 
-def told(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """Return an error with the database's message, without the statement and its values."""
     original = getattr(error, "orig", None) if isinstance(error, SQLAlchemyError) else error
     diagnosis = getattr(original, "diag", None)  # PostgreSQL's message repeats values in its details

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .errors import RacedError, StoreError, told
+from .errors import RacedError, StoreError, message_of
 
 __all__ = ["Hot"]
 
@@ -139,7 +139,7 @@ def _run(connection: sa.Connection, ask: Callable[[Any], Any]) -> Any:
         if dialect.is_disconnect(error, held.driver_connection, cursor):
             connection.invalidate(error)
         kind = RacedError if isinstance(error, dialect.loaded_dbapi.IntegrityError) else StoreError
-        raise kind(told(error)) from error
+        raise kind(message_of(error)) from error
     finally:
         if cursor is not None:
             cursor.close()

@@ -131,5 +131,5 @@ class Housekeeper:
                     return
                 removal.carry_out(store)
                 if removal.version:
-                    told = (len(removal.days), name, removal.version, removal.days[0], removal.days[-1])
-                    _log.info("retention: removed %d days of %s %s, %s to %s", *told)
+                    removed = (len(removal.days), name, removal.version, removal.days[0], removal.days[-1])
+                    _log.info("retention: removed %d days of %s %s, %s to %s", *removed)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism
 
+from .arrays import Counts
 from .fold import Folded
-from .tally import Counts, Tally
+from .tally import Tally
 
 __all__ = [
     "Blocks",

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from dither_shared import Mechanism, Shape, WireError
 from dither_shared.rows import RowFormat
 
+from .arrays import Counts
+
 __all__ = ["Counts", "Folded", "fold", "parsed"]
 
-Counts = NDArray[np.int64]
 _Words = NDArray[np.uint64]
 _Payloads = NDArray[np.uint8]
 
@@ -219,7 +220,7 @@ def _folded_cohorts(cohorts: Counts, payloads: _Payloads) -> tuple[Counts, Count
     return ascending[starts], reports, counts
 
 
-def _group_sums(group: NDArray[np.int64], words: _Words) -> Counts:
+def _group_sums(group: Counts, words: _Words) -> Counts:
     """Return a row of column sums for each group; the groups are 0, 1, ... and ascend."""
     rows = np.bincount(group)
     if len(words) <= _FEW_ROWS and 64 * words.size <= _FEW_BITS:
@@ -239,7 +240,7 @@ def _group_sums(group: NDArray[np.int64], words: _Words) -> Counts:
     return sums
 
 
-def _product_sums(group: NDArray[np.int64], words: _Words, groups: int) -> Counts:
+def _product_sums(group: Counts, words: _Words, groups: int) -> Counts:
     """Return the same as a product; a single-precision float is exact far beyond ``_FEW_ROWS``."""
     member = np.zeros((groups, len(group)), dtype=np.float32)
     member[group, np.arange(len(group))] = 1

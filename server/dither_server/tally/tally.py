@@ -7,9 +7,10 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from .fold import Counts, fold, parsed
+from .arrays import Counts
+from .fold import fold, parsed
 
-__all__ = ["Counts", "Tally"]
+__all__ = ["Tally"]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..errors import ParameterError
 from ..mechanism import LISTED, Mechanism
-from . import MECHANISMS, SubsetSelection
+from . import MECHANISMS
 from .checks import checked_count, checked_epsilons, checked_size
 
 __all__ = ["DEFAULT_BUDGET", "Candidate", "candidates", "choose"]
@@ -40,8 +40,8 @@ def candidates(size: int, epsilon: float, permanent_epsilon: float | None = None
     """
     checked_size(size)
     checked_epsilons(epsilon, permanent_epsilon)
-    families = [family for family in MECHANISMS.values() if family.items == LISTED]
-    least = SubsetSelection.calibrate(size, epsilon).risk
+    families = MECHANISMS.of(LISTED)
+    least = MECHANISMS["subset-selection"].calibrate(size, epsilon).risk
     found = [
         Candidate(mechanism, mechanism.risk / least)
         for family in families

@@ -152,6 +152,11 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
         """The points of a step, one for each phase."""
         return self.cohorts
 
+    @property
+    def permanent_draws(self) -> int | None:
+        """One for each cell."""
+        return self.cells if self.memoised else None
+
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value in one phase."""
         return self._chain.ratio_after(reports)

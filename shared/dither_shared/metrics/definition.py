@@ -132,7 +132,7 @@ def _configured(family: type[Mechanism], size: int | None, **parameters: float |
 
 def _require_own_parameters(family: type[Mechanism], fields: Fields) -> None:
     """Refuse a parameter that only other mechanisms for such a question have, and name these."""
-    others = [other for other in MECHANISMS.values() if other.items == family.items]
+    others = MECHANISMS.of(family.items)
     for key in fields:
         have = [] if key in family.keys else sorted(other.name for other in others if key in other.keys)
         if have:

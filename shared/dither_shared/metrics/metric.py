@@ -27,10 +27,10 @@ from typing import Literal
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Answers, Question
+from .period import Period
 
 __all__ = ["Metric", "Period", "Tier"]
 
-Period = Literal["day", "week", "once"]
 Tier = Literal["technical", "interaction", "content", "sensitive"]
 """The subjects of a question: the software, how it is used, what it is used on, or the person."""
 

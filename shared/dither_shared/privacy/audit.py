@@ -6,8 +6,9 @@ and Pearson on the event's two probabilities,
 
     ε  >=  ln( lower bound of P[event | x] / upper bound of P[event | x'] )
 
-holds with the stated confidence, because the event was chosen on other draws. An audit cannot prove privacy; the exact
-laws in the contract tests do. It fails a randomizer that leaks more than it declares.
+holds with the stated confidence, because the event was chosen on other draws. (Of a mechanism that is only
+(ε, δ)-private, δ for each report of a series is first taken from the lower bound.) An audit cannot prove privacy; the
+exact laws in the contract tests do. It fails a randomizer that leaks more than it declares.
 """
 
 import math
@@ -69,17 +70,18 @@ def audit(
     ``drawn`` is called now and then with the number of reports drawn since; in all they are twice ``draws``, or hardly
     fewer. Raises ParameterError if there are too few draws for a series in each half.
     """
-    series = draws // reports
-    if reports < 1 or series < 2:
+    if not 1 <= reports <= draws // 2:
         raise ParameterError("draws", f"{draws} are too few for two series of {reports} report(s)")
+    series = draws // reports
     cohort, inputs = _worst_pair(mechanism)
     see = _features(mechanism, cohort, inputs)
     trained, judged = (
         [_observe(mechanism, item, cohort, entropy, (part, reports), see, drawn) for item in inputs]
         for part in (series // 2, series - series // 2)
     )
-    event, direction = _best_event(trained, series // 2, confidence)
-    found = _loss(judged, event, direction, series - series // 2, confidence)
+    spared = reports * float(mechanism.delta)
+    event, direction = _best_event(trained, series // 2, confidence, spared)
+    found = _loss(judged, event, direction, series - series // 2, confidence, spared)
     return Finding(
         mechanism=mechanism.name,
         reports=reports,
@@ -94,8 +96,11 @@ def audit(
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
-    if not mechanism.items.open:
-        some = list(range(min(mechanism.size or 0, 3)))
+    size = mechanism.size or 0
+    if mechanism.items.ordered:  # the farther apart they are, the better they are told apart
+        some = [0, size - 1]
+    elif not mechanism.items.open:
+        some = list(range(min(size, 3)))
     found = [
         (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
         for cohort in range(min(mechanism.cohorts, 4))
@@ -112,6 +117,8 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
 
     def verdict(payload: bytes) -> int:
         cells = set(Report(cohort, payload).cells(mechanism))
+        if mechanism.items.ordered:
+            return sum(cells)  # the higher a cell is, the more it speaks for the last item
         if mechanism.weight == 1:
             return bool(cells & mine) - bool(cells & theirs)
         return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)
@@ -159,7 +166,9 @@ def _observe(
     return counts
 
 
-def _best_event(observed: list[Counter[_Feature]], series: int, confidence: float) -> tuple[_Feature, int]:
+def _best_event(
+    observed: list[Counter[_Feature]], series: int, confidence: float, spared: float
+) -> tuple[_Feature, int]:
     """Return the event with the largest bound on the training half, and which input it speaks for."""
     one, two = observed
 
@@ -174,15 +183,20 @@ def _best_event(observed: list[Counter[_Feature]], series: int, confidence: floa
     strict = min(1 - (1 - confidence) / (2 * len(events)) ** 2, _STRICTEST)
     return max(
         ((event, direction) for event in events for direction in (0, 1)),
-        key=lambda choice: _loss(observed, choice[0], choice[1], series, strict),
+        key=lambda choice: _loss(observed, choice[0], choice[1], series, strict, spared),
     )
 
 
-def _loss(observed: list[Counter[_Feature]], event: _Feature, direction: int, series: int, confidence: float) -> float:
-    """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest."""
+def _loss(
+    observed: list[Counter[_Feature]], event: _Feature, direction: int, series: int, confidence: float, spared: float
+) -> float:
+    """Return the lower bound on ε that an event gives; each of its two bounds may fail with half of the rest.
+
+    ``spared`` is the δ by which a probability may exceed what ε allows.
+    """
     each = (1 + confidence) / 2
     likely, unlikely = _hits(observed[direction], event), _hits(observed[1 - direction], event)
-    low = lower_bound(likely, series, each)
+    low = lower_bound(likely, series, each) - spared
     return math.log(low / upper_bound(unlikely, series, each)) if low > 0 else -math.inf
 
 

@@ -5,7 +5,7 @@ import math
 from ..mechanism import Mechanism
 from .composition import posterior_bounds
 
-__all__ = ["MEMOISATION", "losses", "numeric_odds_sentence", "odds_sentence"]
+__all__ = ["MEMOISATION", "in_a_hundred", "losses", "numeric_odds_sentence", "odds_sentence"]
 
 
 MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
@@ -19,12 +19,12 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     For a mechanism with permanent draws it says what any number of reports of one value may tell.
     """
     forever = mechanism.permanent_epsilon
-    in_the_end = "" if forever is None else _in_a_hundred(posterior_bounds(forever)[1])
+    in_the_end = "" if forever is None else in_a_hundred(posterior_bounds(forever)[1])
     if not mechanism.items.open:
         sentence = _support_sentence(mechanism, labels)
         doubt = "whoever held two answers for equally likely is at most"
         return f"{sentence}; {doubt} {in_the_end} in 100 sure after any number of reports" if forever else sentence
-    once = _in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
+    once = in_a_hundred(posterior_bounds(mechanism.epsilon)[1])
     sentence = f"whoever held two answers for equally likely is at most {once} in 100 sure after one report"
     return f"{sentence}, and {in_the_end} in 100 after any number of them" if forever else sentence
 
@@ -40,11 +40,11 @@ def numeric_odds_sentence(mechanism: Mechanism) -> str:
     if mechanism.permanent_epsilon is not None:
         most += f", and {_factor(mechanism.permanent_epsilon)} times after any number of reports of one range"
     if mechanism.delta:
-        most += f", but for one report in {1 / float(mechanism.delta):,.0f}"
+        most += f", but for one report in {_digits_down(1 / float(mechanism.delta)):,.0f}"
     if mechanism.cohorts == 1:
         return f"your number is moved at random before it is reported; {most}"
-    truly, others = (_in_a_hundred(float(share)) for share in (mechanism.a, 1 - mechanism.a))
-    other = "the other one" if mechanism.cells == 2 else f"one of the other {mechanism.cells - 1}"
+    truly, others = (in_a_hundred(float(share)) for share in (mechanism.a, 1 - mechanism.a))
+    other = "the other one" if mechanism.cells == 2 else "one of the others"
     moment = "once for this device" if mechanism.memoised else "for each report"
     ranges = f"your number is put into one of {mechanism.cells} ranges whose borders are chosen at random {moment}"
     return f"{ranges}; in {truly} of 100 cases the report names that range, in {others} {other}; {most}"
@@ -61,7 +61,7 @@ def losses(mechanism: Mechanism) -> str:
 
 
 def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> str:
-    truly, falsely = _in_a_hundred(float(mechanism.p)), _in_a_hundred(float(mechanism.q))
+    truly, falsely = in_a_hundred(float(mechanism.p)), in_a_hundred(float(mechanism.q))
     if mechanism.size == 2 and mechanism.cells == 2:
         yes, no = labels or ("yes", "no")
         return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
@@ -76,8 +76,14 @@ def _factor(epsilon: float) -> str:
     return f"{math.ceil(factor * 10**digits) / 10**digits:.{digits}f}"
 
 
-def _in_a_hundred(probability: float) -> str:
-    """Return 100 · probability with as many digits as keep it apart from never and always."""
+def _digits_down(number: float) -> float:
+    """Return a number above 1 with three digits, rounded down."""
+    unit = 10.0 ** max(0, math.floor(math.log10(number)) - 2)
+    return math.floor(number / unit) * unit
+
+
+def in_a_hundred(probability: float) -> str:
+    """Return 100 · ``probability`` with as many digits as keep it apart from never and always."""
     hundredths = 100 * probability
     for digits in range(6):
         text = f"{hundredths:.{digits}f}"

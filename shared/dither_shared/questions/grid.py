@@ -29,7 +29,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from ..errors import ParameterError
 
-__all__ = ["Grid", "Placed"]
+__all__ = ["Grid", "Placed", "power_bounds"]
 
 _T = TypeVar("_T")
 
@@ -108,9 +108,9 @@ class Grid:
 
     def _count(self, double: float) -> int:
         """Return how many boundaries are at a double or below it."""
-        return bisect_right(range(self.points - 1), double, key=self._threshold)
+        return bisect_right(range(self.points - 1), double, key=self.border)
 
-    def _threshold(self, point: int) -> float:
+    def border(self, point: int) -> float:
         """Return the least double that belongs to the next point."""
         found = self._thresholds[point]
         if found is None:
@@ -148,30 +148,31 @@ class _Logarithmic:
     def settle(self, half: int, rule: Callable[[Fraction], _T]) -> _T:
         digits = _DIGITS
         while True:  # it ends: an irrational number is no place where a rule jumps, and bounds leave such a place alone
-            below, above = self._bounds(half, digits)
+            below, above = power_bounds(self.low, self.ratio, half, self.halves, digits)
             if (found := rule(below)) == rule(above):
                 return found
             if (exact := self._rational(half)) is not None:
                 return rule(exact)
             digits *= 2
 
-    def _bounds(self, half: int, digits: int) -> tuple[Fraction, Fraction]:
-        """Return a number below and one above, each by 10^(6 - digits) of it.
-
-        An operation is off by at most 10^(1 - digits) of its result, ln and exp too. The exponent is below 1,400, so
-        exp's argument is off by 5,000 of these at most, and the result by less than half of the distance.
-        """
-        context = _context(digits)
-        exponent = context.divide(context.multiply(_logarithm(self.ratio, digits), half), self.halves)
-        number = context.divide(context.multiply(context.exp(exponent), self.low.numerator), self.low.denominator)
-        slack = context.scaleb(number, 6 - digits)
-        return Fraction(context.subtract(number, slack)), Fraction(context.add(number, slack))
-
     def _rational(self, half: int) -> Fraction | None:
         """Return the number exactly if it is rational: if both terms of the ratio have integer roots."""
         shared = math.gcd(half, self.halves)
         above, below = (_root(term, self.halves // shared) for term in self.ratio.as_integer_ratio())
         return self.low * Fraction(above, below) ** (half // shared) if above and below else None
+
+
+def power_bounds(low: Fraction, ratio: Fraction, half: int, halves: int, digits: int) -> tuple[Fraction, Fraction]:
+    """Return a number below and one above low ratio^(half/halves), each by 10^(6 - digits) of it.
+
+    An operation is off by at most 10^(1 - digits) of its result, ln and exp too. The exponent is below 1,400, so exp's
+    argument is off by 5,000 of these at most, and the result by less than half of the distance.
+    """
+    context = _context(digits)
+    exponent = context.divide(context.multiply(_logarithm(ratio, digits), half), halves)
+    number = context.divide(context.multiply(context.exp(exponent), low.numerator), low.denominator)
+    slack = context.scaleb(number, 6 - digits)
+    return Fraction(context.subtract(number, slack)), Fraction(context.add(number, slack))
 
 
 def _root(number: int, degree: int) -> int:

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from ..mechanism import LISTED, Items, Mechanism
-from ..mechanisms import RandomizedResponse
+from ..mechanisms import MECHANISMS
 from .domain import Domain
 from .fields import Fields
 from .question import Question
@@ -21,7 +21,7 @@ class ListedQuestion(Question):
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism] | None:
         """Return randomized response if a truth probability is given; else the best one is chosen."""
-        return RandomizedResponse if "truth" in fields else None
+        return MECHANISMS["randomized-response"] if "truth" in fields else None
 
     @abstractmethod
     def _listed(self) -> Domain:

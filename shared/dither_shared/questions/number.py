@@ -1,5 +1,7 @@
 """Questions that a number answers: a duration, a size, a count."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -7,14 +9,21 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import NUMBERS, Items, Mechanism
-from ..mechanisms import DitheredResponse
-from ..privacy.wording import numeric_odds_sentence
+from ..mechanisms import MECHANISMS
+from ..privacy.wording import in_a_hundred, numeric_odds_sentence
+from ..wire import Report
 from .fields import Fields
 from .grid import Grid
 from .plain import exact_number
 from .question import Answers, Encoded, Question
 
 __all__ = ["NumberQuestion"]
+
+_FEW = 15
+"""The width of a range whose whole numbers are better listed: subset selection is more exact up to 16 answers."""
+
+_WIDE, _USUAL = 100.0, 10.0
+"""Of a range from above 0, high over low from which its logarithm is even better; from 0, as if it began at 10."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,7 @@ class NumberQuestion(Question):
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism]:  # noqa: ARG003 - other kinds look
         """Return the dithered response."""
-        return DitheredResponse
+        return MECHANISMS["dithered-response"]
 
     def stored(self) -> dict[str, object]:
         """Return the range."""
@@ -74,10 +83,53 @@ class NumberQuestion(Question):
         """Return what a report says of the number, and how sure it can make anyone of anything about it."""
         return numeric_odds_sentence(mechanism)
 
+    def reading(self, mechanism: Mechanism, report: Report) -> str:
+        """Return the range that a report names, or where it has moved the number."""
+        (cell,) = report.cells(mechanism)
+        grid = self.grid(mechanism)
+        points = [point for point in range(grid.points) if cell in mechanism.marked(point, report.cohort)]
+        if mechanism.cohorts > 1:
+            others = in_a_hundred(float(1 - mechanism.a))
+            return f"the number is {self._between(grid, points)}; in {others} of 100 cases a report names a wrong range"
+        if points:
+            return f"the number is {self._between(grid, points)}, after it was moved at random"
+        first = mechanism.marked(0, report.cohort)[0]
+        beyond = f"below {self.low:.15g}" if cell < first else f"above {self.high:.15g}"
+        return f"the number is {self._with_unit(beyond)}, after it was moved at random"
+
+    def _between(self, grid: Grid, points: Sequence[int]) -> str:
+        """Return the numbers that have neighbouring ``points``, in words."""
+        first, last = points[0], points[-1]
+        low = grid.border(first - 1) if first else self.low
+        high = grid.border(last) if last < grid.points - 1 else self.high
+        lower, upper = (_brief(end, end if self.log else high - low) for end in (low, high))
+        if not first:
+            return f"below {self._with_unit(upper)}"
+        return f"{self._with_unit(lower)} or more" if high == self.high else self._with_unit(f"from {lower} to {upper}")
+
+    def _with_unit(self, text: str) -> str:
+        return f"{text} {self.unit}".rstrip()
+
+    def advice(self, mechanism: Mechanism) -> Sequence[str]:
+        """Return what is missing, and which other question would be answered more exactly."""
+        found = [] if self.unit else ['unit: missing; what the number counts, for example unit = "s"']
+        whole = self.low.is_integer() and self.high.is_integer() and not self.log
+        if whole and self.high - self.low <= _FEW:
+            found.append(
+                'type: number; at most 16 whole numbers are estimated better if type = "choice" lists them as values, '
+                'and the share beyond one threshold, fixed beforehand, if type = "boolean" asks for it'
+            )
+        elif not self.log and self.low >= 0 and self.high > _WIDE * (self.low or _USUAL):
+            found.append(
+                "log: false, and the error of a mean is a share of the range, which is wide; set log = true with low "
+                "above 0, or a high that few answers exceed"
+            )
+        return found
+
     @property
     def words(self) -> str:
         """The range."""
-        return f"a number from {self.low:g} to {self.high:g}{self.unit and ' ' + self.unit}"
+        return self._with_unit(f"a number from {self.low:.15g} to {self.high:.15g}")
 
     @property
     def example(self) -> object:
@@ -86,7 +138,7 @@ class NumberQuestion(Question):
 
 
 class _Answers(Answers):
-    wanted = "give a number"
+    wanted = "give an int, a float or a Decimal; NaN is none"
 
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
@@ -104,6 +156,12 @@ class _Answers(Answers):
 def _grid(low: float, high: float, log: bool, points: int) -> Grid:
     """Return the one grid of its kind, for its thresholds are worked out when they are needed."""
     return Grid(low, high, log, points)
+
+
+def _brief(number: float, width: float) -> str:
+    """Return a border, rounded to two digits of ``width``."""
+    digits = 1 - math.floor(math.log10(width))
+    return f"{round(number, digits):.15g}"
 
 
 def _exact(end: float) -> str:

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from ..mechanism import Item, Items, Mechanism
 from ..privacy.wording import odds_sentence
+from ..wire import Report
 from .fields import Fields
 
 __all__ = ["Answers", "Encoded", "Question"]
@@ -94,6 +95,17 @@ class Question(ABC):
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
         """Return a sentence on what one report tells of a person; ``names`` are an answer and its opposite."""
         return odds_sentence(mechanism, names)
+
+    def reading(self, mechanism: Mechanism, report: Report) -> str:
+        """Return in words what a report says of its sender, and how often it is not so; "" if its bytes say it better.
+
+        Raises WireError if the report names a cell that does not exist.
+        """
+        return ""
+
+    def advice(self, mechanism: Mechanism) -> Sequence[str]:
+        """Return what would serve whoever asks better: sentences that begin with a key of the definition."""
+        return ()
 
     @property
     @abstractmethod

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..mechanism import STRINGS, Items, Mechanism
-from ..mechanisms import Rappor
+from ..mechanisms import MECHANISMS
 from ..primitives.bloom import HASHING
 from .fields import Fields
 from .plain import LONGEST_TEXT, text_of
@@ -35,7 +35,7 @@ class StringQuestion(Question):
     @classmethod
     def family(cls, fields: Fields) -> type[Mechanism]:  # noqa: ARG003 - other kinds look
         """Return RAPPOR."""
-        return Rappor
+        return MECHANISMS["rappor"]
 
     def stored(self) -> dict[str, object]:
         """Return the candidates."""

@@ -83,14 +83,14 @@ def require_known(address: str, metrics: Sequence[Metric]) -> None:
     lacking = [metric for metric in metrics if not _is_known(collector, metric)]
     if not lacking:
         return
-    told = [
+    listed = [
         f"  {metric.name}: {metric.mechanism.name}, {len(metric.labels):,} values, version {metric.version}"
         for metric in lacking[:_NAMED]
     ]
-    told += [f"  and {len(lacking) - _NAMED:,} more"] if len(lacking) > _NAMED else []
+    listed += [f"  and {len(lacking) - _NAMED:,} more"] if len(lacking) > _NAMED else []
     raise CollectorError(
         f"the collector at {collector.url} does not collect {len(lacking)} of the {len(metrics)} metrics asked for, "
-        "or in another version:\n" + "\n".join(told) + "\nRun this again with --definitions lab.toml instead of "
+        "or in another version:\n" + "\n".join(listed) + "\nRun this again with --definitions lab.toml instead of "
         "--collector, and start a collector with that file; or give --collector auto."
     )
 
@@ -136,10 +136,10 @@ def collected(
         for _ in range(count)
     )
     delivered = send_all({metric.name: metric}, url, people)
-    told = fetch_estimate(collector, metric.name, confidence)
-    if not delivered or told["reports"] != population.users:
-        raise CollectorError(f"{told['reports']:,} reports of {population.users:,} were counted at {url}")
-    columns = {name: np.array([row[name] for row in told["values"]], dtype=np.float64) for name in _COLUMNS}
+    answer = fetch_estimate(collector, metric.name, confidence)
+    if not delivered or answer["reports"] != population.users:
+        raise CollectorError(f"{answer['reports']:,} reports of {population.users:,} were counted at {url}")
+    columns = {name: np.array([row[name] for row in answer["values"]], dtype=np.float64) for name in _COLUMNS}
     return Collected(*columns.values())
 
 

@@ -3,7 +3,7 @@
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ __all__ = [
     "sizes_of",
     "users_list",
     "users_of",
+    "with_options",
 ]
 
 _GRID = "0.25:4:10"
@@ -55,6 +56,13 @@ class Commands(LazyGroup):
             raise click.UsageError(str(error), ctx) from None
         except DitherError as error:
             raise click.ClickException(str(error)) from None
+
+
+def with_options(command: Callable[..., None], options: Iterable[Callable[..., Any]]) -> Callable[..., None]:
+    """Return a command with options, in the order of its help."""
+    for option in reversed([*options]):
+        command = option(command)
+    return command
 
 
 def users_of(_: click.Context, parameter: click.Parameter, text: str | None) -> int | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .common import new_file
+from .common import new_file, with_options
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -80,9 +80,7 @@ def run_options(command: Callable[..., None]) -> Callable[..., None]:
     def with_run(*, seed: int, jobs: int, scheduler: str | None, as_json: bool, out: Path | None, **rest: Any) -> None:
         command(run=Run(seed, jobs, scheduler, as_json, out), **rest)
 
-    for option in reversed(_OPTIONS):
-        with_run = option(with_run)
-    return with_run
+    return with_options(with_run, _OPTIONS)
 
 
 _OPTIONS = (

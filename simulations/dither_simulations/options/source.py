@@ -10,7 +10,7 @@ import click
 from dither_shared import ParameterError
 
 from ..choices import KINDS
-from .common import input_options
+from .common import input_options, with_options
 
 if TYPE_CHECKING:
     from ..users.sources import Column, Source
@@ -50,9 +50,7 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
             found = _of_file(source, column, weights)
         command(source=found, **rest)
 
-    for option in reversed(_OPTIONS):
-        with_source = option(with_source)
-    return with_source
+    return with_options(with_source, _OPTIONS)
 
 
 _OPTIONS = (

@@ -35,8 +35,8 @@ def multiples_plot(panels: Sequence[Panel], title: str, across: str, *, log: boo
         figure.text(0.005, (top - _HIGH * rows / 2) / height, panel.up, rotation=90, va="center", fontsize=FONT)
         top -= _HIGH * rows
     limits = dict.fromkeys(panel.limit[0] for panel in panels if panel.limit is not None)
-    told = "; ".join([title, *(f"dotted: {name}" for name in limits), "grey: the others"])
-    figure.text(0.01, 1 - 0.1 / height, told.replace("; dotted", "\ndotted"), va="top", fontsize=_SMALL)
+    caption = "; ".join([title, *(f"dotted: {name}" for name in limits), "grey: the others"])
+    figure.text(0.01, 1 - 0.1 / height, caption.replace("; dotted", "\ndotted"), va="top", fontsize=_SMALL)
     figure.text(0.56, 0.12 / height, across, ha="center", fontsize=FONT)
     return figure
 

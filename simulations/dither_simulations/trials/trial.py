@@ -61,10 +61,13 @@ def affordable_law(mechanism: Mechanism, population: Population) -> Law:
 
 def run_trial(setting: Setting, seed: np.random.SeedSequence) -> Outcome:
     """Run one trial; it depends on ``setting`` and ``seed`` alone, so trials may run in any order and anywhere."""
-    told, shares = _told(setting, seed), setting.population.shares
+    estimated, shares = _estimated(setting, seed), setting.population.shares
     return Outcome(
-        tuple(scores(apply(step, told.frequency, told.consistent), shares, setting.top) for step in setting.steps),
-        intervals(told.low, told.high, shares),
+        tuple(
+            scores(apply(step, estimated.frequency, estimated.consistent), shares, setting.top)
+            for step in setting.steps
+        ),
+        intervals(estimated.low, estimated.high, shares),
     )
 
 
@@ -74,7 +77,7 @@ def run_bare_trial(setting: Setting, seed: np.random.SeedSequence) -> Scores:
     return scores(frequency, setting.population.shares, setting.top)
 
 
-class _Told(NamedTuple):
+class _Estimated(NamedTuple):
     """The part of an estimate that a trial needs: frequencies, their intervals from noise alone, and a step."""
 
     frequency: Floats
@@ -83,19 +86,19 @@ class _Told(NamedTuple):
     consistent: Callable[[Floats], Floats]
 
 
-def _told(setting: Setting, seed: np.random.SeedSequence) -> _Told:
+def _estimated(setting: Setting, seed: np.random.SeedSequence) -> _Estimated:
     mechanism, population = setting.mechanism, setting.population
     if setting.law == "collector":
         sent = collected(mechanism, population, setting.asked, setting.collector, setting.confidence)
-        return _Told(sent.frequency, sent.low, sent.high, lambda _: sent.consistent)
+        return _Estimated(sent.frequency, sent.low, sent.high, lambda _: sent.consistent)
     tally = _tally(setting, seed)
     if mechanism.items.open:
         whole = estimate(mechanism, population.labels, tally, setting.confidence)
-        return _Told(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
+        return _Estimated(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.
     decoded = _decoded(setting)
     frequency, _, trials = debiased(decoded, population.labels, tally)
-    return _Told(
+    return _Estimated(
         frequency,
         *noise_interval(decoded, frequency, trials, 1 - setting.confidence),
         consistent=onto_simplex,

@@ -1,87 +1,25 @@
-"""``python -m dither test``: what it finds, and that a hostile collector gets neither time, memory nor the terminal."""
+"""``python -m dither test``: what it finds out about a collector, and how it says so."""
 
 import json
 import socket
 import ssl
-import threading
-import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from client.cli.probed import OPEN, answering, found, last, listening
 from client.devices import MOBILE, THEME
 from dither import __main__ as program
-from dither.cli import asking, probe
-from dither.cli.asking import Target
-from dither.cli.probe import Finding
-from dither.upload.exchange import Deadline
+from dither.cli import probe
+from dither.cli.http_get import connect
 
 KNOWN = '{"metric": "%s", "version": "%s", "reports": "%s"}'
-OPEN = '{"collector": "dither", "reports": "accepted", "token": "not-needed"}'
 CLOSED = '{"collector": "dither", "reports": "accepted", "token": "needed"}'
-
-Speak = Callable[[socket.socket], None]
-
-
-@contextmanager
-def listening(speak: Speak, context: ssl.SSLContext | None = None) -> Iterator[int]:
-    """Run a server that talks as it likes to each connection, and yield its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                connection.settimeout(20)
-                with suppress(OSError), connection:
-                    if context is None:
-                        speak(connection)
-                    else:
-                        with context.wrap_socket(connection, server_side=True) as secured:
-                            speak(secured)
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            with suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)
-            listener.close()
-            thread.join()
-
-
-def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[bytes] | None = None) -> Speak:
-    """Return a speaker that gives HTTP answers (status, body, more headers), the last of them again and again."""
-    left = list(answers)
-
-    def speak(connection: socket.socket) -> None:
-        request = connection.recv(65536)
-        if asked is not None:
-            asked.append(request)
-        status, body, *more = left.pop(0) if len(left) > 1 else left[0]
-        head = f"HTTP/1.1 {status} said\r\nContent-Length: {len(body.encode())}\r\n{''.join(more)}\r\n"
-        connection.sendall((head + body).encode())
-
-    return speak
 
 
 def problem(slug: str, detail: str = "") -> str:
     return json.dumps({"type": f"urn:dither:problem:{slug}", "title": "", "status": 0, "detail": detail})
-
-
-def found(endpoint: str, *metrics: object, token: str | None = None) -> list[Finding]:
-    return list(probe.probe(Target.of(endpoint, token), token, metrics))  # type: ignore[arg-type]
-
-
-def last(speak: Speak, path: str = "", token: str | None = None) -> Finding:
-    with listening(speak) as port:
-        return found(f"http://127.0.0.1:{port}{path}", token=token)[-1]
 
 
 def test_all_is_well() -> None:
@@ -167,90 +105,6 @@ def test_one_that_wants_to_be_asked_less_often_is_asked_again(monkeypatch: pytes
         assert found(f"http://127.0.0.1:{port}", THEME)[-1].result == "ok"
 
 
-def pouring(head: bytes, piece: bytes) -> Speak:
-    """Return a speaker that never ends, if it is let."""
-
-    def speak(connection: socket.socket) -> None:
-        connection.recv(65536)
-        connection.sendall(head)
-        while True:
-            connection.sendall(piece)
-
-    return speak
-
-
-POURS = {
-    "continue": pouring(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
-    "status line": pouring(b"", b"H" * 65536),
-    "headers": pouring(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"a" * 60 + b"\r\n"),
-    "one header": pouring(b"HTTP/1.1 200 OK\r\nX-A: ", b"a" * 65536),
-    "body": pouring(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
-    "long body": pouring(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % 10**15, b"x" * 65536),
-    "negative chunk": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", b"x" * 65536),
-    "large chunk": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffff\r\n", b"x" * 65536),
-    "tiny chunks": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 1000),
-    "trailers": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n" * 1000),
-}
-
-
-@pytest.mark.parametrize("what", POURS)
-def test_an_endless_answer_is_not_read_to_its_end(what: str) -> None:
-    with listening(POURS[what]) as port:
-        tracemalloc.start()
-        try:
-            finding = found(f"http://127.0.0.1:{port}")[-1]
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    assert (finding.step, finding.result) == ("collector", "failed")
-    assert peak < 1_000_000
-
-
-def dripping(connection: socket.socket) -> None:
-    connection.recv(65536)
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-A: ")
-    connection.settimeout(0.02)
-    while True:
-        with suppress(TimeoutError):
-            if not connection.recv(1):  # the other has gone
-                return
-        connection.sendall(b"a")
-
-
-def mute(connection: socket.socket) -> None:
-    while connection.recv(65536):
-        pass
-
-
-@pytest.mark.parametrize("speak", [dripping, mute])
-def test_one_that_is_slow_or_mute_gets_so_much_time_and_no_more(speak: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "_SECONDS", 0.4)
-    finding = last(speak)
-    assert (finding.step, finding.says) == ("collector", "no HTTP answer came: it took too long")
-
-
-def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collector that answers at first and then no more holds up the metrics together, not each."""
-    monkeypatch.setattr(probe, "_SECONDS", 0.5 - 5)
-    left = [answering((200, OPEN))]
-
-    def tiring(connection: socket.socket) -> None:
-        (left.pop() if left else dripping)(connection)
-
-    with listening(tiring) as port:
-        findings = found(f"http://127.0.0.1:{port}", *[THEME] * 5)
-    assert [finding.result for finding in findings[-5:]] == ["failed"] * 5
-    assert all("took too long" in finding.says for finding in findings[-5:])
-
-
-def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = threading.Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(20) and [])
-    with pytest.raises(TimeoutError):
-        asking.resolve("example.org", 443, Deadline(0.05))
-    never.set()
-
-
 def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: object, **__: object) -> NoReturn:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -304,27 +158,12 @@ def test_https_where_http_is_spoken() -> None:
 
 def test_without_encryption_there_is_a_warning_but_on_ones_own_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     with listening(answering((200, OPEN))) as port:
-        monkeypatch.setattr(probe._Attempt, "_is_local", lambda _: False)
-        findings = found(f"http://127.0.0.1:{port}")
+        local = socket.AF_INET, ("127.0.0.1", port)
+        far = socket.AF_INET, ("192.0.2.1", port)
+        monkeypatch.setattr("dither.cli.probe.resolve", lambda *_: [far])
+        monkeypatch.setattr("dither.cli.probe.connect", lambda _, deadline: (connect([local], deadline)[0], far))
+        findings = found(f"http://collector.example:{port}")
     assert [finding.result for finding in findings] == ["ok", "ok", "warning", "ok", "ok"]
-
-
-HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
-
-
-@pytest.mark.parametrize("options", [[], ["--json"]])
-@pytest.mark.parametrize("status", [200, 302, 404])
-def test_nothing_that_a_collector_says_reaches_the_terminal_as_it_is(
-    status: int, options: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    more = f"Location: https://elsewhere/{HOSTILE}\r\nServer: {HOSTILE}\r\n"
-    body = json.dumps({"type": HOSTILE, "detail": HOSTILE, "collector": HOSTILE}, ensure_ascii=False)
-    with listening(answering((status, body, more))) as port:
-        assert program.main(["test", "--endpoint", f"http://127.0.0.1:{port}", *options]) == 1
-    printed = capsys.readouterr().out
-    assert printed.isascii()
-    assert printed.replace("\n", "").isprintable()
-    assert ("https://elsewhere/" in printed) is (status == 302)
 
 
 @pytest.fixture

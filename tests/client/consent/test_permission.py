@@ -12,7 +12,7 @@ import pytest
 import dither
 from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from dither.consent.policy import Policy, policy_path
-from dither.consent.rules import automaton, decide, terms
+from dither.consent.rules import automation_sign, decide, terms
 from dither.state.journal_records import ConsentChoice
 from dither_shared import ChoiceQuestion
 
@@ -60,7 +60,7 @@ def test_the_order_of_authority(
     ],
 )
 def test_machines_and_tests_are_known_by_their_environment(environ: Mapping[str, str], found: str) -> None:
-    assert automaton(environ) == found
+    assert automation_sign(environ) == found
 
 
 @pytest.mark.parametrize(("environ", "mode"), [({"CI": "true"}, "off"), ({"CI": "true", "DITHER": "on"}, "on")])

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import dither
-from client.devices import BROWSER, METRICS, Calendar, Make, State, reports
+from client.devices import BROWSER, METRICS, Calendar, Make, State, parts_on, reports
 from dither.reporting.keys import Keys
 from dither_shared import Metric, Rappor, StringQuestion, SystemEntropy
 
@@ -100,10 +100,13 @@ def test_the_secret_is_drawn_from_the_entropy_that_is_given_and_stored_once(make
 
 
 def test_no_repr_shows_a_secret_or_a_value(make: Make) -> None:
-    client = make()
-    client.record("browser", "Very-Secret-Browser")
+    state = dither.MemoryState("on")
+    parts = parts_on(state)
+    parts.record("browser", "Very-Secret-Browser")
+    client = make(state)
+    client.record("editor", "Very-Secret-Editor")
     keys = Keys(b"s3cr3t" * 6)
     keys.draw(BROWSER, b"Very-Secret-Browser")
-    shown = f"{client!r} {client.status()!r} {keys!r} {keys.former!r} {client._journal.state!r} {client._journal!r}"
+    shown = f"{client!r} {client.status()!r} {keys!r} {keys.former!r} {state!r} {parts.journal!r} {parts!r}"
     assert "Very-Secret" not in shown
     assert "s3cr3t" not in shown

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from client.devices import MOBILE, THEME, WEEKLY, Calendar, Make
+from client.devices import MOBILE, THEME, WEEKLY, Calendar, Make, compact
 from dither import Client
 from dither import __main__ as program
 from dither.cli.lint import lint
@@ -151,8 +151,7 @@ def test_a_journal_that_is_read_again_or_tidied_tells_nothing_new(make: Make, ca
     days(make, calendar, folder, "oott")
     client = make(folder, metrics=THEIRS)
     client.status()
-    with client._journal.transaction():
-        client._journal._cursor = client._journal.state.rewrite(client._journal._kept())
+    compact(folder, calendar, metrics=THEIRS)
     client.record("mobile", True)
     for again in (client, make(folder, metrics=THEIRS), make(folder, metrics=OURS)):
         assert again.status().trouble == {}

@@ -11,10 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 import dither
-from client.devices import METRICS, Calendar, Make, Script
+from client.devices import METRICS, Calendar, Make, Script, parts_on
 from dither.reporting.journal import Journal
 from dither.reporting.outbox import Outbox
 from dither.state.journal_records import Debit, Done, Queued, Record, from_line, from_lines, to_line
+from dither.state.state import START
 from dither_shared import SystemEntropy
 
 
@@ -88,7 +89,9 @@ def test_counts_and_spend_outlive_the_rewriting_of_the_journal(make: Make, folde
     size = (folder / "journal").stat().st_size
     again = make(folder)
     assert again.status() == before
-    again._journal.compact()
+    journal = parts_on(folder, today=calendar).journal
+    journal.refresh()
+    journal.compact()
     assert (folder / "journal").stat().st_size < size / 3
     assert make(folder).status() == again.status() == before
 
@@ -102,7 +105,9 @@ def test_a_running_client_tidies_its_journal_as_it_doubles(monkeypatch: pytest.M
             journal.write(entry(number))
             journal.write(Done(entry(number).batch, "sent"))
         journal.compact()
-    assert len(state._records) < 200
+    news = state.news(START)
+    assert news is not None
+    assert len(news.records) < 200
     assert journal.outbox.sent == 1000
 
 
@@ -112,11 +117,13 @@ def test_no_record_waits_for_the_disk(
     """Once the user has said yes, everything that takes as long as the disk wants is done by the worker."""
     monkeypatch.setattr("dither.reporting.journal._SLACK", 2000)
     synced: list[str] = []
+    again = threading.Event()
     fsync = os.fsync
 
     def watch(descriptor: int) -> None:
-        synced.append(threading.current_thread().name)
         fsync(descriptor)
+        synced.append(threading.current_thread().name)
+        again.set()
 
     client = make(folder, background=True, transport=Script(down=True), spread=600.0)
     monkeypatch.setattr("os.fsync", watch)
@@ -125,10 +132,9 @@ def test_no_record_waits_for_the_disk(
         calendar.pass_days(1)
         client.record("mobile", True)
     assert threading.current_thread().name not in synced
-    for _ in range(1000):  # the worker waits for a moment to send, but not to tidy
-        if (folder / "journal").read_bytes()[:36] != header and "dither" in synced:
-            break
-        client._worker.join(0.01)
+    while (folder / "journal").read_bytes()[:36] == header:  # the worker waits for a moment to send, but not to compact
+        assert again.wait(10)
+        again.clear()
     assert set(synced) == {"dither"}
     assert client.status().queued == 31
     client.close()
@@ -151,22 +157,24 @@ def test_what_is_written_while_a_journal_is_tidied_is_kept(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, other = make(folder), make(folder)
+    parts = parts_on(folder, today=calendar)
     for _ in range(60):
         client.record("mobile", True)
         assert client.flush(5)
         calendar.pass_days(1)
-    client._journal.needs_compaction = True
-    fsync, late = os.fsync, [client, other]
+    parts.journal.refresh()
+    parts.journal.needs_compaction = True
+    fsync, late = os.fsync, [parts.record, other.record]
 
     def meanwhile(descriptor: int) -> None:
         fsync(descriptor)
         if late:
-            late.pop().record("theme", "dark")
-            late.pop().record("mobile", True)
+            late.pop()("theme", "dark")
+            late.pop()("mobile", True)
 
     monkeypatch.setattr("os.fsync", meanwhile)
     size = (folder / "journal").stat().st_size
-    client._journal.compact()
+    parts.journal.compact()
     assert late == []
     assert (folder / "journal").stat().st_size < size
     for reader in (client, other, make(folder)):
@@ -181,7 +189,9 @@ def test_tidying_gives_way_to_what_happens_meanwhile(
 ) -> None:
     client, other = make(folder), make(folder)
     client.record("mobile", True)
-    client._journal.needs_compaction = True
+    journal = parts_on(folder).journal
+    journal.refresh()
+    journal.needs_compaction = True
     fsync, first = os.fsync, [True]
 
     def meanwhile(descriptor: int) -> None:
@@ -192,12 +202,12 @@ def test_tidying_gives_way_to_what_happens_meanwhile(
             raise OSError(errno.ENOSPC, "full")
         if event == "forget":
             return other.forget()
-        with (folder / "journal").open("ab") as journal:
-            journal.write(b"nonsense\n")
+        with (folder / "journal").open("ab") as damaged:
+            damaged.write(b"nonsense\n")
         return other.record("theme", "dark")
 
     monkeypatch.setattr("os.fsync", meanwhile)
-    client._journal.compact()
+    journal.compact()
     assert not first
     assert not list(folder.glob("*.new"))
     after = make(folder, mode=None)
@@ -239,39 +249,38 @@ def test_a_torn_tail_is_no_damage() -> None:
 def test_what_is_written_while_a_draft_is_being_made_is_kept(
     make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, other = make(folder), make(folder)
+    make(folder)  # to whom the user says yes
+    one, other = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
     for number in range(5):
         for name in ("browser", "editor", "mobile"):
-            client.record(name, f"value {number}" if name == "browser" else "true")
+            one.record(name, f"value {number}" if name == "browser" else "true")
         calendar.pass_days(1)
     answers = iter([("browser", "another value"), ("mobile", True), ("theme", "dark"), ("editor", "vim")])
 
     def meanwhile(records: Iterator[Record]) -> Iterator[Record]:
         for record in records:
             for name, value in islice(answers, 1):
-                (other if name == "theme" else client).record(name, value)
+                (other if name == "theme" else one).record(name, value)
             yield record
 
     monkeypatch.setattr("dither.reporting.journal.paced", meanwhile)
-    client._journal.needs_compaction = True
-    client._journal.compact(courteous=True)
+    one.journal.needs_compaction = True
+    one.journal.compact(courteous=True)
     assert list(answers) == []
-    for reader in (client, other, make(folder)):
-        reader.status()
-        assert reader.preview() == client.preview()
-        assert reader.status().metrics == client.status().metrics
+    for reader in (one, other, parts_on(folder, today=calendar)):
+        assert reader.controls.preview() == one.controls.preview()
+        assert reader.controls.status().metrics == one.controls.status().metrics
         for metric in METRICS.values():
-            one, same = (each._journal.ledger.account(metric) for each in (reader, client))
-            assert one == same
-    assert client.status().queued == 19
+            assert reader.journal.ledger.account(metric) == one.journal.ledger.account(metric)
+    assert one.controls.status().queued == 19
 
 
 def test_tidying_beside_a_program_rests_for_ten_times_as_long_as_it_took(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, now = make(folder), [1000.0]
-    client.record("mobile", True)
-    journal = client._journal
+    make(folder).record("mobile", True)
+    journal, now = parts_on(folder).journal, [1000.0]
+    journal.refresh()
     monkeypatch.setattr("dither.reporting.journal.time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(journal.state, "sync", lambda: now.__setitem__(0, now[0] + 2))
 

@@ -112,6 +112,8 @@ def test_a_name_that_no_metric_has_is_answered_with_the_one_that_was_meant(make:
         client.record("them", "dark")
     with pytest.raises(dither.ParameterError, match=r"^metrics\.browzer: not defined; did you mean 'browser'\?$"):
         client.consent("on", ["browzer"])
+    with pytest.raises(dither.ParameterError, match=rf"^metrics\.{64 * 'x'}: not defined$"):
+        client.record(1000 * "x", "dark")
     for name in (None, ["theme"], object()):
         with pytest.raises(dither.ParameterError, match=r"^metrics: a value of type \w+ is no name of a metric$"):
             client.record(name, "true")  # type: ignore[arg-type]  # that is the mistake

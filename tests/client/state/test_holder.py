@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Make, Script
+from client.devices import Make, Script, parts_on, sender_of
 from client.test_processes import FLOORS
 from dither import __main__ as program
 from dither.state.journal_records import Header, to_line
@@ -108,16 +108,16 @@ def test_who_keeps_all_others_from_sending_is_told(
     client = make(folder, transport=(script := Script()))
     client.record("mobile", True)
     process = stop("sending")
-    client._sender.step()
+    others = [parts_on(folder), parts_on(folder)]
+    sender_of(others[0], script).step()
     assert (client.status().held_up, caplog.messages) == ("", []), "it may have begun just now"
     long_ago(folder)
-    others = [client, make(folder, mode=None)]
     for one in others * 2:
-        assert one._sender.step() == 1
+        assert sender_of(one, script).step() == 1
     words = f"process {process.pid} has been sending since "
-    for one in others:
-        assert one.status().held_up.startswith(words)
-        assert one.status().trouble == {}
+    for status in (client.status(), *(one.controls.status() for one in others)):
+        assert status.held_up.startswith(words)
+        assert status.trouble == {}
     assert [message.startswith(words) for message in caplog.messages] == [True], "one a day, whoever says it"
     capsys.readouterr()
     definitions = folder.parent / "metrics.toml"

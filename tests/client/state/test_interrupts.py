@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from client.devices import Calendar, Make
+from client.devices import Calendar, Make, parts_on
 from dither.reporting.journal import Journal
 from dither.reporting.turns import Turn, Turns
 from dither.state.filelock import FileLock
+from dither.state.folder import FolderState
 from dither.state.journal_file import JournalFile
 from dither.state.journal_records import Debit, Queued, from_lines
 
@@ -67,19 +68,21 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
 ) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
     monkeypatch.setattr(Journal, "compact", lambda *_, **__: None)  # the debits of all days are counted
-    client, other = make(folder), make(folder)  # the other has descriptors of its own, as another process would
-    client.record("mobile", True)
+    make(folder)  # to whom the user says yes
+    parts = parts_on(folder, today=calendar)
+    other = make(folder)  # which has descriptors of its own, as another process would
+    parts.record("mobile", True)
     number, caught = 0, None
     while number == 0 or caught:
         number += 7 if opcodes else 1
         calendar.pass_days(1)
         if fresh:
-            client._journal.close()
-        caught = interrupted(number, lambda: client.record("mobile", True), opcodes=opcodes)
+            parts.journal.close()
+        caught = interrupted(number, lambda: parts.record("mobile", True), opcodes=opcodes)
         other.record("theme", "dark")
-        client.record("browser", "firefox")
-        client.record("mobile", True)
-    status = client.status()
+        parts.record("browser", "firefox")
+        parts.record("mobile", True)
+    status = parts.controls.status()
     assert number > 50
     assert status.trouble == other.status().trouble == {}
     assert {one.name: one.reports for one in status.metrics if one.reports} == {
@@ -95,7 +98,7 @@ def test_an_interrupt_at_any_step_of_a_record_leaves_nothing_held(
 def test_an_interrupt_while_somebody_uploads_leaves_the_lock(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
-    state, number, caught = client._journal.state, 0, None
+    state, number, caught = FolderState(folder), 0, None
 
     def send() -> None:
         with state.sending():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dither
-from client.devices import Calendar, Make
+from client.devices import Calendar, Make, compact, parts_on
 from dither.state.filelock import FileLock
 from dither.state.folder import FolderState
 from dither.state.journal_file import JournalFile
@@ -18,15 +18,24 @@ fcntl = pytest.importorskip("fcntl", reason="where there is no flock, nothing is
 
 
 def open_files() -> int:
-    """Return how many descriptors this process has."""
+    """Return how many descriptors this process has, without those of what was dropped."""
+    gc.collect()
     return len(list(Path("/dev/fd").iterdir()))
 
 
-def number_of(client: dither.Client) -> int:
-    """Return the descriptor of a client's journal."""
-    state = client._journal.state
-    assert isinstance(state, FolderState)
-    return state._file.descriptor
+def number_of(folder: Path) -> int:
+    """Return the descriptor under which this process has the journal open, once."""
+    journal, numbers = (folder / "journal").stat(), map(int, os.listdir("/dev/fd"))  # noqa: PTH208 - numbers, no paths
+    (number,) = (one for one in numbers if is_open(one) and os.path.samestat(os.fstat(one), journal))
+    return number
+
+
+def is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:  # the one by which the folder of all of them was read
+        return False
+    return True
 
 
 def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +59,7 @@ def test_a_record_opens_no_file(make: Make, folder: Path, calendar: Calendar, mo
 def test_a_number_that_is_another_file_by_now_is_let_be(make: Make, folder: Path, tmp_path: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
-    number = number_of(client)
+    number = number_of(folder)
     path = tmp_path / "hosts own"
     path.write_bytes(b"precious")
     own = os.open(path, os.O_RDWR)
@@ -69,39 +78,39 @@ def test_a_number_that_is_another_file_by_now_is_let_be(make: Make, folder: Path
 def test_a_number_that_was_closed_is_opened_again(make: Make, folder: Path) -> None:
     client = make(folder)
     client.record("mobile", True)
-    os.close(number_of(client))
+    os.close(number_of(folder))
     client.record("theme", "dark")
     assert client.status().queued == 2
     assert client.status().trouble == {}
 
 
 @pytest.mark.parametrize("times", [1, 12])
-def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, times: int) -> None:
+def test_a_journal_that_was_replaced_is_followed(make: Make, folder: Path, calendar: Calendar, times: int) -> None:
     client, other = make(folder), make(folder)
     client.record("mobile", True)
     for _ in range(times):
-        with other._journal.transaction():
-            other._journal._write_anew()
+        compact(folder, calendar)
     client.record("theme", "dark")
     assert make(folder).status().queued == client.status().queued == other.status().queued == 2
 
 
 def test_a_journal_that_is_replaced_while_another_waits_for_it(make: Make, folder: Path) -> None:
-    one, other = JournalFile(str(folder / "journal"), str(folder / "lock"), lambda: False), make(folder)
-    other.record("mobile", True)
+    make(folder).record("mobile", True)
+    one, other = (JournalFile(str(folder / "journal"), str(folder / "lock"), lambda: False) for _ in range(2))
     one.acquire()
-    waiting = one._file
+    waiting = one.descriptor
     one.release()
     draft = folder / "draft"
     draft.write_bytes((folder / "journal").read_bytes())
-    with other._journal.transaction():
-        other._journal.state._file.replace(str(draft))  # type: ignore[attr-defined]
-        assert waiting is not None
-        fcntl.flock(waiting.number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # what was replaced is free; who gets it ...
-        with pytest.raises(BusyError):
-            one.acquire()  # ... does not take it for the journal
+    other.acquire()
+    other.replace(str(draft))
+    fcntl.flock(waiting, fcntl.LOCK_EX | fcntl.LOCK_NB)  # what was replaced is free; who gets it ...
+    with pytest.raises(BusyError):
+        one.acquire()  # ... does not take it for the journal
+    other.release()
     one.acquire()
     one.close()
+    other.close()
 
 
 def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) -> None:
@@ -111,7 +120,6 @@ def test_a_client_that_is_dropped_leaves_nothing_open(make: Make, folder: Path) 
         client = dither.Client({}, "http://127.0.0.1:9", "tests", state=folder, environ={}, background=False)
         client.status()
         del client
-    gc.collect()
     assert open_files() == before
 
 
@@ -140,23 +148,22 @@ def test_an_earlier_version_finds_the_state_busy_while_it_is_kept_open(make: Mak
 
 
 def test_a_journal_that_is_not_kept_open(make: Make, folder: Path, calendar: Calendar) -> None:
-    one, other = make(folder, mode=None), make(folder, mode=None)
-    for client in (one, other):  # as on Windows
-        state = client._journal.state
-        assert isinstance(state, FolderState)
-        state._file = JournalFile(str(folder / "journal"), str(folder / "lock"), state._has_drawn, keeps=False)
-    one.consent("on")
+    one, other = (parts_on(FolderState(folder, keeps_open=False), today=calendar) for _ in range(2))  # as on Windows
+    one.controls.consent("on", None)
+    before = open_files()
     for _ in range(5):
         one.record("mobile", True)
         other.record("theme", "dark")
-        one._journal.needs_compaction = True
-        one._journal.compact()
+        one.journal.needs_compaction = True
+        one.journal.compact()
         calendar.pass_days(1)
-    with other._journal.transaction():
-        other._journal._write_anew()
-    assert one.status().queued == other.status().queued == 10
-    assert one.status().trouble == other.status().trouble == {}
-    other.forget()
+    with (folder / "journal").open("ab") as journal:
+        journal.write(b"nonsense\n")  # so that the next one writes it anew, holding it
+    for status in (other.controls.status(), one.controls.status()):
+        assert (status.queued, status.trouble) == (10, {})
+    assert b"nonsense" not in (folder / "journal").read_bytes()
+    assert open_files() == before
+    other.controls.forget()
     assert sorted(path.name for path in folder.iterdir()) == ["consent", "lock", "sending"]
 
 
@@ -202,6 +209,5 @@ def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
     (folder / "journal").write_bytes(journal)
     again = make(folder, mode=None)
     assert (again.status().sent, again.status().queued, again.status().trouble) == (2, 1, {})
-    again._journal.needs_compaction = True
-    again._journal.compact()
+    compact(folder, calendar)
     assert make(folder, mode=None).status().sent == 2, "one that was written anew is shorter, and whole"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script
+from client.devices import BROWSER, METRICS, MOBILE, SURVEY, THEME, Calendar, Make, Script, compact, parts_on
 from dither.cli.lint import lint
 from dither.transparency.explain import HIDES, catalogue, cost
 from dither_shared import Batch, Metric, RandomizedResponse
@@ -96,8 +96,7 @@ def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
         again = make(folder)
         assert again.sent() == script.bodies[-30:]
         assert again.status().sent == 70
-        with again._journal.transaction():
-            again._journal._cursor = again._journal.state.rewrite(again._journal._kept())
+        compact(folder, calendar)
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -126,20 +125,21 @@ def test_forgetting_leaves_nothing_but_the_choice(
 
 
 def test_a_client_that_outlives_a_forgetting_takes_the_new_secret(make: Make, folder: Path, calendar: Calendar) -> None:
-    old = make(folder)
+    make(folder)  # to whom the user says yes
+    old, new = parts_on(folder, today=calendar), parts_on(folder, today=calendar)
     old.record("browser", "firefox")
     before = (folder / "secret").read_bytes()
     make(folder).forget()
-    new = make(folder)
+    new.controls.consent("on", None)
     new.record("theme", "dark")
     assert (folder / "secret").read_bytes() != before
     calendar.pass_days(1)
     old.record("browser", "firefox")
-    assert old.status().queued == 2
-    with old._journal.transaction():
-        kept = old._journal.keys()
-    with new._journal.transaction():
-        assert kept.tag(BROWSER, b"x") == new._journal.keys().tag(BROWSER, b"x")
+    assert old.controls.status().queued == 2
+    with old.journal.transaction():
+        kept = old.journal.keys()
+    with new.journal.transaction():
+        assert kept.tag(BROWSER, b"x") == new.journal.keys().tag(BROWSER, b"x")
 
 
 def test_forgetting_what_never_was_writes_no_more_than_the_choice(make: Make, folder: Path) -> None:

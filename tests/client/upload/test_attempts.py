@@ -9,7 +9,7 @@ from typing import NoReturn
 import pytest
 
 import dither
-from client.devices import ENDPOINT, Make, Script, Stuck
+from client.devices import ENDPOINT, Make, Script, Stuck, join_uploads, parts_on, sender_of
 from client.test_processes import run
 from dither.__main__ import main
 from dither.diagnostics import Diagnostics
@@ -99,7 +99,6 @@ def remembered(make: Make, folder: Path) -> bytes:
 def test_what_is_put_off_stays_put_off_in_the_next_run(make: Make, folder: Path, remembered: bytes) -> None:
     sent = Script()
     client = make(folder, transport=sent, mode=None, background=True)
-    assert client._worker.rested(10)
     assert not client.flush(1)
     assert sent.bodies == []
     told = json.loads(remembered)
@@ -127,7 +126,7 @@ def test_damage_to_what_is_remembered_does_no_harm(make: Make, folder: Path, rem
         client = make(folder, mode=None)
         assert (client.status().last_attempt, client.status().failed_attempts) == (None, 0)
         assert client.status().trouble == {}
-        assert client._sender.resume()
+        assert sender_of(parts_on(folder), Script()).resume()
     assert client.flush(5)
     assert told_by(client) == ("202: accepted", 0)
 
@@ -139,7 +138,7 @@ def test_a_moment_that_cannot_be_puts_nothing_off(make: Make, folder: Path, reme
     (folder / "delivery").write_text(json.dumps(told))
     client = make(folder, mode=None)
     assert client.status().failed_attempts == 1
-    assert client._sender.resume()
+    assert sender_of(parts_on(folder), Script()).resume()
     assert client.flush(5)
 
 
@@ -183,19 +182,21 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     script = Script([503] * 5)
-    client = make(folder, transport=script, strict=False)
-    client.record("mobile", True)
+    make(folder)  # to whom the user says yes
+    parts = parts_on(folder, transport=script)
+    parts.record("mobile", True)
     if how == "no room":
         monkeypatch.setattr("dither.state.files.os.write", lambda *_: 0)
     else:
         (folder / "delivery").mkdir()
     for _ in range(5):
-        assert not client.flush(5)
-        assert not client._attempts.may_wait(0.0), "the next program would not know"
+        assert not parts.flush(5)
+        assert not parts.attempts.may_wait(0.0), "the next program would not know"
+    sender = sender_of(parts, script)
     for _ in range(50):
-        client._sender.step()
+        sender.step()
     assert len(script.bodies) == 5, "once in each flush"
-    status = client.status()
+    status = parts.controls.status()
     (trouble,) = status.trouble
     assert trouble.startswith("remembering the uploads failed: ")
     assert trouble.endswith(f": {str(folder / 'delivery')!r}")
@@ -204,8 +205,8 @@ def test_what_cannot_be_remembered_is_told_and_nothing_is_tried_more_often(
     monkeypatch.undo()
     if (folder / "delivery").is_dir():
         (folder / "delivery").rmdir()
-    assert client.flush(5)
-    assert client.status().trouble == status.trouble, "no more than before"
+    assert parts.flush(5)
+    assert parts.controls.status().trouble == status.trouble, "no more than before"
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 
@@ -266,7 +267,7 @@ def test_an_upload_that_is_under_way_elsewhere_is_not_taken_for_failed(make: Mak
     for one in (client, make(folder, mode=None)):
         assert (one.status().last_attempt, one.status().failed_attempts) == (None, 0)
     stuck.release.set()
-    assert client._worker.rested(10)
+    join_uploads()
     assert told_by(make(folder, mode=None)) == ("202: accepted", 0)
 
 

@@ -7,11 +7,10 @@ import tracemalloc
 import pytest
 
 import dither
-from client.peers import Peer, request_of, reset, speaking
+from client.peers import OK, Peer, request_of, reset, speaking
 from dither.upload.exchange import AnswerError, Deadline, connect, exchange
 from dither.upload.transport import UnreachableError
 
-OK = b"HTTP/1.1 202 Accepted\r\n"
 BUFFERS = 32_000_000
 """What the kernel may hold of a peer's words that nobody reads, generously."""
 
@@ -214,8 +213,7 @@ def test_an_answer_to_half_a_request_is_read_although_the_peer_hangs_up() -> Non
         taken.set()
 
     with speaking(say) as peer:
-        transport = dither.HttpTransport(peer.endpoint)
-        stream = transport._connect()
+        stream = connect("127.0.0.1", peer.port, Deadline(20.0), secure=False)
         stream.send(b"POST / HTTP/1.1\r\n")
         assert taken.wait(20)
         assert exchange(stream, bytes(1_000_000), b"retry-after") == (413, None)
@@ -275,26 +273,3 @@ def test_an_ipv6_literal(host: str) -> None:
     finally:
         peer.close()
     assert asked[0].startswith(b"POST /x/v1/reports HTTP/1.1\r\nHost: [::1]:%d\r\n" % peer.port)
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "host"),
-    [
-        ("https://Telemetry.Example.ORG:443", b"telemetry.example.org"),
-        ("http://example.org:443", b"example.org:443"),
-        ("http://bücher.example", b"xn--bcher-kva.example"),
-        ("http://[2001:DB8::1]:80/", b"[2001:db8::1]"),
-        ("http://10.0.0.1:8000", b"10.0.0.1:8000"),
-    ],
-)
-def test_a_host_stands_in_a_request_as_it_is_written_there(endpoint: str, host: bytes) -> None:
-    assert b"\r\nHost: %b\r\n" % host in dither.HttpTransport(endpoint)._head
-
-
-@pytest.mark.parametrize(
-    "endpoint",
-    ["http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://example.org/a b", "http://ü" * 90],
-)
-def test_an_endpoint_with_characters_that_cannot_stand_in_a_request_is_named(endpoint: str) -> None:
-    with pytest.raises(dither.ParameterError, match=r"^endpoint: "):
-        dither.HttpTransport(endpoint)

@@ -70,7 +70,7 @@ def test_a_metric_that_the_collector_disables_is_silent_for_a_month(make: Make, 
         client.record("theme", "dark")
         calendar.pass_days(1)
     sent.down = False
-    sent._answers = [410]
+    sent.answers = [410]
     assert not client.flush(5), "not all has arrived"
     assert len(sent.bodies) == 1 + 3, "what waits of the metric is dropped, the rest is sent"
     assert (client.status().sent, client.status().dropped) == (3, 3)

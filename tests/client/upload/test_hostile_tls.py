@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.peers import Peer, certificate, request_of, reset, speaking
-from client.upload.test_hostile_peer import BUFFERS, OK, send
+from client.peers import OK, Peer, certificate, request_of, reset, speaking
+from client.upload.test_hostile_peer import BUFFERS, send
 from dither.upload.exchange import AnswerError
 from dither.upload.transport import UnreachableError
 

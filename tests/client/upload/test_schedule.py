@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script
+from client.devices import Make, Script, join_uploads, parts_on, sender_of
 from dither.state.journal_records import Queued
 from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of
 from dither.upload.schedule import SPREAD, UploadSchedule
-from dither.upload.sender import Sender
 from dither.upload.transport import UnreachableError
 
 ENTRIES = [Queued(f"{number:032x}", "theme", 1, 0, b"{}") for number in range(1000)]
@@ -129,14 +128,13 @@ def test_a_spread_that_cannot_be_is_named(spread: float) -> None:
         UploadSchedule(spread)
 
 
-def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) -> None:
+def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails() -> None:
     sent = Script([202, 503])
-    client = make()
+    parts = parts_on(dither.MemoryState("on"))
     for name in ("mobile", "theme", "survey"):
-        client.record(name, True)
+        parts.record(name, True)
     clock = Clock()
-    departures = UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock)
-    sender = Sender(client._journal, sent, lambda: True, client._attempts, departures=departures)
+    sender = sender_of(parts, sent, UploadSchedule(100.0, uniform=lambda: 0.5, clock=clock))
     assert sender.step() == 50.0
     sender.hurry()
     assert (sender.step(), sender.hurried) == (0.0, True)
@@ -150,17 +148,16 @@ def test_a_flush_lets_all_leave_one_after_the_other_until_one_fails(make: Make) 
     assert sent.bodies[3] == sent.bodies[1], "what failed is tried last"
 
 
-def test_while_nobody_is_reached_the_device_rests_and_then_each_leaves_at_its_own_moment(make: Make) -> None:
+def test_while_nobody_is_reached_the_device_rests_and_then_each_leaves_at_its_own_moment() -> None:
     unreachable = UnreachableError("down")
     sent = Script([unreachable, unreachable])
-    client = make()
+    parts = parts_on(dither.MemoryState("on"))
     for name in ("mobile", "theme"):
-        client.record(name, True)
+        parts.record(name, True)
     clock = Clock()
     drawn = iter([0.1, 0.95, 0.2, 0.8, 0.3])
-    departures = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
-    backoff = Backoff(lambda: 0.5)
-    sender = Sender(client._journal, sent, lambda: True, client._attempts, departures=departures, backoff=backoff)
+    schedule = UploadSchedule(100.0, uniform=lambda: next(drawn), clock=clock)
+    sender = sender_of(parts, sent, schedule, Backoff(lambda: 0.5))
     waits = []
     while (wait := sender.step()) is not None:
         waits.append(wait)
@@ -187,18 +184,25 @@ def test_in_the_background_reports_leave_one_by_one_and_a_flush_sends_the_rest(m
     client = make(folder, mode=None, transport=sent, background=True, spread=1e6)
     assert arrived.wait(10)
     assert client.preview()
-    client._worker.join(0.05)
-    assert len(sent.bodies) == 1, "the others wait, for days"
     assert client.flush(10)
     assert len(sent.bodies) == 3
 
 
-def test_what_is_recorded_waits_too(make: Make, calendar: Calendar) -> None:
+def test_of_what_an_earlier_run_left_the_others_wait_for_days(make: Make, folder: Path) -> None:
+    earlier = make(folder)
+    for name in ("mobile", "theme", "survey"):
+        earlier.record(name, True)
+    sent = Script()
+    sender = sender_of(parts_on(folder), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
+    assert sender.resume()
+    assert [sender.step() for _ in range(3)] == [0, 60, 60], "it looks for new ones every minute"
+    assert len(sent.bodies) == 1
+
+
+def test_what_is_recorded_waits_too(make: Make) -> None:
     sent = Script()
     client = make(transport=sent, background=True, spread=1e6)
     client.record("mobile", True)
-    client._worker.join(0.05)
-    assert sent.bodies == []
-    client.close()
-    client._worker.join(10)
+    client.close()  # its thread takes a step nevertheless, and then ends
+    join_uploads()
     assert sent.bodies == []

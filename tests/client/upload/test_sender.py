@@ -6,15 +6,10 @@ from pathlib import Path
 import pytest
 
 import dither
-from client.devices import Calendar, Make, Script, Stuck
-from dither.upload.retry import BUSY, REFUSED, Backoff, hold_of, verdict_on
+from client.devices import Calendar, Make, Script, Stuck, join_uploads, parts_on, sender_of, upload_threads
+from dither.state.folder import FolderState
 from dither.upload.schedule import UploadSchedule
 from dither.upload.sender import Sender
-from dither.upload.worker import Worker
-
-
-def sender_of(client: dither.Client, sent: Script, departures: UploadSchedule | None = None) -> Sender:
-    return Sender(client._journal, sent, lambda: True, client._attempts, departures=departures or UploadSchedule(0.0))
 
 
 @pytest.mark.parametrize("failure", [429, 502, 503, 504, OSError("network")])
@@ -98,44 +93,14 @@ def test_a_refused_report_is_kept_for_as_long_as_any_other(make: Make, calendar:
     assert (client.status().queued, client.status().dropped) == (0, 1)
 
 
-def test_fates_of_all_answers() -> None:
-    statuses = range(100, 600)
-    assert {status for status in statuses if verdict_on(status).fate == "sent"} == {200, 202}
-    assert {status for status in statuses if verdict_on(status).fate == "dropped"} == {400, 410, 413, 415, 422}
-    kept = [status for status in statuses if verdict_on(status).fate is None]
-    busy = {408, 425, 429, 502, 503, 504}
-    assert {status for status in kept if verdict_on(status).patience == BUSY} == busy
-    assert all(verdict_on(status).patience == REFUSED for status in {*kept} - busy)
-    assert {status for status in kept if verdict_on(status).only_its_own} == {404, 409}
-
-
-def test_delays_have_full_jitter_and_a_cap() -> None:
-    longest = Backoff(lambda: 1.0)
-    assert [longest.delay() for _ in range(5)] == [120, 240, 480, 600, 600]
-    longest.reset()
-    assert longest.delay() == 120
-    assert [Backoff(lambda: 0.0).delay() for _ in range(3)] == [0, 0, 0]
-    backoff = Backoff()
-    for _ in range(10_000):
-        backoff.delay()
-    drawn = [backoff.delay() for _ in range(2000)]
-    assert max(drawn) <= 600
-    assert 270 < sum(drawn) / len(drawn) < 330  # mean 300, standard error 3.9
-
-
-def test_a_wish_of_the_collector_is_rounded_up_and_capped() -> None:
-    wishes = (None, -5.0, 0.0, 1.0, 900.0, 900.5, 21_000.0, 1e9)
-    assert [hold_of(wish) for wish in wishes] == [0, 0, 0, 900, 900, 1800, 21_600, 21_600]
-
-
 @pytest.mark.parametrize("wish", [0.5, 60.0, 900.0])
-def test_not_even_a_flush_overrides_retry_after(make: Make, wish: float) -> None:
+def test_not_even_a_flush_overrides_retry_after(wish: float) -> None:
     sent = Script([dither.Answer(503, wish)])
-    client = make()
-    client.record("mobile", True)
-    client.record("theme", "dark")
+    parts = parts_on(dither.MemoryState("on"))
+    parts.record("mobile", True)
+    parts.record("theme", "dark")
     now = [1000.0]
-    sender = sender_of(client, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
+    sender = sender_of(parts, sent, UploadSchedule(0.0, uniform=lambda: 0.0, clock=lambda: now[0]))
     sender.hurry()
     assert (sender.step(), sender.hurried) == (0, False)
     now[0] += 899
@@ -150,23 +115,23 @@ def test_not_even_a_flush_overrides_retry_after(make: Make, wish: float) -> None
     assert sent.bodies[2] == sent.bodies[0]
 
 
-def test_nothing_is_sent_while_it_is_not_permitted(make: Make) -> None:
+def test_nothing_is_sent_while_it_is_not_permitted() -> None:
     sent = Script()
-    client = make()
-    client.record("mobile", True)
-    assert Sender(client._journal, sent, lambda: False, client._attempts).step() is None
+    parts = parts_on(dither.MemoryState("on"))
+    parts.record("mobile", True)
+    assert Sender(parts.journal, sent, lambda: False, parts.attempts).step() is None
     assert sent.bodies == []
 
 
 def test_only_one_of_two_processes_sends(make: Make, folder: Path) -> None:
     sent = Script()
-    one, other = make(folder), make(folder)
+    one = make(folder)
     one.record("mobile", True)
-    with one._journal.state.sending() as ours:
+    with FolderState(folder).sending() as ours:
         assert ours
-        assert sender_of(other, sent).step() == 1
+        assert sender_of(parts_on(folder), sent).step() == 1
     assert sent.bodies == []
-    assert sender_of(other, sent).step() == 0
+    assert sender_of(parts_on(folder), sent).step() == 0
     assert one.status().sent == 1
     assert one.flush(0)
 
@@ -195,11 +160,10 @@ def test_a_report_is_sent_in_the_background_and_the_thread_ends(make: Make) -> N
             return super().send(body)
 
     client = make(transport=Waiting(), background=True)
-    assert client._worker._thread is None
+    assert not upload_threads()
     client.record("mobile", True)
     assert arrived.wait(10)
-    client._worker.join(10)
-    assert client._worker._thread is None
+    join_uploads()
     assert client.status().sent == 1
 
 
@@ -207,7 +171,7 @@ def test_what_an_earlier_run_left_is_sent_by_the_next(make: Make, folder: Path) 
     make(folder).record("mobile", True)
     sent = Script()
     client = make(folder, mode=None, transport=sent, background=True)
-    client._worker.join(10)
+    join_uploads()
     assert len(sent.bodies) == 1
     assert client.status().sent == 1
 
@@ -222,7 +186,7 @@ def test_close_does_not_wait_for_an_upload(make: Make, folder: Path) -> None:
     assert not stuck.release.is_set()
     client.record("survey", True)  # ignored from now on
     stuck.release.set()
-    client._worker.join(10)
+    join_uploads()
     assert make(folder).status().queued == 1
 
 
@@ -236,41 +200,6 @@ def test_a_transport_with_a_mistake_does_not_reach_the_host(make: Make) -> None:
     assert not client.flush(10)
     assert client.status().trouble == {"upload failed: ZeroDivisionError": 1}
     assert client.status().queued == 1
-
-
-def test_a_worker_misses_no_call_that_comes_while_it_ends() -> None:
-    taken: list[int] = []
-    waiting = [0]
-
-    def step() -> float | None:
-        if not waiting[0]:
-            return None
-        waiting[0] -= 1
-        taken.append(1)
-        return 0.0
-
-    worker = Worker(step, lambda _: None)
-    for number in range(1, 500):
-        waiting[0] += 1
-        worker.wake()
-        if number % 7 == 0:
-            assert worker.flush(10)
-    assert worker.flush(10)
-    assert waiting[0] == 0
-
-
-def test_a_call_that_comes_during_the_last_step_gets_another_step() -> None:
-    steps: list[int] = []
-
-    def step() -> None:
-        steps.append(1)
-        if len(steps) == 1:
-            worker.wake()
-
-    worker = Worker(step, lambda _: None)
-    worker.wake()
-    worker.join(10)
-    assert len(steps) == 2
 
 
 def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
@@ -288,16 +217,21 @@ def test_a_thread_that_cannot_start_leaves_the_report_in_the_outbox(
 
 
 def test_a_haste_does_not_outlast_a_disk_that_fails(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = Script()
-    client = make(transport=sent, spread=1e6)
+    sent, state = Script(), dither.MemoryState()
+    client = make(state, transport=sent, spread=1e6)
     client.record("mobile", True)
 
     def fail() -> None:
         raise OSError("no disk")
 
-    monkeypatch.setattr(client._journal.state, "sync", fail)
+    monkeypatch.setattr(state, "sync", fail)
+    sender = sender_of(parts_on(state), sent, UploadSchedule(1e6, uniform=lambda: 0.5))
+    sender.hurry()
+    with pytest.raises(OSError, match="no disk"):
+        sender.step()
     assert not client.flush(5)
     assert client.status().trouble == {"upload failed: OSError": 1}
     monkeypatch.undo()
-    assert not client._sender.hurried
+    assert not sender.hurried
+    assert sender.step() == 60, "it leaves at its own moment"
     assert sent.bodies == []

@@ -11,6 +11,7 @@ import pytest
 import dither
 from client.conftest import Collector
 from client.devices import METRICS, Make, Script
+from client.peers import OK
 from dither.upload.transport import without_secrets
 from dither_shared import Batch
 
@@ -44,7 +45,9 @@ def test_the_apps_token_goes_along_and_is_the_only_difference(make: Make, collec
         client = make(transport=None, endpoint=collector.endpoint, token=token)
         client.record("browser", "firefox")
         assert client.flush(10)
-        assert "app's" not in f"{client!r} {client.status()!r} {client._sender._transport!r}"
+        assert (
+            "app's" not in f"{client!r} {client.status()!r} {dither.HttpTransport(collector.endpoint, token=token)!r}"
+        )
     one, other = (request.headers for request in collector.arrived)
     assert one.pop("Authorization") == "Bearer an-app's.token"
     assert one == other
@@ -189,7 +192,7 @@ def test_an_endpoint_with_a_password_is_refused_and_quoted_nowhere(
     own.record("mobile", True)
     assert not own.flush(5)
     assert not own.flush(5)
-    told = f"{refused!r} {refused.status()} {own!r} {own.status()} {own._transport!r} {caplog.text}"
+    told = f"{refused!r} {refused.status()} {own!r} {own.status()} {caplog.text}"
     assert "Secret" not in told
     assert "Secret" not in (folder / "delivery").read_text()
 
@@ -213,3 +216,42 @@ def test_an_endpoint_in_the_place_of_the_name_is_not_quoted_either(make: Make) -
         make(mode=None, app="https://user:Very-Secret@host", endpoint="notes")
     with pytest.raises(dither.ParameterError, match="endpoint: what was given is not a URL"):
         dither.HttpTransport("https://host:Very-Secret%40host")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "host"),
+    [
+        ("https://Telemetry.Example.ORG:443", b"telemetry.example.org"),
+        ("http://example.org:443", b"example.org:443"),
+        ("http://bücher.example", b"xn--bcher-kva.example"),
+        ("http://[2001:DB8::1]:80/", b"[2001:db8::1]"),
+        ("http://10.0.0.1:8000", b"10.0.0.1:8000"),
+    ],
+)
+def test_a_host_stands_in_a_request_as_it_is_written_there(
+    endpoint: str, host: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[bytes] = []
+
+    class Stream:
+        def send(self, data: bytes) -> None:
+            sent.append(data)
+
+        def receive(self) -> bytes:
+            return OK + b"\r\n"
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("dither.upload.exchange.connect", lambda *_, **__: Stream())
+    assert dither.HttpTransport(endpoint).send(b"{}") == dither.Answer(202)
+    assert b"\r\nHost: %b\r\n" % host in sent[0]
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    ["http://a b", "http://a\0b", "http://ho<st", "http://example.org/ü", "http://example.org/a b", "http://ü" * 90],
+)
+def test_an_endpoint_with_characters_that_cannot_stand_in_a_request_is_named(endpoint: str) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^endpoint: "):
+        dither.HttpTransport(endpoint)

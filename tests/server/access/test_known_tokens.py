@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dither_server.access.gatekeeper import Role, digest_of, draw_token
-from dither_server.config.settings import utc_today
 from dither_server.store import Store, StoredToken
-from server.cli.test_main import invoke, told
+from dither_shared.metrics.period import utc_today
+from server.cli.invoking import invoke, told
 from server.collecting import METRICS_TOML, running
 from server.test_near import CLOSED, statuses
 from server.test_process import PATIENCE

@@ -17,6 +17,7 @@ from dither_server.analysis.multiple_testing import holm
 from dither_server.app import collector_of, create_app
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, ParameterError, RandomizedResponse, parse_metrics
+from dither_shared.mechanisms.randomized_response import symbol_chain
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 from server.collecting import MOBILE, THEME, TODAY, config, problem, rows_of, upload
@@ -209,7 +210,8 @@ def test_the_same_people_on_both_sides_make_the_test_careful(permanent: str) -> 
     metric = parse_metrics(f'[metrics.x]\ntype = "boolean"\nepsilon = 1.0\n{permanent}\n')["x"]
     assert isinstance(metric.mechanism, RandomizedResponse)
     rng, surveys, people = np.random.default_rng(11), 400, 500
-    truth, first = float(metric.mechanism._chain.instant.truth), float(metric.mechanism.permanent_truth or 1)
+    chain = symbol_chain(2, metric.mechanism.truth, metric.mechanism.permanent_truth)
+    truth, first = float(chain.instant.truth), float(metric.mechanism.permanent_truth or 1)
     flagged = 0
     for _ in range(surveys):
         yes = rng.binomial(people, 0.3)

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dither_server.analysis.answers import answer
 from dither_server.analysis.health import FALSE_ALARMS, health
-from dither_server.analysis.invariants import spare_supports
+from dither_server.analysis.invariants import spare_supports, uniform_counts
 from dither_server.estimation.decoders.support import support
 from dither_server.tally.tally import Tally
 from dither_shared import (
@@ -170,6 +170,10 @@ def test_spare_points_are_those_beyond_the_values() -> None:
         assert (np.abs(deviation) < 6).all()
     full = HadamardResponse.calibrate(7, 1.0)
     assert not len(spare_supports(full, Tally.zero(full)))
+
+
+def test_where_no_counts_must_be_alike_there_are_none() -> None:
+    assert len(uniform_counts(HONEST["rappor"][0], np.ones((8, 32)))) == 0
 
 
 def test_few_reports_are_not_tested_where_the_law_is_not_near() -> None:

@@ -10,6 +10,7 @@ from dither_server.analysis.answers import answer
 from dither_server.analysis.repeated_reports import periods_of
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, RandomizedResponse, parse_metrics
+from dither_shared.mechanisms.randomized_response import symbol_chain
 
 PEOPLE, PERIODS, SURVEYS, SHARE = 2_000, 8, 2_000, 0.3
 
@@ -23,7 +24,7 @@ def repeated_surveys(metric: Metric, rng: np.random.Generator) -> np.ndarray:
     mechanism = metric.mechanism
     assert isinstance(mechanism, RandomizedResponse)
     yes = rng.binomial(PEOPLE, SHARE, SURVEYS)
-    last = mechanism._chain.instant.truth
+    last = symbol_chain(2, mechanism.truth, mechanism.permanent_truth).instant.truth
     if mechanism.permanent_truth is not None:  # what they will say for ever
         first = float(mechanism.permanent_truth)
         yes = rng.binomial(yes, first) + rng.binomial(PEOPLE - yes, 1 - first)
@@ -55,6 +56,9 @@ def test_periods() -> None:
     wednesday, monday = date(2026, 11, 11), date(2026, 11, 23)
     assert periods_of(metric_of(), wednesday, monday) == 13
     assert periods_of(metric_of(period="week"), wednesday, monday) == 3
+    monday_before, sunday = date(2026, 11, 16), date(2026, 11, 22)
+    assert periods_of(metric_of(period="week"), monday_before, sunday) == 1
+    assert periods_of(metric_of(period="week"), sunday, monday) == 2
     assert periods_of(metric_of(period="once"), wednesday, monday) == 1
     assert periods_of(metric_of(), None, None) == 1
     assert periods_of(metric_of(), monday, monday) == 1

@@ -16,6 +16,7 @@ from dither_server.estimation.estimate import Estimate, debiased, estimate
 from dither_server.estimation.intervals import noise_law
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, RandomizedResponse, parse_metrics
+from dither_shared.mechanisms.randomized_response import symbol_chain
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 from server.collecting import THEME, config, problem, rows_of, upload
@@ -76,7 +77,8 @@ def crowds(metric: Metric, days: list[int], rng: np.random.Generator) -> list[Ta
     """Crowds of people who keep their answer (3 in 10 yes) and their permanent draw; each reports on so many days."""
     mechanism = metric.mechanism
     assert isinstance(mechanism, RandomizedResponse)
-    truth, tallies = float(mechanism._chain.instant.truth), []
+    chain = symbol_chain(2, mechanism.truth, mechanism.permanent_truth)
+    truth, tallies = float(chain.instant.truth), list[Tally]()
     for length in days:
         yes = rng.binomial(PEOPLE, 0.3)
         if mechanism.permanent_truth is not None:

@@ -14,8 +14,8 @@ from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.cli.examination import machine
 from dither_server.cli.examination.findings import Finding, Level
 from dither_server.cli.main import cli
-from dither_server.config.settings import utc_today
 from dither_server.store import Store, StoredToken
+from dither_shared.metrics.period import utc_today
 from server.collecting import METRICS, METRICS_TOML, TODAY, environment, upload
 
 SHARD = b"s" * 16
@@ -31,7 +31,7 @@ class Usage(NamedTuple):
 
 def usual_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the machine be a usual one: that which runs the tests is not the one under test."""
-    monkeypatch.setattr(machine, "_fsync_times", lambda _: [0.001, 0.002, 0.004])
+    monkeypatch.setattr(machine, "fsync_times", lambda _: [0.001, 0.002, 0.004])
     monkeypatch.setattr(machine, "file_system_of", lambda _: "ext4")
     usage = Usage(100e9, 50e9, 50e9)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)

@@ -20,7 +20,8 @@ WRONG = [
     "sqlite://host/file.db",
     "sqlite:///\0",
     f"postgresql://user:{SECRET}@host:notaport/x",
-    f"postgresql://user:{SECRET}@host:99999999/x",
+    f"postgresql://user:{SECRET}@host:65536/x",
+    f"postgresql://user:{SECRET}@host:0/x",
     f"postgresql://user:{SECRET}@[::1/x",
     f"postgresql://user:{SECRET}@{SECRET}@host/x",
     f"postgresql+asyncpg://user:{SECRET}@host/x",
@@ -89,3 +90,8 @@ def test_a_password_is_masked_wherever_it_stands() -> None:
         without_password("postgresql://host/x?user=u&password=abc&x=1") == "postgresql://host/x?user=u&password=***&x=1"
     )
     assert without_password("sqlite:///x.db") == "sqlite:///x.db"
+
+
+@pytest.mark.parametrize("port", [1, 65535])
+def test_any_port_of_tcp_will_do(port: int) -> None:
+    assert database_url(f"postgresql://user@host:{port}/x").port == port

@@ -1,6 +1,7 @@
 """The doctor as a command: what it finds, what it says to do, and that it leaves everything as it was."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -12,12 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from dither_server.cli import doctor as module
 from dither_server.cli.examination import database
-from dither_server.cli.examination.findings import Finding, Level
 from dither_server.cli.main import cli
-from dither_server.config.settings import utc_today
 from dither_server.store import Store, StoredToken, StoreError
+from dither_shared.metrics.period import utc_today
 from server.cli.doctoring import doctor, found, patient, traces, usual_disk
 from server.collecting import METRICS_TOML, THEME, TODAY, environment
 
@@ -73,7 +72,7 @@ sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from datetime import timedelta
 from dither_server.store import Refusal, Store
 from dither_server.cli import doctor as module
-from dither_server.config.settings import utc_today
+from dither_shared.metrics.period import utc_today
 store = Store("sqlite:///{folder}/dither.db")
 store.add_refusals({{Refusal("theme", utc_today(), "version-conflict", "{STRANGE}"): 4321}}, b"s" * 16)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -146,10 +145,17 @@ def test_tokens_about_to_end_are_told(folder: Path) -> None:
     assert any("token 646464646464 (read) expires on" in line for line in found(doctor(folder), "warning"))
 
 
-def test_a_terminal_gets_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", type("Terminal", (), {"isatty": lambda _: True})())
-    monkeypatch.setenv("COLUMNS", "60")
-    lines = module._shown(str(Finding(Level.WARNING, "disk", "a word " * 20, "Do it. " * 10))).splitlines()
-    assert len(lines) > 3
+def test_a_terminal_gets_lines_that_fit(folder: Path) -> None:
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as terminal, os.fdopen(theirs, "wb") as end:
+        command = [sys.executable, "-m", "dither_server", "doctor"]
+        subprocess.run(
+            command, check=False, stdout=end, stderr=subprocess.DEVNULL, env={**environment(folder), "COLUMNS": "60"}
+        )
+        lines = terminal.read(1 << 16).decode().splitlines()
     assert max(map(len, lines)) <= 60
-    assert all(line.startswith(" " * 9) for line in lines[1:])
+    findings = [line for line in lines if line.startswith(("ok       ", "warning  ", "problem  "))]
+    rest = [line for line in lines if line not in findings]
+    assert len(findings) > 3
+    assert rest
+    assert all(line.startswith(" " * 9) for line in rest)

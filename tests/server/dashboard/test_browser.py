@@ -16,7 +16,7 @@ from dither_server.app import collector_of
 from dither_server.dashboard import pages
 from server.browser import Page
 from server.collecting import THEME
-from server.dashboard.test_pages import HOSTILE, filled
+from server.dashboard.shown import HOSTILE, filled
 
 SCROLL = """(async () => {
     for (let y = 0; y <= document.body.scrollHeight; y += 400) {

@@ -12,8 +12,8 @@ import pytest
 from dither_server.app import collector_of
 from dither_server.dashboard import pages
 from server.browser import Page
+from server.dashboard.shown import filled
 from server.dashboard.test_browser import served
-from server.dashboard.test_pages import filled
 
 SEEN = """[...document.querySelectorAll(%r)].every((one) =>
     one.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})

@@ -13,8 +13,8 @@ from dither_server.dashboard import pages
 from dither_shared import parse_metrics
 from server.browser import Page
 from server.collecting import METRICS, TODAY, VERSION, config, rows_of, upload
+from server.dashboard.shown import MANY_METRICS, filled
 from server.dashboard.test_browser import SCROLL, served
-from server.dashboard.test_pages import MANY_METRICS, filled
 
 AXE = "axe-core@4.10.3"
 ALIKE = "a-build-with-a-long-name-and-no-spaces-" * 40

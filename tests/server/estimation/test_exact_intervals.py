@@ -49,6 +49,14 @@ def split_of(share: float, alpha: float) -> float:
     return float(special.ndtr(-optimize.brentq(excess, alike, alike**2 / share + alike + 10, xtol=1e-14)))
 
 
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_the_estimate_is_the_share_of_which_so_many_are_expected(law: Support) -> None:
+    trials = np.array([1.0, 30.0, 1e9])
+    for part in (0.0, 0.3, 1.0):
+        expected = trials * (law.q + part * (law.p - law.q))
+        assert law.estimate(expected, trials) == pytest.approx(part, abs=1e-9)
+
+
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_tails_are_those_of_their_definition(alpha: float) -> None:
     split = tails(alpha)

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from dither_server.ingest.refusal_counts import Refused
 from dither_server.store import Outcome, Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, same, upload
+from server.database import execute, url_of
 
 PATIENCE = 20.0
 
@@ -156,14 +158,12 @@ def test_concurrent_duplicates_are_counted_once(store: Store) -> None:
     assert same(store.tally(THEME), Tally.fold(THEME.mechanism, b"".join(one.rows for one in uploads)))
 
 
-def test_two_committers_on_one_store_write_two_shards(store: Store) -> None:
+def test_two_committers_on_one_store_write_two_shards(store: Store, tmp_path: Path) -> None:
     for _ in range(2):
         committer = Committer(store, lambda: TODAY, Limits(10, 10))
         assert submitted(committer, upload()).result(PATIENCE) is COUNTED
         committer.close()
-    with store._transaction() as connection:
-        shards = connection.exec_driver_sql("SELECT DISTINCT shard FROM tallies").all()
-    assert len(shards) == 2
+    assert len(execute(url_of(tmp_path), "SELECT DISTINCT shard FROM tallies")) == 2
     assert store.tally(THEME).total == 6
 
 

@@ -13,9 +13,9 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
-from dither_server.config.settings import utc_today
 from dither_server.ingest.refusal_counts import Refusals, Refused
 from dither_server.store import Refusal, Store, StoreError
+from dither_shared.metrics.period import utc_today
 from server.collecting import METRICS_TOML, THEME, TODAY, batch, environment
 
 TOMORROW = TODAY + timedelta(days=1)
@@ -242,9 +242,12 @@ def test_a_command_refuses_days_that_cannot_be(options: list[str], refused: Path
 
 
 def test_made_up_versions_of_one_metric_hide_none_of_another() -> None:
-    refusals = Refusals(lambda: TODAY)
+    refusals, written = Refusals(lambda: TODAY), Written()
     for number in range(100):
         refusals.add(Refused("version-conflict", "theme", f"{number:016x}"))
-    refusals.add(Refused("version-conflict", "crashed", "b" * 16))
-    assert refusals._named(Refused("version-conflict", "crashed", "b" * 16)).version == "b" * 16
-    assert refusals._named(Refused("version-conflict", "theme", "b" * 16)).version == ""
+    for metric in ("crashed", "theme"):
+        refusals.add(Refused("version-conflict", metric, "b" * 16))
+    refusals.write(written, b"")
+    (counts,) = written.writes
+    assert counts[Refusal("crashed", TODAY, "version-conflict", "b" * 16)] == 1
+    assert Refusal("theme", TODAY, "version-conflict", "b" * 16) not in counts

@@ -24,6 +24,7 @@ from dither_server.store.batch_ids import recent as journal
 from dither_server.store.condition import Disk
 from dither_server.store.tables.schema import BATCH_FILTERS, BATCHES, JOURNAL
 from server.collecting import THEME, TODAY, batch, config, rows_of, upload
+from server.database import connected, execute, url_of
 from server.ingest.test_committer import PATIENCE, Gate, submitted
 
 SHARD = b"s" * 16
@@ -79,7 +80,7 @@ def test_a_database_that_is_away_is_told_and_nothing_else_is_lost(tmp_path: Path
 
 
 def test_ids_are_counted_in_the_journal_in_days_that_are_open_and_by_the_filters_of_others(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal, "_SETTLE", 300)
     for days in range(3):
@@ -88,7 +89,7 @@ def test_ids_are_counted_in_the_journal_in_days_that_are_open_and_by_the_filters
             while store.tend():
                 pass
         store.commit([upload(rows=b"\x00") for _ in range(20)], TODAY + timedelta(days=days), SHARD)
-    with store._transaction() as connection:
+    with connected(url_of(tmp_path)) as connection:
         parts = [connection.scalar(sqlalchemy.select(sqlalchemy.func.count()).select_from(table)) for table in TABLES]
     assert all(parts), "ids are in all three"
     told = store.condition().ids
@@ -185,15 +186,15 @@ def test_the_age_of_what_waits_is_that_of_the_oldest(gate: Gate, monkeypatch: py
     assert all(math.isfinite(one) for one in times)
 
 
-def test_counting_ids_takes_no_scan_of_days_that_are_over(store: Store) -> None:
+def test_counting_ids_takes_no_scan_of_days_that_are_over(store: Store, tmp_path: Path) -> None:
     for days in range(3):
         store.commit([upload(rows=b"\x00")], TODAY + timedelta(days=days), SHARD)
-    with store._transaction() as connection:
-        plan = connection.exec_driver_sql(
-            "EXPLAIN QUERY PLAN SELECT count(*) FROM batches "
-            "WHERE day IN (SELECT day FROM batch_days WHERE closed IS NULL)"
-        )
-        statements = [row[3] for row in plan]
+    plan = execute(
+        url_of(tmp_path),
+        "EXPLAIN QUERY PLAN SELECT count(*) FROM batches "
+        "WHERE day IN (SELECT day FROM batch_days WHERE closed IS NULL)",
+    )
+    statements = [row[3] for row in plan]
     assert any("SEARCH batches USING PRIMARY KEY (day=?)" in one for one in statements), statements
 
 

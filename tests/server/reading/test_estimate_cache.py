@@ -2,12 +2,12 @@
 
 import threading
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dither_server.estimation.estimate import Estimate, estimate
-from dither_server.reading import estimate_cache as module
 from dither_server.reading.estimate_cache import EstimateCache
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.query import Query
@@ -15,6 +15,7 @@ from dither_server.store import Store
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, parse_metrics
 from server.collecting import METRICS_TOML, THEME, TODAY, VERSION, rows_of, upload
+from server.database import execute, url_of
 
 PLENTY = 1 << 20
 
@@ -48,7 +49,7 @@ def test_a_tally_is_estimated_once(store: Store, computed: list[int]) -> None:
     assert computed == [4] * 3
 
 
-def test_reports_of_any_process_make_another_tally(store: Store, tmp_path: str, computed: list[int]) -> None:
+def test_reports_of_any_process_make_another_tally(store: Store, tmp_path: Path, computed: list[int]) -> None:
     reader = EstimateReader(store, EstimateCache(PLENTY))
     add(store, THEME, 50)
     reader.table(THEME, Query())
@@ -56,8 +57,7 @@ def test_reports_of_any_process_make_another_tally(store: Store, tmp_path: str, 
     add(other, THEME, 7, shard=b"t" * 16)
     other.close()
     assert reader.table(THEME, Query()).about["reports"] == 57
-    with store._transaction(write=True) as connection:  # and as many others in their place
-        connection.exec_driver_sql("DELETE FROM tallies")
+    execute(url_of(tmp_path), "DELETE FROM tallies")  # and as many others in their place
     store.commit([upload(THEME, rows_of(THEME, 57, value="dark"))], TODAY, b"s" * 16)
     table = reader.table(THEME, Query())
     tally = Tally.fold(THEME.mechanism, rows_of(THEME, 57, value="dark"))
@@ -84,7 +84,6 @@ def test_what_was_not_used_for_longest_is_forgotten(computed: list[int]) -> None
     for number in (0, 1, 0, 2, 0, 1):  # the third takes the place of the second, which was used before the first
         cache.estimate(THEME, THEME.labels, tallies[number], 0.95)
     assert computed == [4] * 4
-    assert cache._bytes <= cache._limit
 
 
 def test_an_estimate_takes_no_more_than_it_is_said_to() -> None:
@@ -110,4 +109,6 @@ def test_many_threads_use_one(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
-    assert cache._bytes == sum(module._size(found) for found in cache._known.values()) <= 3_000
+    alone = EstimateCache(3_000)
+    alone.estimate(THEME, THEME.labels, tallies[0], 0.95)
+    assert cache.size == 2 * alone.size <= 3_000

@@ -20,6 +20,7 @@ from dither_server.reading.materialize import refresh
 from dither_server.store import Store
 from dither_shared import parse_metrics
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
+from server.database import execute, url_of
 
 SHARD = b"s" * 16
 TOMORROW = TODAY + timedelta(days=1)
@@ -120,8 +121,7 @@ def test_the_command_says_what_it_wrote(tmp_path: Path) -> None:
 
 def test_a_version_that_cannot_be_read_is_left_out(store: Store, tmp_path: Path) -> None:
     add(store, TODAY, 40)
-    with store._transaction(write=True) as connection:
-        connection.exec_driver_sql("UPDATE metrics SET definition = replace(definition, 'rappor', 'other')")
+    execute(url_of(tmp_path), "UPDATE metrics SET definition = replace(definition, 'rappor', 'other')")
     result = CliRunner().invoke(cli, ["refresh"], env=environment(tmp_path))
     assert "version is left out: " in result.stderr
     assert f"theme {THEME.version}: 1 day written" in result.stdout

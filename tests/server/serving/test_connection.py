@@ -20,11 +20,11 @@ import pytest
 from dither_server.access.proxies import Proxies
 from dither_server.observability.prometheus import Prometheus
 from dither_server.reading.places import PEER_GONE
+from dither_server.serving.acceptor import accept
 from dither_server.serving.connection import Connection
 from dither_server.serving.crowd import Crowd
 from dither_server.serving.gateway import Gateway
 from dither_server.serving.parser import Room
-from dither_server.serving.server import _accept
 from dither_shared import ParameterError
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
@@ -135,8 +135,8 @@ class Served:
         proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
         ingest: Any = SimpleNamespace(refuse=self.seen.append, prometheus=self.prometheus)
         gateway = Gateway(self.app, ingest, 4, self.crowd, proxies)
-        accept = _accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
-        tasks = [asyncio.create_task(accept), asyncio.create_task(self.crowd.watch())]
+        accepting = accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
+        tasks = [asyncio.create_task(accepting), asyncio.create_task(self.crowd.watch())]
         self.ready.set()
         await self.stop.wait()
         for task in tasks:

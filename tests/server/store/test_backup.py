@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,6 @@ from click.testing import CliRunner, Result
 
 from dither_server.cli.main import cli
 from dither_server.store import Store, StoreError, back_up
-from dither_server.store import backup as module
 from dither_server.store.tables.schema import HEAD
 from dither_shared import ParameterError
 from server.collecting import COUNTED, METRICS, THEME, TODAY, batch, environment, running, upload
@@ -180,10 +180,9 @@ def test_who_interrupts_a_backup_finds_no_half_file(
                     signal.raise_signal(number)
                 return progress(0, remaining, total)
 
-            super().backup(*arguments, progress=interrupting, **extra)  # type: ignore[arg-type]
+            super().backup(*arguments, progress=interrupting, **extra | {"pages": 1})  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "_STEP", 1)
-    monkeypatch.setattr(module, "_connect", lambda path, *_: sqlite3.connect(path, factory=Interrupted))
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Interrupted))
     result = invoke(folder, "backup", folder / "old" / "saved.db")
     assert result.exit_code == (1 if number == signal.SIGINT else 128 + number)
     assert list((folder / "old").iterdir()) == []

@@ -15,6 +15,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.database import in_database
@@ -39,6 +40,7 @@ from server.collecting import (
     same,
     upload,
 )
+from server.database import connected
 from server.observability.test_prometheus import samples
 from server.postgresql import WHY_NOT, server
 from server.reading.test_materialize import SELECT, expected, recipes
@@ -98,8 +100,9 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     assert pg.enable("theme", THEME.version) == [THEME.version]
 
 
-def test_the_migrations_make_what_the_schema_says(pg: Store) -> None:
-    with pg._transaction() as connection:
+@pytest.mark.usefixtures("pg")
+def test_the_migrations_make_what_the_schema_says(url: str) -> None:
+    with connected(url) as connection:
         assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
 
@@ -189,13 +192,13 @@ def test_a_connection_that_fails_in_any_way_when_tried_out_is_replaced(
 ) -> None:
     """Cut off just then, psycopg says that it cannot change autocommit."""
     pg.commit([upload()], TODAY, SHARD)
-    dialect, tried = pg._engine.dialect, []
+    tried: list[object] = []
 
-    def fail(connection: object) -> bool:
+    def fail(_: PGDialect_psycopg, connection: object) -> bool:
         tried.append(connection)
         raise psycopg.ProgrammingError("can't change 'autocommit' now: connection in transaction status ACTIVE")
 
-    monkeypatch.setattr(dialect, "do_ping", fail)
+    monkeypatch.setattr(PGDialect_psycopg, "do_ping", fail)
     assert pg.commit([upload()], TODAY, SHARD) == [COUNTED]
     assert tried
 

@@ -8,7 +8,6 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-import sqlalchemy
 from click.testing import CliRunner, Result
 
 from dither_server.app import collector_of, create_app
@@ -18,8 +17,9 @@ from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.store.removal import Housekeeper, removals
 from dither_server.tally.retention import Retention
 from dither_shared import parse_metrics
-from server.cli.test_main import told
+from server.cli.invoking import told
 from server.collecting import COUNTED, METRICS, MOBILE, THEME, TODAY, config, environment, rows_of, running, upload
+from server.database import execute, listening, url_of
 
 SHARD = b"s" * 16
 (NEWER,) = parse_metrics(
@@ -56,11 +56,11 @@ def purge(folder: Path, *arguments: str, answer: str | None = None) -> Result:
     return CliRunner().invoke(cli, ["purge", *arguments], env=environment(folder), input=answer)
 
 
-def viewed(store: Store) -> set[tuple[str, str]]:
+def viewed(folder: Path) -> set[tuple[str, str]]:
     """The metrics and days of the view daily_estimates."""
-    with store._transaction() as connection:
-        rows = connection.exec_driver_sql("SELECT DISTINCT metric, day FROM daily_estimates")
-        return {(row.metric, str(row.day)) for row in rows}
+    return {
+        (metric, day) for metric, day in execute(url_of(folder), "SELECT DISTINCT metric, day FROM daily_estimates")
+    }
 
 
 def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Path) -> None:
@@ -78,8 +78,8 @@ def test_a_dry_run_says_what_the_purge_then_removes(filled: Store, tmp_path: Pat
     assert filled.days(THEME) == (ago(6), TODAY)
     assert (filled.tally(THEME).total, filled.tally(MOBILE).total) == (21, 10)
     assert filled.refusals("theme") == {"malformed": 7}
-    assert ("theme", str(ago(7))) not in viewed(filled)
-    assert {("theme", str(ago(6))), ("mobile", str(ago(9)))} <= viewed(filled)
+    assert ("theme", str(ago(7))) not in viewed(tmp_path)
+    assert {("theme", str(ago(6))), ("mobile", str(ago(9)))} <= viewed(tmp_path)
     assert list(refresh(filled, THEME)) == []
     again = purge(tmp_path, *asked, "--yes")
     assert (again.exit_code, again.stdout) == (0, "nothing to remove\n")
@@ -135,8 +135,7 @@ def test_mistakes_get_one_line(arguments: list[str], what: str, filled: Store, t
 
 
 def test_a_definition_that_cannot_be_read_is_no_hindrance(filled: Store, tmp_path: Path) -> None:
-    with filled._transaction(write=True) as connection:
-        connection.exec_driver_sql("UPDATE metrics SET definition = replace(definition, 'randomized', 'forgotten')")
+    execute(url_of(tmp_path), "UPDATE metrics SET definition = replace(definition, 'randomized', 'forgotten')")
     done = purge(tmp_path, "--metric", "theme", "--yes")
     assert done.exit_code == 0
     assert f"{THEME.version}    10  unknown" in done.stdout
@@ -165,7 +164,7 @@ def test_retention_is_applied_once_a_day(filled: Store, tmp_path: Path, caplog: 
     assert filled.days(THEME) == (ago(3), TODAY)
     assert filled.days(MOBILE) == (ago(8), TODAY)
     assert (filled.refusals("theme"), filled.refusals("")) == ({"malformed": 4}, {"malformed": 9})
-    assert viewed(filled) & {("theme", str(ago(4))), ("mobile", str(ago(9)))} == set()
+    assert viewed(tmp_path) & {("theme", str(ago(4))), ("mobile", str(ago(9)))} == set()
     assert f"removed 6 days of theme {THEME.version}, {ago(9)} to {ago(4)}" in caplog.text
     filled.commit([upload()], ago(9), SHARD)
     keeper.look()
@@ -261,16 +260,16 @@ def test_check_names_metrics_that_retention_misspells(filled: Store, tmp_path: P
     assert said.count("retention:") == 1
 
 
-def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store) -> None:
+def test_removing_a_large_day_keeps_no_reader_from_what_is_left(filled: Store, tmp_path: Path) -> None:
     """A day goes in one transaction: whoever reads sees all of it, or nothing."""
     seen: list[int] = []
 
-    @sqlalchemy.event.listens_for(filled._engine, "after_cursor_execute")
-    def _read(*arguments: object) -> None:
+    def read(*arguments: object) -> None:
         if "DELETE FROM tallies" in str(arguments[2]):
-            with closing(Store(str(filled._engine.url), create=False)) as other:
+            with closing(Store(url_of(tmp_path), create=False)) as other:
                 seen.append(other.tally(THEME).total)
 
-    for removal in removals(filled, "theme", None, ago(8)):
-        removal.carry_out(filled)
+    with listening("after_cursor_execute", read):
+        for removal in removals(filled, "theme", None, ago(8)):
+            removal.carry_out(filled)
     assert (seen, filled.tally(THEME).total) == ([30], 27)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dither_server.tally.arrays import Counts
 from dither_server.tally.blocks import Blocks, add_blocks, from_blocks, from_bytes, no_blocks, to_blocks, to_bytes
 from dither_server.tally.fold import fold
-from dither_server.tally.tally import Counts, Tally
+from dither_server.tally.tally import Tally
 from dither_shared import LocalHashing, Mechanism, RandomizedResponse, Rappor, Report, Shape
 from server.collecting import same
 

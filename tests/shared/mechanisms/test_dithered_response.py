@@ -7,6 +7,7 @@ import pytest
 
 from dither_shared import ParameterError
 from dither_shared.mechanisms.dithered_response import MAX_PHASES, MAX_STEPS, DitheredResponse
+from dither_shared.mechanisms.randomized_response import symbol_chain
 
 # ε, then on a range of 2: the least worst-case variance over m, the least average one, and both of the usual m,
 # d being large.
@@ -108,8 +109,8 @@ def test_the_cell_is_that_of_the_point_in_its_phase() -> None:
 def test_the_chain_for_ever_has_the_epsilons_of_its_formula() -> None:
     mechanism = made(1.0, permanent_epsilon=2.0, steps=2)
     assert mechanism.resolution == 16
-    assert mechanism._chain.permanent is not None
-    assert float(mechanism._chain.instant.ratio) == pytest.approx(4.45404071080193, rel=1e-14)
+    chain = symbol_chain(mechanism.cells, mechanism.truth, mechanism.permanent_truth)
+    assert float(chain.instant.ratio) == pytest.approx(4.45404071080193, rel=1e-14)
     after = [mechanism.epsilon_after(reports) for reports in (1, 2, 5, 60)]
     assert after == pytest.approx([1, 1.6609, 1.9954, 2], abs=5e-5)
     assert after[0] == pytest.approx(1, abs=1e-15)

@@ -1,10 +1,12 @@
 """What each family promises beyond the contract: known values, known mistakes avoided, bad parameters refused."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
 
+from contract.cases import usual
 from dither_shared import (
     MECHANISMS,
     BitFlip,
@@ -13,6 +15,7 @@ from dither_shared import (
     HadamardResponse,
     KeyedEntropy,
     LocalHashing,
+    Mechanism,
     OptimizedUnary,
     ParameterError,
     ProjectiveGeometry,
@@ -21,6 +24,8 @@ from dither_shared import (
     SubsetSelection,
     SymmetricUnary,
 )
+from dither_shared.mechanism import MAX_CELLS, MAX_COUNTERS
+from dither_shared.mechanisms.randomized_response import symbol_chain
 from dither_shared.primitives.bloom import bloom_positions
 
 QUARTER, HALF, THREE_QUARTERS = Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)
@@ -98,7 +103,7 @@ def test_the_chain_of_randomized_response_spends_all_of_its_epsilon(size: int) -
     """The second channel's ratio is c = (b(a+k-2)-(k-1))/(a-b), not (ab-1)/(a-b), but for k = 2."""
     a, b = math.exp(2), math.exp(1)
     mechanism = RandomizedResponse.calibrate(size, 1.0, 2.0)
-    ratio = float(mechanism._chain.instant.ratio)
+    ratio = float(symbol_chain(size, mechanism.truth, mechanism.permanent_truth).instant.ratio)
     assert ratio == pytest.approx((b * (a + size - 2) - (size - 1)) / (a - b), rel=1e-9)
     published = (a * b - 1) / (a - b)
     assert (ratio == pytest.approx(published)) == (size == 2)
@@ -170,6 +175,24 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
     assert sorted(bloom_positions(b"all", 0, 3, 3)) == [0, 1, 2]
 
 
+@pytest.mark.parametrize(("bits", "cohorts"), [(2, 1), (4, 3), (256, 2)])
+def test_the_collisions_of_a_sketch_are_those_of_a_binomial_law(bits: int, cohorts: int) -> None:
+    """Of the cohorts in which another value shares the column: Bin(M, 1/m)/M, less what is expected, times m/(m-1)."""
+    chance, sketch = Fraction(1, bits), CountMeanSketch(bits=bits, cohorts=cohorts, keep=THREE_QUARTERS)
+    law = {k: math.comb(cohorts, k) * chance**k * (1 - chance) ** (cohorts - k) for k in range(cohorts + 1)}
+    bias = {k: (Fraction(k, cohorts) - chance) * Fraction(bits, bits - 1) for k in law}
+    second, third = (sum(law[k] * bias[k] ** power for k in law) for power in (2, 3))
+    assert sketch.collision_variance == pytest.approx(float(second))
+    assert sketch.collision_cube == pytest.approx(float(third))
+
+
+def test_bloom_words_beyond_the_largest_multiple_of_the_bits_are_skipped() -> None:
+    """Of 3,000 positions in three quarters of all words a third is in each; one of these is 6 errors off in 10^9."""
+    quarter = 1 << 30
+    found = [bloom_positions(b"%d" % number, 0, 3 * quarter, 1)[0] // quarter for number in range(3000)]
+    assert all(abs(found.count(part) - 1000) < 6 * math.sqrt(3000 * 2 / 9) for part in range(3))
+
+
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
@@ -182,17 +205,37 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
         (lambda: RandomizedResponse.calibrate(2, -1.0), "epsilon: -1.0 is not positive"),
         (lambda: SymmetricUnary.calibrate(2, 26.0), "epsilon: 26.0 is above 25"),
         (lambda: SymmetricUnary(size=2, keep=HALF), "keep: 0.5 must lie"),
+        (lambda: SymmetricUnary(size=2, keep=Fraction(1)), "keep: 1 must lie"),
+        (lambda: RandomizedResponse(size=2, truth=THREE_QUARTERS, permanent_truth=Fraction(1)), "permanent_truth: 1 "),
         (lambda: OptimizedUnary.calibrate(4, 1.0, 1.0), "permanent_epsilon: 1 must exceed epsilon = 1"),
         (lambda: OptimizedUnary(size=4, raised=HALF), "raised: 0.5 must lie"),
+        (lambda: OptimizedUnary(size=4, raised=Fraction(0)), "raised: 0 must lie"),
         (lambda: LocalHashing(size=4, symbols=6, truth=HALF), "symbols: 6 is not a prime power"),
         (lambda: LocalHashing(size=10**6, symbols=997, truth=HALF), "symbols: 997 for 1000000 values makes a table"),
         (lambda: ProjectiveGeometry(size=4, order=6, inside=HALF), "order: 6 is not a prime power"),
         (lambda: ProjectiveGeometry(size=2, order=2, inside=Fraction(1, 9)), "inside: 0.111111 must lie"),
+        (lambda: ProjectiveGeometry(size=2, order=2, inside=Fraction(1)), "inside: 1 must lie"),
+        (lambda: HadamardResponse(size=4, inside=Fraction(1)), "inside: 1 must lie"),
+        (lambda: HadamardResponse(size=4, inside=HALF), "inside: 0.5 must lie"),
         (lambda: ProjectiveGeometry.calibrate(1 << 20, 1.0), "order: no field makes at most"),
         (lambda: LocalHashing(size=1 << 20, symbols=1 << 20, truth=HALF), "symbols: 1048576 for 1048576 values"),
         (lambda: SubsetSelection(size=4, subset=4, inside=HALF), "subset: 4 is out of range"),
+        (lambda: SubsetSelection(size=4, subset=0, inside=HALF), "subset: 0 is out of range"),
+        (lambda: SubsetSelection(size=4, subset=2, inside=Fraction(1)), "inside: 1 must lie"),
+        (lambda: SubsetSelection(size=4, subset=2, inside=HALF), "inside: 0.5 must lie"),
+        (lambda: BitFlip(size=4, bits=0, keep=THREE_QUARTERS), "bits: 0 is out of range"),
+        (lambda: BitFlip(size=4, bits=2, keep=Fraction(1)), "keep: 1 must lie"),
+        (lambda: BitFlip(size=4, bits=2, keep=HALF), "keep: 0.5 must lie"),
         (lambda: BitFlip.configure(4, {"epsilon": 1.0, "bits": 5}), "bits: 5 is out of range"),
         (lambda: BitFlip(size=4, bits=5, keep=THREE_QUARTERS), "bits: 5 is out of range; it must lie between 1 and 4"),
+        (lambda: CountMeanSketch(keep=Fraction(1)), "keep: 1 must lie"),
+        (lambda: CountMeanSketch(keep=HALF), "keep: 0.5 must lie"),
+        (lambda: HadamardCountMeanSketch(inside=Fraction(1)), "inside: 1 must lie"),
+        (lambda: HadamardCountMeanSketch(inside=HALF), "inside: 0.5 must lie"),
+        (lambda: CountMeanSketch(bits=1, keep=THREE_QUARTERS), "bits: 1 is out of range"),
+        (lambda: CountMeanSketch(bits=65537, keep=THREE_QUARTERS), "bits: 65537 is out of range"),
+        (lambda: CountMeanSketch(cohorts=0, keep=THREE_QUARTERS), "cohorts: 0 is out of range"),
+        (lambda: RandomizedResponse.calibrate(MAX_CELLS + 1, 1.0), "size: 1048577 is out of range"),
         (lambda: CountMeanSketch.calibrate(9, 1.0), "size: count-mean-sketch takes any string"),
         (lambda: CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 60000}), "bits: 60000 in 1024 cohorts"),
         (lambda: HadamardCountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 6}), "bits: 6 is not a power of 2"),
@@ -201,7 +244,10 @@ def test_bloom_positions_are_distinct_and_uniform() -> None:
         (lambda: rappor(f=1), "f: 1 must lie"),
         (lambda: rappor(bits=4097), "bits: 4097 is out of range"),
         (lambda: rappor(bits=4, hashes=4), "hashes: 4 is out of range"),
+        (lambda: rappor(bits=1), "bits: 1 is out of range"),
+        (lambda: rappor(hashes=0), "hashes: 0 is out of range"),
         (lambda: rappor(cohorts=0), "cohorts: 0 is out of range"),
+        (lambda: rappor(cohorts=65537), "cohorts: 65537 is out of range"),
         (lambda: Rappor.calibrate(7, 1.0), "size: rappor takes any string"),
         (lambda: Rappor.calibrate(None, 2.0, 2.0), "permanent_epsilon: 2 must exceed epsilon = 2"),
     ],
@@ -212,8 +258,33 @@ def test_parameters_that_cannot_be(make: object, complaint: str) -> None:
     assert str(caught.value).startswith(complaint)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RandomizedResponse.calibrate(2, 25.0),
+        lambda: RandomizedResponse.calibrate(MAX_CELLS, 1.0),
+        lambda: SubsetSelection(size=4, subset=1, inside=HALF),
+        lambda: SubsetSelection(size=4, subset=3, inside=Fraction(9, 10)),
+        lambda: BitFlip(size=4, bits=1, keep=THREE_QUARTERS),
+        lambda: BitFlip(size=4, bits=4, keep=THREE_QUARTERS),
+        lambda: CountMeanSketch(bits=2, cohorts=1 << 16, keep=THREE_QUARTERS),
+        lambda: CountMeanSketch(bits=1 << 16, cohorts=MAX_COUNTERS >> 17, keep=THREE_QUARTERS),
+        lambda: rappor(bits=2, hashes=1, cohorts=1),
+        lambda: rappor(bits=4096, cohorts=1 << 16),
+        lambda: rappor(bits=4, hashes=3),
+    ],
+)
+def test_parameters_at_the_ends_of_their_ranges(make: Callable[[], Mechanism]) -> None:
+    assert 0 < make().epsilon <= 25.0
+
+
 def test_an_item_outside_the_domain_is_refused_without_being_told() -> None:
-    for mechanism, item in ((RandomizedResponse.calibrate(3, 1.0), 314159), (rappor(), 314159)):
+    survey = RandomizedResponse.calibrate(3, 1.0)
+    assert [survey.marked(item) for item in range(3)] == [(0,), (1,), (2,)]
+    for item in (-1, 3, b"1"):
+        with pytest.raises(ParameterError, match="item: "):
+            survey.randomize(item, KeyedEntropy(b""))
+    for mechanism, item in ((survey, 314159), (rappor(), 314159)):
         with pytest.raises(ParameterError, match="item: ") as caught:
             mechanism.randomize(item, KeyedEntropy(b""))
         assert "314159" not in str(caught.value)
@@ -221,10 +292,9 @@ def test_an_item_outside_the_domain_is_refused_without_being_told() -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
-    family = MECHANISMS[name]
-    mechanism = family.configure(None if family.items.open else 10, {"epsilon": 1.0})
-    for number in range(10):
-        item = b"%d" % number if family.items.open else number
+    mechanism = usual(name, 10)
+    for number in range(9):
+        item = b"%d" % number if mechanism.items.open else number
         assert mechanism.marked(item) == mechanism.marked(item, 0)
         drawn, again = (KeyedEntropy(b"cohort", b"%d" % number) for _ in range(2))
         assert mechanism.randomize(item, drawn) == mechanism.randomize(item, again, 0)

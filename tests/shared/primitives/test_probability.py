@@ -8,6 +8,8 @@ import pytest
 
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import (
+    MAX_EPSILON,
+    MIN_EPSILON,
     ONE,
     as_probability,
     checked_epsilon,
@@ -56,6 +58,19 @@ def test_thresholds_round_each_its_way_and_toward_the_centre() -> None:
 def test_epsilon_that_cannot_be(wrong: object) -> None:
     with pytest.raises(ParameterError, match="epsilon: "):
         checked_epsilon(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("end", [MIN_EPSILON, MAX_EPSILON])
+def test_epsilon_up_to_both_ends(end: float) -> None:
+    assert checked_epsilon(end) == Fraction(end)
+    beyond = math.nextafter(end, 0.0 if end < 1 else math.inf)
+    with pytest.raises(ParameterError, match="where"):
+        checked_epsilon(beyond)
+
+
+@pytest.mark.parametrize("end", [0, 1, 0.0, 1.0, Fraction(1)])
+def test_certainty_is_a_probability(end: float) -> None:
+    assert as_probability(end, "truth") == end
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, False, None])

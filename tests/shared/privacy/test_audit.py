@@ -5,12 +5,14 @@ A sound one fails with probability at most 0.001; the seeds here are fixed, so i
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pytest
-from scipy import stats
 
+from contract.cases import usual
 from dither_shared import (
     MECHANISMS,
+    DiscreteGaussian,
     Entropy,
     KeyedEntropy,
     OptimizedUnary,
@@ -20,8 +22,15 @@ from dither_shared import (
     SubsetSelection,
 )
 from dither_shared.mechanism import Item
-from dither_shared.privacy.audit import audit
+from dither_shared.mechanisms.discrete_gaussian import gaussian_noise
+from dither_shared.primitives.tabulated import TabulatedLaw
+from dither_shared.privacy.audit import Finding, audit
 from dither_shared.privacy.binomial import lower_bound, upper_bound
+
+
+def bound(likely: int, unlikely: int, series: int = 2500) -> object:
+    """Return about the bound that an event of so many series gives at a confidence of 0.999."""
+    return pytest.approx(math.log(lower_bound(likely, series, 0.9995) / upper_bound(unlikely, series, 0.9995)))
 
 
 def seeded(name: str) -> Entropy:
@@ -31,14 +40,27 @@ def seeded(name: str) -> Entropy:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_sound_randomizers_pass_and_the_attack_is_no_straw_man(name: str) -> None:
     family = MECHANISMS[name]
-    parameters = {"epsilon": 1.0}
-    if family.items.open:
-        parameters["bits"] = 16
-    mechanism = family.configure(None if family.items.open else 8, parameters)
+    shape: dict[str, float] = {"delta": 0.01} if "delta" in family.keys else {}
+    mechanism = usual(name, **({"bits": 16} if family.items.open else shape))
     finding = audit(mechanism, seeded(name), draws=20_000)
     assert finding.passed
     assert finding.declared == mechanism.epsilon
-    assert finding.lower_bound > 0.6
+    assert finding.lower_bound > (0.5 if mechanism.delta else 0.6)  # with δ, no frequent event tells all of ε
+
+
+@pytest.mark.parametrize("name", ["dithered-response", "discrete-laplace", "exponential"])
+def test_numbers_are_told_apart_by_their_ends(name: str) -> None:
+    """Neighbouring points of a grid tell nothing of what its ends do."""
+    finding = audit(usual(name, resolution=128), seeded(f"fine {name}"), draws=20_000)
+    assert finding.passed
+    assert finding.lower_bound > 0.5
+
+
+def test_delta_is_allowed_for_and_no_more() -> None:
+    sound = DiscreteGaussian.calibrate(None, 1.0, 0.01, resolution=2)
+    assert audit(sound, seeded("delta"), draws=20_000).passed
+    broken = NoiseTooNarrow(size=sound.size, deviation=sound.deviation, loss=sound.loss)
+    assert not audit(broken, seeded("delta"), draws=20_000).passed
 
 
 def test_memoised_reports_are_held_to_what_many_of_them_may_tell() -> None:
@@ -62,10 +84,28 @@ class PermanentDrawThatRedraws(Rappor):
 
 
 @dataclass(frozen=True, kw_only=True)
+class NoiseTooNarrow(DiscreteGaussian):
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        noise = TabulatedLaw(gaussian_noise(self.deviation / 2))
+        return self.row_format.symbol(self.marked(item)[0] + noise.draw(entropy) - len(noise.weights) // 2)
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrueValueListedFirst(SubsetSelection):
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         assert isinstance(item, int)
         return bytes([item, entropy.below(self.size)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByteThatTells(OptimizedUnary):
+    place: int = 0
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        assert isinstance(item, int)
+        payload = bytearray(super().randomize(item, entropy, cohort, permanent))
+        payload[self.place] = item << 3  # of cells that neither of the two inputs marks
+        return bytes(payload)
 
 
 def test_truth_in_the_otherwise_branch_is_caught() -> None:
@@ -89,16 +129,39 @@ def test_a_report_that_lists_the_true_value_first_is_caught() -> None:
     assert not audit(broken, seeded("order"), draws=20_000).passed
 
 
-@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10), (5_000, 10**6), (499_000, 10**6)])
-def test_bounds_are_those_of_clopper_and_pearson(successes: int, trials: int) -> None:
-    exact = stats.binomtest(successes, trials).proportion_ci(0.998, method="exact")
-    assert lower_bound(successes, trials, 0.999) == pytest.approx(exact.low, rel=1e-9, abs=1e-12)
-    assert upper_bound(successes, trials, 0.999) == pytest.approx(exact.high, rel=1e-9)
+@pytest.mark.parametrize(("place", "event"), [(0, "first byte"), (-1, "last byte")])
+def test_a_byte_that_tells_is_caught_wherever_no_marked_cell_is(place: int, event: str) -> None:
+    sound = OptimizedUnary.calibrate(24, 1.0)
+    assert sound.row_format.payload_bytes == 3
+    finding = audit(ByteThatTells(size=24, raised=sound.raised, place=place), seeded(event), draws=2_000)
+    assert not finding.passed
+    assert finding.event.startswith(event)
 
 
-def test_too_few_draws() -> None:
-    with pytest.raises(ParameterError, match="draws: 10 are too few for two series of 9"):
-        audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=10, reports=9)
+@dataclass(frozen=True, kw_only=True)
+class TwoBytesThatTell(OptimizedUnary):
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        assert isinstance(item, int)
+        first = entropy.below(2)
+        return bytes([first << 3, (first ^ item) << 3])
+
+
+def test_what_two_bytes_tell_only_together_is_caught() -> None:
+    finding = audit(TwoBytesThatTell(size=16, raised=Fraction(1, 4)), seeded("together"), draws=2_000)
+    assert not finding.passed
+    assert finding.event.startswith("payload")
+
+
+@pytest.mark.parametrize(("draws", "reports"), [(10, 9), (17, 9), (1, 1), (10, 0), (10, -1)])
+def test_too_few_draws(draws: int, reports: int) -> None:
+    with pytest.raises(ParameterError, match=f"draws: {draws} are too few for two series of {reports}"):
+        audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=draws, reports=reports)
+
+
+@pytest.mark.parametrize(("draws", "reports"), [(2, 1), (18, 9)])
+def test_one_series_in_each_half_tells_nothing(draws: int, reports: int) -> None:
+    finding = audit(RandomizedResponse.calibrate(2, 1.0), seeded("few"), draws=draws, reports=reports)
+    assert finding.lower_bound == 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,24 +182,34 @@ class Dictation(Entropy):
         return bytes(next(self._rows) for _ in range(count))
 
 
-@pytest.mark.parametrize(("rare", "chosen"), [(13, "3"), (15, "2")])
-def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(rare: int, chosen: str) -> None:
-    """Symbol 2 is seen 1,000 times and 500 times, symbol 3 100 times and ``rare`` times, so 3 speaks clearer if true.
+@pytest.mark.parametrize(("often", "chosen"), [(500, "2"), (502, "3")])
+def test_an_event_is_chosen_by_a_level_that_allows_for_all_that_were_tried(often: int, chosen: str) -> None:
+    """Symbol 2 is seen 1,000 times and ``often``, symbol 3 100 times and 14 times, so 3 speaks clearer if true.
 
     Of 11 events (three symbols as first byte, last byte and payload, and two scores) each is held to a failure of
-    (1 - 0.999) / 22². With four times that, 3 is chosen for 15 too; with a quarter, 2 for 13 too.
+    (1 - 0.999) / 22². Of one event less 3 is chosen for 500 too; of one more, 2 for 502 too.
     """
     mechanism = Dictated.calibrate(5, 1.0)
     finding = audit(
         mechanism,
-        Dictation({2: 1000, 3: 100, 4: 1400}, {2: 500, 3: rare, 4: 2000 - rare}),
+        Dictation({2: 1000, 3: 100, 4: 1400}, {2: often, 3: 14, 4: 2486 - often}),
         draws=5000,
         confidence=0.999,
     )
     assert finding.event.split()[-1] == chosen
-    likely, unlikely = (1000, 500) if chosen == "2" else (100, rare)
-    bound = math.log(lower_bound(likely, 2500, 0.9995) / upper_bound(unlikely, 2500, 0.9995))
-    assert finding.lower_bound == pytest.approx(bound)
+    assert finding.lower_bound == (bound(1000, often) if chosen == "2" else bound(100, 14))
+
+
+@pytest.mark.parametrize(("often", "chosen"), [(574, "2"), (575, "3")])
+def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, chosen: str) -> None:
+    """Of 75 only 64, and two scores; those of 22 symbols are seen more often than symbol 3, and tell little."""
+    few, more = dict.fromkeys(range(5, 27), 63), dict.fromkeys(range(5, 27), 86)
+    finding = audit(
+        Dictated.calibrate(27, 1.0),
+        Dictation({2: 1000, 3: 100, 4: 14, **few}, {2: often, 3: 13, 4: 595 - often, **more}),
+        draws=5000,
+    )
+    assert finding.event.split()[-1] == chosen
 
 
 @pytest.mark.parametrize(
@@ -154,6 +227,93 @@ def test_the_score_speaks_for_what_one_input_marks_and_against_what_the_other_do
     """Inputs 0 and 1 are compared: their symbols count 1 and -1, all others 0."""
     finding = audit(Dictated.calibrate(5, 1.0), Dictation(one, other), draws=5000)
     assert finding.event == event
-    assert finding.lower_bound == pytest.approx(
-        math.log(lower_bound(1000, 2500, 0.9995) / upper_bound(500, 2500, 0.9995))
+    assert finding.lower_bound == bound(1000, 500)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DictatedBits(Rappor):
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        return (0, 1) if item == b"0" else (2, 3)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        return entropy.take(1)
+
+
+@pytest.mark.parametrize("other", [0b0000, 0b0001, 0b0010, 0b0111, 0b1011, 0b1111, 0b1000, 0b0100])
+@pytest.mark.parametrize(("marked", "event"), [(0b0011, "score >= 1"), (0b1100, "score <= -1")])
+def test_a_row_speaks_for_an_input_if_it_has_all_that_this_marks_and_nothing_of_the_other(
+    marked: int, event: str, other: int
+) -> None:
+    """Whatever the other four bits are; 16 rows of each sort, so that no row tells as much as its sort."""
+    often, seldom = (
+        {high << 4 | low: count for high in range(16) for low, count in ((marked, telling), (other, 160 - telling))}
+        for telling in (100, 50)
     )
+    counts = (often, seldom) if marked == 0b0011 else (seldom, often)
+    f = Fraction(1, 2)
+    mechanism = DictatedBits(bits=8, hashes=2, cohorts=1, permanent_f=f, instant_p=f, instant_q=f / 2)
+    finding = audit(mechanism, Dictation(*counts), draws=5120)
+    assert finding.event == event
+    assert finding.lower_bound == bound(1600, 800, 2560)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarApart(Rappor):
+    """All strings mark the same cells in every cohort, but for the last that is tried, in the last."""
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        return (2, 3) if (item, cohort) == (b"39", 3) else (1, 2) if item == b"1" else (0, 1)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        return bytes([int((item, cohort) == (b"39", 3))])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThirdOfMany(OptimizedUnary):
+    """Only the third value marks a cell."""
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        return (0,) if item == 2 else ()
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        return bytes([int(item == 2)])
+
+
+def test_the_two_inputs_are_those_that_mark_the_most_different_cells() -> None:
+    f = Fraction(1, 2)
+    strings = FarApart(bits=8, hashes=2, cohorts=9, permanent_f=f, instant_p=f, instant_q=f / 2)
+    for mechanism in (strings, ThirdOfMany(size=8, raised=Fraction(1, 4))):
+        assert not audit(mechanism, seeded("apart"), draws=500).passed
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneValueRemembered(OptimizedUnary):
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        return (permanent if item == 0 and permanent is not None else entropy).take(1)
+
+
+def test_two_reports_tell_whether_they_are_the_same() -> None:
+    finding = audit(OneValueRemembered(size=8, raised=Fraction(1, 4)), seeded("twice"), draws=4_000, reports=2)
+    assert not finding.passed
+    assert finding.event.startswith("distinct reports")
+
+
+@pytest.mark.parametrize(("draws", "reports"), [(8_000, 1), (8_000, 3), (8_000, 1_000), (9_000, 1_500)])
+def test_progress_is_told_of_about_a_thousand_reports_at_a_time(draws: int, reports: int) -> None:
+    told: list[int] = []
+    audit(RandomizedResponse.calibrate(2, 1.0), seeded("progress"), draws, reports, drawn=told.append)
+    (each,) = set(told)
+    assert 1000 - reports < each <= max(1000, reports)
+    assert 2 * draws - 4 * each < sum(told) <= 2 * draws
+
+
+@pytest.mark.parametrize(("found", "passed"), [(1.0, True), (math.nextafter(1.0, 2.0), False)])
+def test_a_loss_passes_up_to_the_declared_one(found: float, passed: bool) -> None:
+    assert Finding("x", 1, 1.0, found, 0.999, 100, "score >= 1").passed == passed
+
+
+def test_a_confidence_that_is_almost_certain_still_chooses_what_tells_most() -> None:
+    dictation = Dictation({0: 1000, 2: 1500}, {0: 500, 2: 2000})
+    finding = audit(Dictated.calibrate(5, 1.0), dictation, draws=5000, confidence=1 - 1e-14)
+    assert finding.event == "score >= 1"
+    assert finding.lower_bound > 0.2

@@ -16,8 +16,8 @@ from shared import odd
 
 
 class SpitefulDecimal(Decimal):
-    __str__ = __repr__ = __eq__ = __hash__ = __float__ = __int__ = __bool__ = __pos__ = __lt__ = odd._fail
-    as_integer_ratio = as_tuple = is_nan = is_infinite = odd._fail
+    __str__ = __repr__ = __eq__ = __hash__ = __float__ = __int__ = __bool__ = __pos__ = __lt__ = odd.fail
+    as_integer_ratio = as_tuple = is_nan = is_infinite = odd.fail
 
 
 class Price(enum.Enum):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from server.browser import WHY_NOT, browser
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the commands: what is tested is the page."""
     quick = {"error": ("--repeats", "1", "-k", "4", "--epsilon", "1,2"), "plan": ()}
-    for section in SECTIONS:
-        monkeypatch.setitem(section.__dict__, "quick", quick.get(section.name, section.quick))
+    sections = [replace(section, quick=quick.get(section.name, section.quick)) for section in SECTIONS]
+    monkeypatch.setattr("dither_simulations.experiments.report.command.SECTIONS", sections)
 
 
 def report(folder: Path, *arguments: str) -> Result:

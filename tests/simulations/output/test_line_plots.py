@@ -3,8 +3,10 @@
 from itertools import combinations
 
 import pytest
+from matplotlib.axis import Axis
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from dither_shared import MECHANISMS
@@ -24,13 +26,18 @@ def panel(count: int) -> Panel:
     return Panel(lines, "error", limit=("lower bound, unbiased", AT, [0.9 / at**2 for at in AT]))
 
 
+def tick_labels(axis: Axis) -> list[Text]:
+    """The labels of an axis that are drawn: those of ticks in view."""
+    low, high = sorted(axis.get_view_interval())
+    return [tick.label1 for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()) if low <= tick.get_loc() <= high]
+
+
 def texts(figure: Figure) -> list[tuple[str, Bbox]]:
     """Every text that is drawn, and where."""
     figure.canvas.draw()
-    titles = [axes.title for axes in figure.axes] + [axes._left_title for axes in figure.axes]  # type: ignore[attr-defined]
-    sides = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
-    ticks = [tick.label1 for axis in sides for tick in axis._update_ticks()]  # type: ignore[union-attr]  # those drawn
-    found = [*figure.texts, *titles, *ticks, *(text for axes in figure.axes for text in axes.texts)]
+    inside = [part for axes in figure.axes for part in axes.get_children() if isinstance(part, Text)]  # titles, too
+    ticks = [label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for label in tick_labels(axis)]
+    found = [*figure.texts, *inside, *ticks]
     return [(one.get_text(), one.get_window_extent()) for one in found if one.get_text() and one.get_visible()]
 
 

@@ -5,10 +5,11 @@ from scipy import stats
 from dither_server.estimation.estimate import estimate
 from dither_shared import CountMeanSketch, RandomizedResponse, Rappor, SymmetricUnary
 from dither_simulations.choices import Law
-from dither_simulations.samplers import Marginal
+from dither_simulations.samplers import Marginal, sample_support, sample_tally
+from dither_simulations.trials.measures import intervals, scores
 from dither_simulations.trials.mechanism_by_name import CLOSED, named
 from dither_simulations.trials.theory import predicted_mse
-from dither_simulations.trials.trial import Setting, _tally, _told, run_trial
+from dither_simulations.trials.trial import Setting, run_trial
 from dither_simulations.users.populations import Population, numbered, uniform, zipf
 
 POPULATION = Population.spread(numbered(16), zipf(16, 1.1), 50_000)
@@ -93,11 +94,14 @@ def test_half_the_confidence_covers_half() -> None:
 def test_a_trial_asks_for_what_a_collector_would_tell(name: str, law: Law) -> None:
     """It leaves out what it does not need; what is left is the same, to the last bit."""
     population = Population.spread(numbered(40), zipf(40, 1.1), 3000)
-    setting, seed = Setting(named(name, 40, 1.0), population, law=law), np.random.SeedSequence(6)
-    tally = _tally(setting, seed)
-    mechanism = Marginal(whole=setting.mechanism) if law == "marginal" else setting.mechanism
-    whole, told = estimate(mechanism, population.labels, tally), _told(setting, seed)
-    assert np.array_equal(told.frequency, whole.frequency)
-    assert np.array_equal(told.low, whole.noise_low)
-    assert np.array_equal(told.high, whole.noise_high)
-    assert np.array_equal(told.consistent(told.frequency), whole.consistent)
+    setting = Setting(named(name, 40, 1.0), population, law=law, steps=("raw", "consistent"))
+    rng, mechanism = np.random.default_rng(np.random.SeedSequence(6)), setting.mechanism
+    if law == "marginal":
+        whole = estimate(Marginal(whole=mechanism), population.labels, sample_support(mechanism, population, rng))
+    else:
+        whole = estimate(mechanism, population.labels, sample_tally(mechanism, population, rng))
+    outcome = run_trial(setting, np.random.SeedSequence(6))
+    assert outcome.scores == tuple(
+        scores(column, population.shares, setting.top) for column in (whole.frequency, whole.consistent)
+    )
+    assert outcome.interval == intervals(whole.noise_low, whole.noise_high, population.shares)

@@ -12,7 +12,7 @@ from pathlib import Path
 from .findings import Finding, ok, problem, warning
 from .words import size
 
-__all__ = ["file_system_of", "on_machine"]
+__all__ = ["file_system_of", "fsync_times", "on_machine"]
 
 _WRITES = 20
 """Writes that are measured, of a page each."""
@@ -27,6 +27,7 @@ _CONTAINERS = {"overlay", "aufs"}
 _NETWORKS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "9p"}
 
 _MOUNTS = Path("/proc/self/mountinfo")
+"""Where Linux lists what is mounted."""
 
 
 def on_machine(folder: Path) -> Iterator[Finding]:
@@ -60,11 +61,11 @@ def _kind(name: str) -> Iterator[Finding]:
         yield warning("disk", f"{name} is a container's own layer, which goes when the container does", advice)
 
 
-def file_system_of(folder: Path) -> str:
-    """Return the type of the file system that a folder is on, or "" where that cannot be told."""
+def file_system_of(folder: Path, mounts: Path = _MOUNTS) -> str:
+    """Return the type of the file system that a folder is on, by a table of mounts; "" where that cannot be told."""
     here, best, found = str(folder.resolve()), "", ""
     try:
-        lines = _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:  # not Linux
         return ""
     for fields in map(str.split, lines):
@@ -75,9 +76,9 @@ def file_system_of(folder: Path) -> str:
 
 
 def _durability(folder: Path) -> Finding:
-    """Measure what it takes to make a page durable, in a file that has no name and goes at once."""
+    """Return what it takes to make a page durable."""
     try:
-        seconds = _fsync_times(folder)
+        seconds = fsync_times(folder)
     except OSError as error:
         if error.errno == errno.EROFS:
             return problem(
@@ -95,7 +96,8 @@ def _durability(folder: Path) -> Finding:
     return ok("fsync", text)
 
 
-def _fsync_times(folder: Path) -> list[float]:
+def fsync_times(folder: Path) -> list[float]:
+    """Return the seconds in which each of some pages became durable, in a file that has no name and goes at once."""
     seconds = []
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         for _ in range(_WRITES):

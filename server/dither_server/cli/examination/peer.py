@@ -32,10 +32,10 @@ class Reply(NamedTuple):
     def json(self) -> dict[str, Any]:
         """Return the body's object; {} if it is none."""
         try:
-            told = json.loads(self.body)
+            parsed = json.loads(self.body)
         except ValueError:
             return {}
-        return told if isinstance(told, dict) else {}
+        return parsed if isinstance(parsed, dict) else {}
 
 
 class Peer:
@@ -70,8 +70,8 @@ class Peer:
         except ssl.SSLCertVerificationError as error:
             raise UnreachableError(f"its certificate is not valid: {error.verify_message}") from None
         except (OSError, UnicodeError, http.client.HTTPException) as error:
-            told = getattr(error, "strerror", None) or type(error).__name__
-            raise UnreachableError(f"it cannot be reached: {told}") from None
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise UnreachableError(f"it cannot be reached: {reason}") from None
 
     def _connection(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self.is_encrypted else http.client.HTTPConnection

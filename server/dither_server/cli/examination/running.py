@@ -86,11 +86,11 @@ def _proxies(peer: Peer, config: Config) -> Iterator[Finding]:
         advice = "Draw one: dither-server token create --role admin --expires 1d"
         yield warning("proxies", f"not looked at ({reply.status}): {said}", advice)
         return
-    told = reply.json()
-    if told.get("version") != VERSION:
+    diagnosis = reply.json()
+    if diagnosis.get("version") != VERSION:
         advice = "Restart it with this one, or run the doctor of that one"
-        yield warning("collector", f"runs dither {told.get('version')}, this is {VERSION}", advice)
-    yield from seen(told.get("seen", {}), is_loopback(peer.host), config.connections_per_address)
+        yield warning("collector", f"runs dither {diagnosis.get('version')}, this is {VERSION}", advice)
+    yield from seen(diagnosis.get("seen", {}), is_loopback(peer.host), config.connections_per_address)
 
 
 def seen(sight: Mapping[str, Any], is_near: bool, limit: int) -> Iterator[Finding]:

@@ -18,9 +18,9 @@ def compared(whose: str, there: datetime, before: datetime, after: datetime) -> 
     if apart < _APART:
         return ok("clock", f"{whose} agrees with this machine's to {_APART.seconds} seconds")
     way = "behind" if behind > ahead else "ahead of"
-    told = problem if apart > _WRONG else warning
+    finding = problem if apart > _WRONG else warning
     advice = "Set both by NTP: reports near midnight are counted under another day, and ids forgotten at another time"
-    return told("clock", f"{whose} is {_length(apart)} {way} this machine's", advice)
+    return finding("clock", f"{whose} is {_length(apart)} {way} this machine's", advice)
 
 
 def _length(span: timedelta) -> str:

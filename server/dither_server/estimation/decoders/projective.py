@@ -4,7 +4,8 @@ import numpy as np
 
 from dither_shared.mechanisms.projective_geometry import ProjectiveGeometry, point_length
 
-from .transform import Floats, Plane, plane
+from ...tally.arrays import Floats
+from .transform import Plane, plane
 
 __all__ = ["hyperplane_sums"]
 

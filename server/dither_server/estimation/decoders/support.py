@@ -24,6 +24,7 @@ from dither_shared.mechanism import Item
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 from dither_shared.mechanisms.local_hashing import vector_length
 
+from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..hashing import columns_of
 from ..regression import rappor
@@ -32,8 +33,6 @@ from .transform import plane
 
 __all__ = ["DECODERS", "Decoder", "Loads", "Support", "decoder_of", "support"]
 
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Decoded = TypeVar("Decoded", bound=Mechanism)
 Sketched = TypeVar("Sketched", bound=Sketch)
 
@@ -241,6 +240,6 @@ def _gathered(table: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
     return sums
 
 
-def _of_all(tally: Tally, supporting: NDArray[np.float64] | Counts) -> Support:
+def _of_all(tally: Tally, supporting: Floats | Counts) -> Support:
     counts = np.rint(supporting).astype(np.int64)
     return Support(counts, np.full(len(counts), tally.total))

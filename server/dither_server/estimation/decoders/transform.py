@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from dither_shared.primitives.galois import Field
 from dither_shared.primitives.galois import field as galois_field
 
+from ...tally.arrays import Indices
+
 __all__ = ["Plane", "plane"]
 
-Floats = NDArray[np.float64]
 Table = NDArray[np.inexact[Any]]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-__all__ = ["approximate_upper", "level", "upper"]
+from ...tally.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["approximate_upper", "level", "upper"]
 
 
 def level(alpha: float) -> float:

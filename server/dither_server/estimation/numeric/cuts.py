@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
-__all__ = ["Cuts", "Share"]
+from ...tally.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["Cuts", "Share"]
 
 
 class Share(NamedTuple):

@@ -11,11 +11,11 @@ from typing import Protocol, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 from scipy import linalg
 
 from dither_shared import ParameterError
 
+from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
 from .law import Scores
@@ -23,8 +23,6 @@ from .likelihood import Solver
 from .pooling import pooled_bounds
 
 __all__ = ["Dithered", "DitheredFacts"]
-
-Floats = NDArray[np.float64]
 
 
 class DitheredFacts(Protocol):

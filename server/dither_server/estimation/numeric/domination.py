@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ...tally.arrays import Counts, Floats
 
 __all__ = ["Dominating", "dominating"]
 
-Floats = NDArray[np.float64]
 
 _RIDGES = (1e-2, 1e-4, 1e-6, 1e-8)
 """Of squares of the table's singular values, in parts of the largest: the less, the nearer and the noisier."""
@@ -26,7 +26,7 @@ class Dominating:
     excess: Floats
     variance: Floats
 
-    def bounds(self, counts: NDArray[np.int64], alpha: float) -> Floats:
+    def bounds(self, counts: Counts, alpha: float) -> Floats:
         """Return bounds above the shares below points 1, 2, …, each of which misses with at most ``alpha``.
 
         Of the kinds of scores that one is taken of which, by the number of reports alone, the tightest is expected. The

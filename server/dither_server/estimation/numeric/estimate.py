@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...tally.tally import Tally
 from ..confidence import require_confidence
 from .cuts import Cuts, Share
@@ -15,8 +12,6 @@ from .mean import Mean, mean_of
 from .quantiles import QUANTILES, Quantile, quantiles_of
 
 __all__ = ["NumericEstimate", "estimate_number"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

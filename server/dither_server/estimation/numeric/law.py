@@ -3,16 +3,12 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
 from .likelihood import Channel
 
 __all__ = ["NumericLaw", "Scores"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -23,7 +19,7 @@ class Scores:
     """
 
     values: Floats
-    counts: NDArray[np.int64]
+    counts: Counts
 
     @property
     def mean(self) -> float:

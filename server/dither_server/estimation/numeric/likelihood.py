@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
+
+from ...tally.arrays import Floats
 
 __all__ = ["Channel", "Fit", "Solver", "maximum_likelihood"]
 
-Floats = NDArray[np.float64]
 
 _SHORT = 1e-3
 """Natural units of log-likelihood, of all reports, by which the curve may be short of the greatest."""

@@ -1,14 +1,12 @@
 """Bounds of a share below a point, from the counts of several cuts taken together."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...tally.arrays import Counts, Floats
 from .binomial import approximate_upper, level, upper
 
 __all__ = ["WIDTHS", "pooled_bounds"]
 
-Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 WIDTHS = (1, 2, 4, 8, 16)
 """So many cuts are taken together."""

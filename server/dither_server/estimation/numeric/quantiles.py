@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import ParameterError
 
+from ...tally.arrays import Floats
 from .cuts import Cuts
 
 __all__ = ["QUANTILES", "Quantile", "QuantileVerdict", "quantiles_of"]
 
-Floats = NDArray[np.float64]
 QuantileVerdict = Literal["ok", "edge", "too-few"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
+from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from .cuts import Cuts
 from .domination import Dominating, dominating
@@ -17,8 +17,6 @@ from .law import Scores
 from .likelihood import Solver
 
 __all__ = ["Tabulated", "TabulatedFacts"]
-
-Floats = NDArray[np.float64]
 
 
 class TabulatedFacts(Protocol):

@@ -1,13 +1,12 @@
 """Select candidates at a stated false discovery rate."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
+
+from ...tally.arrays import Floats, Indices
 
 __all__ = ["absent_share", "passing", "truncated_means"]
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _BOUNDARIES = np.arange(0.5, 0.96, 0.05)
 

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from .linear_system import Floats, Indices, System
+from ...tally.arrays import Floats, Indices
+from .linear_system import System
 
 __all__ = ["Refit", "refit"]
 

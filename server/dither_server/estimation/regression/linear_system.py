@@ -14,16 +14,13 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ...tally.arrays import Counts, Floats, Indices
 from ..hashing import Marks
 
 __all__ = ["Floats", "Indices", "System", "Table"]
 
 _NEXT_TO_NOTHING = 1e-12
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -33,8 +30,8 @@ class Table:
     A bit is reported as 1 with probability ``a`` if the value marks it and ``b`` if not.
     """
 
-    reports: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    reports: Counts
+    counts: Counts
     a: float
     b: float
 

@@ -14,23 +14,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .linear_system import Floats, System
+from ...tally.arrays import Floats
+from .linear_system import System
 from .prior import Prior
 
-__all__ = ["Passed", "passed"]
+__all__ = ["AmpFit", "amp"]
 
 _ROUNDS = 40
 _FIRST, _LATER = 40, 8
 """Steps of EM for the prior in the first round and in later ones, which begin with the prior learnt so far."""
 
-_KEPT = 0.3
-"""The share of the last residual that a round keeps (damping)."""
+_DAMPING = 0.3
+"""The share of the last residual that a round keeps."""
 
 _STILL, _ASTRAY = 1e-3, 0.05
 """The relative change of the noise at which nothing changes any more, and its rise at which the rounds lead away."""
 
 
-class Passed(NamedTuple):
+class AmpFit(NamedTuple):
     """``frequency`` is unbiased for large tables, with ``standard_error``; ``mean`` is a shrunken one.
 
     ``variance`` is that of each posterior, in squares of the standard error. Shapes (V,). ``noise`` is τ², in which the
@@ -49,32 +50,32 @@ class Passed(NamedTuple):
         return self.frequency / self.standard_error
 
 
-def passed(system: System) -> Passed:
-    """Return the fit of all candidates; shapes (V,)."""
+def amp(system: System) -> AmpFit:
+    """Return the fit of all candidates after damped rounds of approximate message passing; shapes (V,)."""
     prior = Prior()
-    best = _seen(system, prior, np.zeros(system.candidates), system.target, _FIRST)
-    residual = _left(system, best, system.target)
+    best = _amp_step(system, prior, np.zeros(system.candidates), system.target, _FIRST)
+    residual = _onsager_residual(system, best, system.target)
     for _ in range(_ROUNDS):
-        fit = _seen(system, prior, best.mean, residual, _LATER)
+        fit = _amp_step(system, prior, best.mean, residual, _LATER)
         change = fit.noise / best.noise - 1
         if change > _ASTRAY:
             break  # as it may where cells are few, or candidates mark the same bits
         best = fit
         if abs(change) < _STILL:
             break
-        residual = (1 - _KEPT) * _left(system, fit, residual) + _KEPT * residual
+        residual = (1 - _DAMPING) * _onsager_residual(system, fit, residual) + _DAMPING * residual
     return best
 
 
-def _seen(system: System, prior: Prior, fitted: Floats, residual: Floats, steps: int) -> Passed:
-    """Return each candidate's fit to the residual."""
+def _amp_step(system: System, prior: Prior, fitted: Floats, residual: Floats, steps: int) -> AmpFit:
+    """Return each candidate's fit to the residual, denoised by the posterior mean under the prior."""
     noise = max(1.0, float((system.weight * residual**2).sum()) / system.freedom)
     error = np.sqrt(noise / system.information)
     frequency = fitted + system.gathered(residual) / system.information
     shrunk = prior.shrink(frequency / error, steps)
-    return Passed(frequency, error, shrunk.mean * error, shrunk.variance, noise)
+    return AmpFit(frequency, error, shrunk.mean * error, shrunk.variance, noise)
 
 
-def _left(system: System, fit: Passed, residual: Floats) -> Floats:
-    """Return the residual of a fit, with Onsager's term."""
+def _onsager_residual(system: System, fit: AmpFit, residual: Floats) -> Floats:
+    """Return the residual of a fit, corrected by the Onsager term."""
     return np.asarray(system.target - system.spread(fit.mean) + residual * (fit.variance.sum() / system.freedom))

@@ -11,11 +11,11 @@ noise for strings.
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ...tally.arrays import Floats
 
 __all__ = ["Slab"]
 
-Floats = NDArray[np.float64]
 
 _SURE = 8.0
 """Above so many standard errors a frequency is taken as it is, without shrinkage."""

@@ -8,11 +8,11 @@ steps of EM. A z far beyond the noise needs no prior: it is taken as it is.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ...tally.arrays import Floats
 
 __all__ = ["Prior", "Shrunk"]
 
-Floats = NDArray[np.float64]
 
 _SURE = 8.0
 """Above so many standard errors a frequency is taken as it is, without shrinkage."""

@@ -12,19 +12,19 @@ frequency may be, found or not (posterior_median.py), for their total error is t
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from dither_shared import Rappor
 
+from ...tally.arrays import Booleans, Floats, Indices
 from ...tally.tally import Tally
 from ..consistency import onto_subsimplex
 from ..hashing import Marks, marks_of
 from ..intervals import normal_interval
 from .false_discovery import absent_share, passing, truncated_means
 from .least_squares import Refit, refit
-from .linear_system import Floats, Indices, System, Table
-from .message_passing import Passed, passed
+from .linear_system import System, Table
+from .message_passing import AmpFit, amp
 from .posterior_median import Slab
 
 __all__ = ["FALSE_DISCOVERIES", "Fit", "decode", "regress"]
@@ -61,7 +61,7 @@ class Fit:
     standard_error: Floats
     low: Floats
     high: Floats
-    found: NDArray[np.bool_]
+    found: Booleans
     consistent: Floats
     unlisted: float
     unlisted_error: float
@@ -77,7 +77,7 @@ def regress(mechanism: Rappor, candidates: tuple[str, ...], tally: Tally, confid
 def decode(table: Table, marks: Marks, confidence: float = 0.95) -> Fit:
     """Fit the candidates of ``marks`` to a table with at least one report."""
     system = System.of(table, marks)
-    shared = passed(system)
+    shared = amp(system)
     together = system.candidates <= min(_MOST_AT_ONCE, system.freedom // _SPARE)
     if together:
         fit = refit(system, np.arange(system.candidates), system.target, shared.mean)
@@ -88,10 +88,10 @@ def decode(table: Table, marks: Marks, confidence: float = 0.95) -> Fit:
         found, fit = _selected(system, shared, absent)
     # The score that was enough, given how many passed.
     threshold = -special.ndtri(min(1.0, FALSE_DISCOVERIES * len(found) / (absent * system.candidates)))
-    return _told(fit, shared, found, float(threshold), confidence, together=together)
+    return _fit_of(fit, shared, found, float(threshold), confidence, together=together)
 
 
-def _selected(system: System, shared: Passed, absent: float) -> tuple[Indices, Refit]:
+def _selected(system: System, shared: AmpFit, absent: float) -> tuple[Indices, Refit]:
     """Return those that pass, and still pass when they are fitted together, and that fit.
 
     What the others explain of the table is taken off as message passing does, for it knows by how much they fit noise.
@@ -99,7 +99,7 @@ def _selected(system: System, shared: Passed, absent: float) -> tuple[Indices, R
     found = passing(shared.scores, FALSE_DISCOVERIES, absent)
     found = np.sort(found[np.argsort(-shared.scores[found])[: system.freedom // 2]])  # no more can be told apart
     while True:
-        fit = refit(system, found, _left_to(system, found, shared), shared.mean)
+        fit = refit(system, found, _residual_of(system, found, shared), shared.mean)
         scores = np.full(system.candidates, -np.inf)
         scores[found] = fit.scores
         still = passing(scores, FALSE_DISCOVERIES, absent)
@@ -108,7 +108,7 @@ def _selected(system: System, shared: Passed, absent: float) -> tuple[Indices, R
         found = still
 
 
-def _left_to(system: System, chosen: Indices, shared: Passed) -> Floats:
+def _residual_of(system: System, chosen: Indices, shared: AmpFit) -> Floats:
     """Return the table less the fit of the candidates that are not chosen."""
     own, others = np.zeros(system.candidates), shared.variance.copy()
     own[chosen], others[chosen] = shared.mean[chosen], 0.0
@@ -116,7 +116,7 @@ def _left_to(system: System, chosen: Indices, shared: Passed) -> Floats:
     return np.asarray(residual / max(_LEAST, 1 - others.sum() / system.freedom) + system.spread(own))
 
 
-def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confidence: float, *, together: bool) -> Fit:
+def _fit_of(fit: Refit, shared: AmpFit, found: Indices, threshold: float, confidence: float, *, together: bool) -> Fit:
     frequency, error = shared.frequency.copy(), shared.standard_error.copy()
     frequency[fit.chosen], error[fit.chosen] = fit.frequency, fit.standard_error
     present = np.zeros(len(frequency), dtype=np.bool_)
@@ -141,7 +141,7 @@ def _told(fit: Refit, shared: Passed, found: Indices, threshold: float, confiden
     )
 
 
-def _likely(shared: Passed, found: Indices, frequency: Floats, error: Floats) -> Floats:
+def _likely(shared: AmpFit, found: Indices, frequency: Floats, error: Floats) -> Floats:
     """Return the medians of what each frequency may be: of those found, by the fit of them together.
 
     An error beyond 1 tells nothing of a share.

@@ -11,9 +11,9 @@ from dither_shared import Metric, ParameterError
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
 from ...protocol.json_schema import Schema
+from ...tally.arrays import Indices
 from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
-from ..selection import Places
 from .window import Look
 
 __all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Summary", "Survey", "TextTable"]
@@ -115,7 +115,7 @@ class Summary(ABC, Generic[E]):
         raise ParameterError("metric", f"{name} is of a kind whose versions are not combined")
 
     def trend(
-        self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Places | None
+        self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Indices | None
     ) -> Generator[None, None, Table]:
         """Make a trend of so many ``steps``, in short steps itself. Raises ParameterError for what has none."""
         raise ParameterError("metric", f"{metric.name} is of a kind that has no trend")

@@ -28,8 +28,8 @@ _PAGE = (
 )
 _FOUND = """
 SELECT batches.batch, batches.digest
-FROM asked CROSS JOIN batches
-WHERE batches.day = asked.day AND batches.batch = asked.batch
+FROM pairs CROSS JOIN batches
+WHERE batches.day = pairs.day AND batches.batch = pairs.batch
 """
 
 _AT_ONCE = 5_000
@@ -85,10 +85,10 @@ class Days:
 
     def look(self, connection: sa.Connection, batches: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the digests of those batches whose ids are kept."""
-        asked, found = list(batches), dict[bytes, bytes]()
+        ids, found = list(batches), dict[bytes, bytes]()
         open_days = self._known.keys() - set(self._closed)
-        suspected = ((self._closed[day], asked[place]) for day, place in self._filters.may_hold(asked))
-        pairs = chain(product(open_days, asked), suspected)
+        suspected = ((self._closed[day], ids[place]) for day, place in self._filters.may_hold(ids))
+        pairs = chain(product(open_days, ids), suspected)
         while some := list(islice(pairs, _AT_ONCE)):
             found.update(_digests(connection, some))
         return found
@@ -154,9 +154,9 @@ def _digests(connection: sa.Connection, pairs: Sequence[tuple[date, bytes]]) -> 
     if connection.dialect.name == "sqlite":
         values = ", ".join(["(?, ?)"] * len(pairs))
         flat = tuple(part for day, batch in pairs for part in (day.isoformat(), batch))
-        rows = connection.exec_driver_sql(f"WITH asked(day, batch) AS (VALUES {values}) {_FOUND}", flat)
+        rows = connection.exec_driver_sql(f"WITH pairs(day, batch) AS (VALUES {values}) {_FOUND}", flat)
     else:
         days, batches = [day for day, _ in pairs], [batch for _, batch in pairs]
-        asked = "WITH asked(day, batch) AS (SELECT * FROM unnest(%s::date[], %s::bytea[]))"
-        rows = connection.exec_driver_sql(f"{asked} {_FOUND}", (days, batches))
+        table = "WITH pairs(day, batch) AS (SELECT * FROM unnest(%s::date[], %s::bytea[]))"
+        rows = connection.exec_driver_sql(f"{table} {_FOUND}", (days, batches))
     return ((row[0], row[1]) for row in rows)

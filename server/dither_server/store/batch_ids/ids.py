@@ -99,15 +99,15 @@ class BatchIds(ABC):
         """
         self._days.doubt()
         self._days.refresh(connection)
-        kept = {day for day in (*self._days, *self._waiting(connection)) if day >= before}
+        kept = {day for day in self._days if day >= before} | self._waiting(connection, before)
         return len(kept) > 1 and self._forget(connection, before, limit)
 
     @abstractmethod
     def _forget(self, connection: sa.Connection, before: date, limit: int) -> bool: ...
 
-    def _waiting(self, connection: sa.Connection) -> Collection[date]:
-        """Return the days of ids that are kept elsewhere as yet."""
-        return ()
+    def _waiting(self, connection: sa.Connection, since: date) -> set[date]:
+        """Return days, from one on, of ids that are kept elsewhere as yet: two of them if there are more."""
+        return set()
 
 
 class _Journalled(BatchIds):
@@ -134,8 +134,8 @@ class _Journalled(BatchIds):
             self._journal.settle(connection, self._days)
         return True
 
-    def _waiting(self, connection: sa.Connection) -> Collection[date]:
-        return self._journal.days(connection)
+    def _waiting(self, connection: sa.Connection, since: date) -> set[date]:
+        return self._journal.days(connection, since)
 
     def _forget(self, connection: sa.Connection, before: date, limit: int) -> bool:
         self._journal.forget(connection, before)

@@ -85,10 +85,10 @@ class Journal:
             connection.execute(sa.delete(JOURNAL).where(JOURNAL.c.number == row.number))
             self._ordered.discard(row.number)
 
-    def days(self, connection: sa.Connection) -> set[date]:
-        """Return the day of the oldest row and that of the newest, if there are any."""
-        ends = (JOURNAL.c.number.asc(), JOURNAL.c.number.desc())
-        days = (connection.scalar(sa.select(JOURNAL.c.day).order_by(end).limit(1)) for end in ends)
+    def days(self, connection: sa.Connection, since: date) -> set[date]:
+        """Return the day of the oldest row and that of the newest, of those from a day on, if there are any."""
+        kept = sa.select(JOURNAL.c.day).where(JOURNAL.c.day >= since).limit(1)
+        days = (connection.scalar(kept.order_by(end)) for end in (JOURNAL.c.number.asc(), JOURNAL.c.number.desc()))
         return {day for day in days if day is not None}
 
     def forget(self, connection: sa.Connection, before: date) -> None:

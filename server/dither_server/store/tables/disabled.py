@@ -15,8 +15,8 @@ _AMONG = Hot(sa.select(DISABLED.c.version).where(DISABLED.c.version.in_(sa.bindp
 
 def disabled_among(connection: sa.Connection, versions: Iterable[str]) -> set[str]:
     """Return those of some versions that are disabled."""
-    asked = list(versions)
-    return {row[0] for row in _AMONG.rows(connection, {"versions": asked})} if asked else set()
+    listed = list(versions)
+    return {row[0] for row in _AMONG.rows(connection, {"versions": listed})} if listed else set()
 
 
 def read_disabled(connection: sa.Connection) -> dict[str, date]:

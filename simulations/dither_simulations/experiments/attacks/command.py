@@ -8,7 +8,8 @@ import click
 
 from ...choices import ATTACKS, Attack
 from ...limits import MAX_SIZE
-from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of
+from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of, with_options
+from ...options.mechanism import epsilon_option, mechanism_option
 from ...options.run import Run, run_options
 from ...trials.mechanism_by_name import CLOSED, REMEMBERING
 
@@ -17,9 +18,7 @@ __all__ = ["attack"]
 _CLOSED_REMEMBERING = tuple(name for name in REMEMBERING if name in CLOSED)
 _LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 """The mechanisms whose reports say something about every value."""
-_epsilon = click.option(
-    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
-)
+_ATTACKED = "Attack this; repeatable.  [default: all]"
 
 
 @click.group(cls=Commands)
@@ -30,14 +29,8 @@ def attack() -> None:
 def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple[Callable[..., Any], ...]:
     """Return the options of an attack on series of reports, the defaults being its own."""
     return (
-        click.option(
-            "--mechanism",
-            "names_",
-            type=click.Choice(names),
-            multiple=True,
-            help="Attack this; repeatable.  [default: all]",
-        ),
-        _epsilon,
+        mechanism_option(names, _ATTACKED),
+        epsilon_option,
         click.option(
             "--permanent-epsilon",
             callback=positive,
@@ -62,15 +55,15 @@ def _series_options(names: tuple[str, ...], devices: int, reports: str) -> tuple
     )
 
 
-def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short: str, text: str) -> None:
+def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, short: str, text: str) -> None:
     """Add the command of an attack on series of reports."""
 
-    def run_series(run: Run, names_: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
+    def run_series(run: Run, names: tuple[str, ...], plot: Path | None, **chosen: Any) -> None:
         from ...output.plots import save
         from .experiments import EXPERIMENTS
         from .output import series_plot, series_table
 
-        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names_ or names)), seed=run.seed, **chosen)
+        plan = EXPERIMENTS[name](names=tuple(dict.fromkeys(names or offered)), seed=run.seed, **chosen)
         for cell in plan.cells():
             plan.mechanism(cell)  # what cannot be is refused before anything is computed
         rows = run.sweep(plan)
@@ -78,10 +71,9 @@ def _series(name: str, names: tuple[str, ...], devices: int, reports: str, short
         if plot is not None:
             save(series_plot(rows), plot)
 
-    decorated = run_series
-    for option in reversed(_series_options(names, devices, reports)):
-        decorated = option(decorated)
-    attack.command(name, short_help=short, help=text)(decorated)
+    attack.command(name, short_help=short, help=text)(
+        with_options(run_series, _series_options(offered, devices, reports))
+    )
 
 
 _series(
@@ -111,10 +103,8 @@ _series(
 
 
 @attack.command(short_help="Raise estimates by forged reports.")
-@click.option(
-    "--mechanism", "names", type=click.Choice(_LISTED), multiple=True, help="Attack this; repeatable.  [default: all]"
-)
-@_epsilon
+@mechanism_option(_LISTED, _ATTACKED)
+@epsilon_option
 @click.option(
     "-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="Number of values."
 )

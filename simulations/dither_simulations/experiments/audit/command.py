@@ -5,27 +5,19 @@ import click
 from dither_shared import MECHANISMS
 
 from ...limits import MAX_SIZE
-from ...options.common import confidence_of, positive, reports_of
+from ...options.common import confidence_of, reports_of
+from ...options.mechanism import epsilon_option, mechanism_option, permanent_option
 from ...options.run import Run, run_options
 from ...trials.mechanism_by_name import NAMES, named
-from ..plan.command import _permanent
 
 __all__ = ["audit"]
 
 
 @click.command()
-@click.option(
-    "--mechanism",
-    "names",
-    type=click.Choice(NAMES),
-    multiple=True,
-    help="Attack this; repeatable.  [default: every mechanism]",
-)
-@click.option(
-    "--epsilon", callback=positive, metavar="ε", default="1", show_default=True, help="Privacy loss of one report."
-)
+@mechanism_option(NAMES, "Attack this; repeatable.  [default: every mechanism]")
+@epsilon_option
 @click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=16, show_default=True, help="Number of values.")
-@_permanent
+@permanent_option
 @click.option(
     "--draws",
     type=click.IntRange(100, 10**9),
@@ -64,10 +56,10 @@ def audit(
 
     from .audit import Audit, perform, table
 
-    asked = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
+    chosen = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
     audits = [
         Audit(named(name, size, epsilon, permanent_epsilon), count, draws, confidence, None if system else run.seed)
-        for name in asked
+        for name in chosen
         for count in reports
     ]
     with run.workers() as spread:

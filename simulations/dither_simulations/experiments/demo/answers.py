@@ -30,7 +30,7 @@ class Answer(ABC):
 
     @classmethod
     @abstractmethod
-    def from_json(cls, survey: Survey, name: str, told: Mapping[str, Any]) -> Self:
+    def from_json(cls, survey: Survey, name: str, answer: Mapping[str, Any]) -> Self:
         """Return the answer in a collector's estimate of a metric, as JSON of its API."""
 
     @classmethod

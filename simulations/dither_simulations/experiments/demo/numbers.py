@@ -18,7 +18,7 @@ from .surveys import Survey
 __all__ = ["NumberAnswer"]
 
 _QUANTILES = (0.5, 0.95)
-"""Of those that a collector tells unasked."""
+"""Two of those that an estimate has by default."""
 
 
 class NumberAnswer(Answer):
@@ -27,10 +27,10 @@ class NumberAnswer(Answer):
     names: ClassVar[tuple[str, str]] = ("statistic", "estimate")
 
     @classmethod
-    def from_json(cls, survey: Survey, name: str, told: Mapping[str, Any]) -> Self:
+    def from_json(cls, survey: Survey, name: str, answer: Mapping[str, Any]) -> Self:
         """Return the statistics of the metric."""
-        quantiles = {one["share"]: one for one in told["quantiles"]}
-        return cls._of(survey, name, told["reports"], told["mean"], [quantiles[share] for share in _QUANTILES])
+        quantiles = {one["share"]: one for one in answer["quantiles"]}
+        return cls._of(survey, name, answer["reports"], answer["mean"], [quantiles[share] for share in _QUANTILES])
 
     @classmethod
     def from_devices(cls, survey: Survey, name: str, seed: np.random.SeedSequence) -> Self:
@@ -49,11 +49,11 @@ class NumberAnswer(Answer):
     def _of(
         cls, survey: Survey, name: str, reports: int, mean: Mapping[str, Any], quantiles: Sequence[Mapping[str, Any]]
     ) -> Self:
-        metric, told = survey.metrics[name], (mean, *quantiles)
+        metric, statistics = survey.metrics[name], (mean, *quantiles)
         scale = Scale.of(metric)
         held = np.clip([float(person[name]) for person in survey.people], scale.low, scale.high)  # type: ignore[arg-type]  # a survey's own numbers
         truth = np.array([held.mean(), *np.quantile(held, _QUANTILES, method="inverted_cdf")])
-        columns = (np.array([one[key] for one in told], dtype=np.float64) for key in ("value", "low", "high"))
+        columns = (np.array([one[key] for one in statistics], dtype=np.float64) for key in ("value", "low", "high"))
         labels = ("mean", *(f"p{100 * share:g}" for share in _QUANTILES))
         return cls(metric, reports, Estimates(labels, truth, *columns))
 

@@ -25,11 +25,11 @@ class ShareAnswer(Answer):
     names: ClassVar[tuple[str, str]] = ("value", "frequency")
 
     @classmethod
-    def from_json(cls, survey: Survey, name: str, told: Mapping[str, Any]) -> Self:
+    def from_json(cls, survey: Survey, name: str, answer: Mapping[str, Any]) -> Self:
         """Return the shares of all labels of the metric."""
-        truth, values = survey.truth(name), {value["value"]: value for value in told["values"]}
+        truth, values = survey.truth(name), {value["value"]: value for value in answer["values"]}
         columns = (np.array([values[label][key] for label in truth.labels]) for key in ("frequency", "low", "high"))
-        return cls._of(survey.metrics[name], truth, told["reports"], *columns)
+        return cls._of(survey.metrics[name], truth, answer["reports"], *columns)
 
     @classmethod
     def from_devices(cls, survey: Survey, name: str, seed: np.random.SeedSequence) -> Self:

@@ -10,7 +10,8 @@ import click
 from dither_shared import ParameterError
 
 from ...choices import LAWS, STEPS, Law, Step
-from ...options.common import confidence_of, epsilons_of, plot_option, positive, sizes_of, users_list
+from ...options.common import confidence_of, epsilons_of, plot_option, sizes_of, users_list
+from ...options.mechanism import mechanism_option, permanent_option
 from ...options.run import Run, run_options
 from ...options.source import source_options
 from ...trials.mechanism_by_name import NAMES
@@ -29,12 +30,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option(
-    "--mechanism",
-    "names",
-    type=click.Choice(NAMES),
-    multiple=True,
-    help="Simulate this; repeatable; auto is the best whose report fits 64 bytes.  [default: every mechanism]",
+@mechanism_option(
+    NAMES, "Simulate this; repeatable; auto is the best whose report fits 64 bytes.  [default: every mechanism]"
 )
 @click.option(
     "--epsilon",
@@ -62,12 +59,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="Turn estimates into shares by this step; repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 10_000), default=1, show_default=True, help="Days with one report each.")
-@click.option(
-    "--permanent-epsilon",
-    callback=positive,
-    metavar="ε",
-    help="Privacy loss of all reports of one value together (memoisation).",
-)
+@permanent_option
 @click.option(
     "--top",
     type=click.IntRange(min=1),
@@ -101,7 +93,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @run_options
 @plot_option
-def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, **asked: Any) -> None:
+def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, **chosen: Any) -> None:
     """Measure the error of estimates over repeated trials, beside what theory expects.
 
     The tally of all users is drawn from its exact law, so a billion users cost no more than a thousand.
@@ -110,7 +102,7 @@ def error(run: Run, source: "Source", write_to: Path | None, plot: Path | None, 
     from .plots import error_plot
     from .table import error_table
 
-    plan = _planned(run.seed, source, **asked)
+    plan = _planned(run.seed, source, **chosen)
     _check(plan, run)
     if write_to is not None:
         _define(plan, write_to)

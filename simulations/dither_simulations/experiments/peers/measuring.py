@@ -70,7 +70,7 @@ def measure(
         measuring.carry_out(library, rates=True)
     with ThreadPoolExecutor(jobs) as lanes:
         list(lanes.map(measuring.carry_out, _LONGEST_FIRST))
-    return measuring.findings(), measuring.trouble
+    return measuring.findings(), measuring.problems
 
 
 def cases(library: str, plan: Plan) -> list[Case]:
@@ -87,7 +87,7 @@ class _Measuring:
         known = {} if journal is None else journal.done
         self._found = {place: decode_finding(json.dumps(row)) for place, (row,) in known.items()}
         self._lock = Lock()
-        self.trouble: list[str] = []
+        self.problems: list[str] = []
         step(len(self._found))
 
     def findings(self) -> Findings:
@@ -108,14 +108,14 @@ class _Measuring:
             for place, (of, case) in enumerate(self._cases)
             if of == library and (case.kind == "rate") is rates and place not in self._found
         ]
-        if not left or any(problem.startswith(library) for problem in self.trouble):
+        if not left or any(problem.startswith(library) for problem in self.problems):
             return
         try:
-            asked = [self._cases[place][1] for place in left]
-            for place, finding in zip(left, answers(library, prepare(library, self._envs), asked), strict=True):
+            missing = [self._cases[place][1] for place in left]
+            for place, finding in zip(left, answers(library, prepare(library, self._envs), missing), strict=True):
                 self._keep(place, finding)
         except Unavailable as problem:
-            self.trouble.append(str(problem))
+            self.problems.append(str(problem))
 
     def _keep(self, place: int, finding: Finding) -> None:
         with self._lock:

@@ -49,10 +49,10 @@ class BenchRow:
 def measure_and_tell(run: Run, envs: Path | None, *, quick: bool, markdown: bool) -> None:
     """Measure all libraries, in environments that are kept in ``envs``, and print and write what is found."""
     plan, begun = replace(QUICK if quick else FULL, seed=run.seed), time.perf_counter()
-    findings, trouble = _measured(run, plan, envs or default_folder())
+    findings, problems = _measured(run, plan, envs or default_folder())
     samples = timed(findings)
     run.tell(list(_rows(findings, samples)), lambda: _text(findings, samples, markdown))
-    for problem in trouble:
+    for problem in problems:
         click.echo(f"not measured: {problem}", err=True)
     if not run.as_json:
         click.echo(_method(plan, time.perf_counter() - begun))

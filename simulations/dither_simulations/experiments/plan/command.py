@@ -3,17 +3,11 @@
 import click
 
 from ...limits import MAX_SIZE
-from ...options.common import confidence_of, epsilons_of, positive, share, users_of
+from ...options.common import confidence_of, epsilons_of, share, users_of
+from ...options.mechanism import permanent_option
 from ...options.run import Run, run_options
 
 __all__ = ["plan"]
-
-_permanent = click.option(
-    "--permanent-epsilon",
-    callback=positive,
-    metavar="ε",
-    help="Privacy loss of all reports of one value together (memoisation).",
-)
 
 
 @click.command()
@@ -27,7 +21,7 @@ _permanent = click.option(
     show_default=True,
     help="Privacy loss of one report. One ε compares mechanisms; several compare what each ε costs and tells.",
 )
-@_permanent
+@permanent_option
 @click.option(
     "--days", type=click.IntRange(1, 10_000), default=30, show_default=True, help="Days with one report each."
 )

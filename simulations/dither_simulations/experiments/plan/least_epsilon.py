@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dither_shared import ParameterError
-from dither_shared.privacy.wording import odds_sentence
+from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...output.tables import render
-from .mechanism_ranking import ADDING_UP, MEMOISATION, Advice, Question, advise
+from .mechanism_ranking import ADDING_UP, Advice, Question, advise
 
 __all__ = ["least_epsilon", "weigh"]
 

@@ -8,13 +8,12 @@ from statistics import NormalDist
 from dither_server.estimation.confidence import require_confidence
 from dither_shared import Mechanism, ParameterError
 from dither_shared.mechanisms.auto import DEFAULT_BUDGET, candidates, choose
-from dither_shared.privacy.wording import odds_sentence
+from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...output.tables import render
 
-__all__ = ["ADDING_UP", "MEMOISATION", "Advice", "Candidate", "Question", "advise", "explain"]
+__all__ = ["ADDING_UP", "Advice", "Candidate", "Question", "advise", "explain"]
 
-MEMOISATION = "Memoisation hides which value a device has. It does not hide the moments at which the value changes."
 ADDING_UP = "Each report tells anew: ε adds up, report by report. --permanent-epsilon bounds it for a value."
 
 

@@ -68,8 +68,8 @@ def report(
     how = ["--jobs", str(jobs), *(("--scheduler", scheduler) if scheduler else ())]
     with tqdm(total=len(chosen), unit="section", disable=None, leave=False) as bar:
         shown = carry_out(context.find_root().command, chosen, folder, seed, quick, how, bar.update)
-    asked = [*(word for name in only for word in ("--only", name)), *(["--quick"] if quick else [])]
-    write_bytes(out, page(shown, seed, " ".join(["dither-sim report", *asked, "--seed", str(seed)])))
+    given = [*(word for name in only for word in ("--only", name)), *(["--quick"] if quick else [])]
+    write_bytes(out, page(shown, seed, " ".join(["dither-sim report", *given, "--seed", str(seed)])))
     shutil.rmtree(folder)
     if as_json:
         click.echo(json_text({one.section.name: one.rows for one in shown}))

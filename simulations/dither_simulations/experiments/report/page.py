@@ -6,10 +6,11 @@ import io
 import platform
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from importlib.metadata import version
 
 import jinja2
+
+from dither_shared.metrics.period import utc_today
 
 from .running import Shown
 
@@ -33,7 +34,7 @@ def page(shown: Sequence[Shown], seed: int, command: str) -> bytes:
         command=command,
         versions=versions,
         machine=f"{platform.system()} {platform.machine()}, {sys.byteorder}-endian",
-        day=datetime.now(UTC).date().isoformat(),
+        day=utc_today().isoformat(),
     )
     return made.encode("utf-8")
 

@@ -51,21 +51,21 @@ def carry_out(
 def _show(main: click.Command, section: Section, words: list[str], folder: Path, how: Sequence[str]) -> Shown:
     """Run one command. What it printed is written last, and so says that the rest is there."""
     data, picture, printed = (folder / f"{section.name}.{kind}" for kind in ("json", "svg", "txt"))
-    asked = shlex.join(words)
-    if not _is_of(printed, asked):
+    command_line = shlex.join(words)
+    if not _is_of(printed, command_line):
         drawn = ["--plot", str(picture)] if section.drawn else []
         text = io.StringIO()
         with redirect_stdout(text):
             main.main([*words, *how, "--out", str(data), *drawn], prog_name="dither-sim", standalone_mode=False)
-        write_bytes(printed, f"{asked}\n{text.getvalue()}".encode())
+        write_bytes(printed, f"{command_line}\n{text.getvalue()}".encode())
     return Shown(
         section=section,
-        command=f"dither-sim {asked}" + (f" --plot {section.name}.png" if section.drawn else ""),
+        command=f"dither-sim {command_line}" + (f" --plot {section.name}.png" if section.drawn else ""),
         printed=printed.read_text(encoding="utf-8").partition("\n")[2].rstrip(),
         rows=json.loads(data.read_bytes()),
         picture=picture.read_bytes() if section.drawn else b"",
     )
 
 
-def _is_of(printed: Path, asked: str) -> bool:
-    return printed.exists() and printed.read_text(encoding="utf-8").partition("\n")[0] == asked
+def _is_of(printed: Path, command_line: str) -> bool:
+    return printed.exists() and printed.read_text(encoding="utf-8").partition("\n")[0] == command_line

@@ -10,14 +10,11 @@ import pytest
 from dither_server.cli.examination import machine
 from dither_server.cli.examination.field import in_field
 from dither_server.cli.examination.findings import Level
-from dither_server.cli.examination.machine import file_system_of, on_machine
+from dither_server.cli.examination.machine import file_system_of, fsync_times, on_machine
 from dither_server.cli.examination.times import compared
 from dither_server.store import Refusal, Store
 from server.cli.doctoring import Usage, levels, usual_disk
 from server.collecting import THEME, TODAY, upload
-
-SHARD = b"s" * 16
-
 
 SHARD = b"s" * 16
 
@@ -46,7 +43,7 @@ def test_file_systems(name: str, expected: list[Level], tmp_path: Path, monkeypa
     assert [level for _, level in levels(on_machine(tmp_path), "disk")][1:] == expected
 
 
-def test_the_file_system_is_that_of_the_innermost_mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_system_is_that_of_the_innermost_mount(tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     (tmp_path / "a c").mkdir()
     spaced = str(tmp_path / "a b").replace(" ", "\\040")
@@ -56,29 +53,28 @@ def test_the_file_system_is_that_of_the_innermost_mount(tmp_path: Path, monkeypa
         f"3 1 0:22 / {spaced}/c rw - nfs n rw",
     ]
     (tmp_path / "mountinfo").write_text("\n".join(lines), encoding="utf-8")
-    monkeypatch.setattr(machine, "_MOUNTS", tmp_path / "mountinfo")
-    assert [file_system_of(tmp_path / name) for name in ("a b", "a c", "a b/d", "a b/c")] == [
+    mounts = tmp_path / "mountinfo"
+    assert [file_system_of(tmp_path / name, mounts) for name in ("a b", "a c", "a b/d", "a b/c")] == [
         "tmpfs",
         "ext4",
         "tmpfs",
         "nfs",
     ]
-    monkeypatch.setattr(machine, "_MOUNTS", tmp_path / "nothing")
-    assert file_system_of(tmp_path) == ""
+    assert file_system_of(tmp_path, tmp_path / "nothing") == ""
 
 
 @pytest.mark.parametrize(
     ("seconds", "level"), [(4e-7, Level.WARNING), (1e-4, Level.OK), (4e-3, Level.OK), (0.1, Level.WARNING)]
 )
 def test_fsync(seconds: float, level: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_fsync_times", lambda _: [seconds] * 10 + [1.0])
+    monkeypatch.setattr(machine, "fsync_times", lambda _: [seconds] * 10 + [1.0])
     assert levels(on_machine(tmp_path), "fsync")[0][1] is level
 
 
 def test_fsync_is_measured_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     when = tmp_path.stat().st_mtime_ns
-    seconds = machine._fsync_times(tmp_path)
+    seconds = fsync_times(tmp_path)
     assert len(seconds) == 20
     assert all(one > 0 for one in seconds)
     assert list(tmp_path.iterdir()) == []

@@ -16,13 +16,15 @@ import sqlalchemy
 from alembic import command
 from alembic.config import Config
 
-from dither_server.store import Outcome, Store, StoreError, Upload
+from dither_server.store import Outcome, Store, Upload
 from dither_server.store.batch_ids import ids
 from dither_server.store.batch_ids import recent as journal
-from dither_server.store.batch_ids.filters import Filters, filter_of
+from dither_server.store.batch_ids.day_partitions import Days
 from dither_server.store.tables.definitions import to_json
-from server.collecting import CONFLICT, COUNTED, METRICS, THEME, TODAY, full_disk, upload
+from server.collecting import CONFLICT, COUNTED, THEME, TODAY, upload
+from server.database import connected, execute, listening, url_of
 from server.postgresql import WHY_NOT, server
+from server.store.batch_ids.keeping import kept, opened, tend
 
 SHARD = b"s" * 16
 HORIZON = 45
@@ -53,29 +55,6 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "_SETTLE", 12)
     monkeypatch.setattr(journal, "_STEP", 5)
     monkeypatch.setattr(ids, "_PAGE", 7)
-
-
-def opened(url: str) -> Store:
-    store = Store(url)
-    store.register(METRICS.values())
-    return store
-
-
-def rows(store: Store, sql: str) -> list[tuple[object, ...]]:
-    with store._transaction() as connection:
-        return [tuple(row) for row in connection.exec_driver_sql(sql)]
-
-
-def tend(store: Store) -> None:
-    while store.tend():
-        pass
-
-
-def kept(store: Store) -> int:
-    """How many ids there are, wherever."""
-    (settled,) = rows(store, "SELECT count(*) FROM batches")[0]
-    (waiting,) = rows(store, "SELECT coalesce(sum(length(ids)), 0) / 32 FROM batch_journal")[0]
-    return int(str(settled)) + int(str(waiting))
 
 
 @pytest.mark.usefixtures("soon")
@@ -119,11 +98,10 @@ def test_each_batch_counts_once_whatever_happens(url: str, seed: int) -> None:
 def _fail(store: Store, group: list[Upload], today: date) -> None:
     """Let a commit fail after all its statements."""
 
-    @sqlalchemy.event.listens_for(store._engine, "commit", once=True)
-    def _failed(_: object) -> None:
+    def fail(_: object) -> None:
         raise MemoryError
 
-    with pytest.raises(MemoryError):
+    with listening("commit", fail), pytest.raises(MemoryError):
         store.commit(group, today, SHARD)
 
 
@@ -137,35 +115,37 @@ def test_ids_are_where_they_should_be(url: str) -> None:
             sent.append([upload(rows=b"\x00") for _ in range(20)])
             store.commit(sent[-1], day, SHARD)
             tend(store)
-        assert kept(store) == 120
-        closed = rows(store, "SELECT day FROM batch_days WHERE closed IS NOT NULL ORDER BY day")
+        assert kept(url) == 120
+        closed = execute(url, "SELECT day FROM batch_days WHERE closed IS NOT NULL ORDER BY day")
         assert [str(day) for (day,) in closed] == [str(day) for day in days[: len(closed)]]
         assert len(closed) >= 4
-        assert rows(store, "SELECT count(*) FROM batch_filters") == [(len(closed),)]
+        assert execute(url, "SELECT count(*) FROM batch_filters") == [(len(closed),)]
         for some in sent:
             assert store.commit(some, days[-1], SHARD) == [COUNTED] * 20
         assert store.tally(THEME).total == 120
 
 
 @pytest.mark.usefixtures("soon")
-def test_ids_are_forgotten_by_day_and_counts_stay(url: str) -> None:
+@pytest.mark.parametrize("settled", [True, False])
+def test_ids_are_forgotten_by_day_and_counts_stay(url: str, settled: bool) -> None:
     with closing(opened(url)) as store:
         sent = {}
         for ago in (43, 42, 41, 40, 39):
             sent[ago] = [upload(rows=b"\x00") for _ in range(20)]
             store.commit(sent[ago], TODAY - timedelta(days=ago), SHARD)
-            tend(store)
+            if settled:
+                tend(store)
         before = TODAY - timedelta(days=40)
         while store.forget(before, limit=3):
             pass
-        assert kept(store) == 40
+        assert kept(url) == 40
         assert store.commit(sent[40] + sent[39], TODAY, SHARD) == [COUNTED] * 40
         assert store.tally(THEME).total == 100
         assert store.commit(sent[41], TODAY, SHARD) == [COUNTED] * 20
         assert store.tally(THEME).total == 120  # forgotten: it counts again
         if url.startswith("postgresql"):
-            tables = rows(
-                store,
+            tables = execute(
+                url,
                 "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'batches'::regclass ORDER BY 1",
             )
             assert tables == [("batches_20261011",), ("batches_20261012",), ("batches_20261120",)]
@@ -182,11 +162,11 @@ def test_a_clock_that_jumps_by_years_makes_no_id_look_old(url: str) -> None:
         tend(store)
         while store.forget(future - timedelta(days=HORIZON)):
             pass
-        assert kept(store) == 40
+        assert kept(url) == 40
         store.commit(sent, TODAY + timedelta(days=1), SHARD)
         store.commit([upload(rows=b"\x00") for _ in range(20)], TODAY + timedelta(days=1), SHARD)  # set right
         tend(store)
-        assert kept(store) == 60
+        assert kept(url) == 60
         assert store.commit(sent, TODAY + timedelta(days=1), SHARD) == [COUNTED] * 20
         assert store.tally(THEME).total == 60
 
@@ -203,7 +183,7 @@ def test_what_comes_on_a_closed_day_is_kept_under_the_next_one(url: str) -> None
         tend(store)
         assert store.commit(back, TODAY, SHARD) == [COUNTED] * 40
         assert store.tally(THEME).total == 240
-        days = [str(day) for (day,) in rows(store, "SELECT day FROM batch_days ORDER BY day")]
+        days = [str(day) for (day,) in execute(url, "SELECT day FROM batch_days ORDER BY day")]
         assert days[:4] == [str(TODAY + timedelta(days=number)) for number in range(4)]
 
 
@@ -216,72 +196,45 @@ def test_two_that_pass_midnight_one_by_one_count_a_batch_once(url: str) -> None:
         first, second = ((one, TODAY), (other, tomorrow)) if number % 2 else ((other, tomorrow), (one, TODAY))
         for store, day in (first, second):
             assert store.commit([batch], day, SHARD) == [COUNTED]
-    assert (one.tally(THEME).total, kept(one)) == (50, 50)
+    assert (one.tally(THEME).total, kept(url)) == (50, 50)
     one.close()
     other.close()
 
 
-def test_a_full_disk_while_ids_are_put_in_order_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_SETTLE", 2_000)
-    with closing(opened(f"sqlite:///{tmp_path}/dither.db")) as store:
-        sent = [upload(rows=b"\x00") for _ in range(3_000)]
-        store.commit(sent, TODAY, SHARD)
-        store.commit(sent[:1], TODAY, SHARD)  # what a commit wrote is in memory at the next
-        store.close()
-        with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
-            connection.execute("VACUUM")  # so that there is no room left within the file
-        with full_disk(store):
-            with pytest.raises(StoreError, match="full"):
-                tend(store)
-            assert store.tally(THEME).total == 3_000
-        tend(store)
-        assert rows(store, "SELECT count(*) FROM batches") == [(3_000,)]
-        assert store.commit(sent, TODAY, SHARD) == [COUNTED] * 3_000
-        assert (store.tally(THEME).total, kept(store)) == (3_000, 3_000)
+def test_a_clock_that_passes_midnight_last_opens_no_day(tmp_path: Path) -> None:
+    """Or two machines would open days in turn; one that is two days behind or a day ahead does open its own."""
+    url = url_of(tmp_path)
+    with closing(opened(url)), connected(url) as connection:
+        days, day = Days(), timedelta(days=1)
+        assert days.open(connection, TODAY) == TODAY
+        assert [days.fitting(TODAY + number * day) for number in (-2, -1, 0, 1)] == [None, TODAY, TODAY, None]
+        assert days.open(connection, TODAY - day) == TODAY
+        assert days.open(connection, TODAY + day) == TODAY + day
+        assert sorted(days) == [TODAY, TODAY + day]
 
 
 @pytest.mark.usefixtures("soon")
 def test_no_statement_of_a_commit_reads_all_ids(tmp_path: Path) -> None:
     """SQLite's planner is asked about each one: a scan of ten million ids would go unnoticed among a hundred."""
-    with closing(opened(f"sqlite:///{tmp_path}/dither.db")) as store:
+    with closing(opened(url_of(tmp_path))) as store:
         for day in range(5):
             store.commit([upload(rows=b"\x00") for _ in range(30)], TODAY + timedelta(days=day), SHARD)
             tend(store)
         seen: list[tuple[str, Any]] = []
 
-        @sqlalchemy.event.listens_for(store._engine, "before_cursor_execute")
-        def _noted(_c: object, _k: object, statement: str, parameters: Any, _x: object, many: bool) -> None:
+        def note(_c: object, _k: object, statement: str, parameters: Any, _x: object, many: bool) -> None:
             seen.append((statement, parameters[0] if many else parameters))
 
         again = [upload(rows=b"\x00") for _ in range(200)]  # of so many, some look as if they were there
-        store.commit(again, TODAY + timedelta(days=5), SHARD)
-        store.forget(TODAY + timedelta(days=1))
+        with listening("before_cursor_execute", note):
+            store.commit(again, TODAY + timedelta(days=5), SHARD)
+            store.forget(TODAY + timedelta(days=1))
         looked = [one for one in seen if one[0].lstrip().startswith(("WITH", "SELECT", "DELETE", "INSERT"))]
-        assert any("asked" in statement for statement, _ in looked)
+        assert any("pairs" in statement for statement, _ in looked)
         with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:
             for statement, parameters in looked:
                 plan = connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
                 assert not [step for *_, step in plan if step.startswith("SCAN batches")], statement
-
-
-def test_a_filter_misses_none_and_holds_few_others() -> None:
-    random_ids = [secrets.token_bytes(16) for _ in range(60_000)]
-    held, others = random_ids[:30_000], random_ids[30_000:]
-    filters = Filters([filter_of(held), filter_of([]), filter_of(others[:1])])
-    found = list(filters.may_hold(held))
-    assert {place for day, place in found if day == 0} == set(range(30_000))
-    wrong = sum(day == 0 for day, _ in filters.may_hold(others))
-    # about 1 in 100; the error of 30,000 draws is 0.06 points, so 2 in 100 is more than 15 of these away
-    assert wrong < 600
-    assert not [day for day, _ in filters.may_hold(held + others[1:]) if day == 1]
-    assert list(Filters().may_hold(held)) == list(filters.may_hold([])) == []
-
-
-def test_a_filter_of_ids_that_somebody_chose_is_no_worse_for_others() -> None:
-    chosen = [bytes(8) + number.to_bytes(8, "big") for number in range(10_000)]
-    filters = Filters([filter_of(chosen)])
-    assert len(list(filters.may_hold(chosen))) == 10_000
-    assert sum(1 for _ in filters.may_hold([secrets.token_bytes(16) for _ in range(10_000)])) < 20
 
 
 def _at_schema_4(url: str, fill: Callable[[sqlalchemy.Connection], None]) -> None:
@@ -315,14 +268,14 @@ def test_stored_ids_are_put_in_order_by_the_upgrade(url: str, caplog: pytest.Log
     _at_schema_4(url, fill)
     with closing(Store(url)) as store:
         assert "upgrading the database: batch ids of 3 days" in caplog.text
-        assert kept(store) == 90
+        assert kept(url) == 90
         for some in sent.values():
             assert store.commit(some, TODAY, SHARD) == [COUNTED] * 30
             assert store.commit([upload(rows=b"\x01", name=some[0].batch)], TODAY, SHARD) == [CONFLICT]
         assert store.tally(THEME).total == 0  # their counts were not among what was filled in here
         tend(store)
-        assert len(rows(store, "SELECT day FROM batch_days WHERE closed IS NOT NULL")) == 2
+        assert len(execute(url, "SELECT day FROM batch_days WHERE closed IS NOT NULL")) == 2
         for some in sent.values():
             assert store.commit(some, TODAY, SHARD) == [Outcome.COUNTED] * 30
         assert store.commit([upload()], TODAY + timedelta(days=1), SHARD) == [COUNTED]
-        assert kept(store) == 91
+        assert kept(url) == 91

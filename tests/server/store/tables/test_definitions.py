@@ -1,9 +1,21 @@
 """Definitions in the database bring back the metric that they were written from."""
 
+import json
+from fractions import Fraction
+
 import pytest
 
 from dither_server.store.tables.definitions import from_json, to_json
-from dither_shared import MECHANISMS, Metric, ParameterError, parse_metrics
+from dither_shared import (
+    MECHANISMS,
+    ChoiceQuestion,
+    Metric,
+    ParameterError,
+    RandomizedResponse,
+    parse_metrics,
+)
+from dither_shared.mechanism import LISTED
+from dither_shared.mechanism import NUMBERS as ITEMS
 from server.collecting import METRICS
 
 CORNER = parse_metrics(
@@ -15,17 +27,52 @@ CHOICES = parse_metrics(
     "".join(
         f'[metrics.{name}]\ntype = "choice"\nmechanism = "{name}"\nvalues = ["a", "b", "c"]\nepsilon = 1.5\n'
         for name, family in MECHANISMS.items()
-        if not family.items.open
+        if family.items == LISTED
     )
 )
 """A metric of every family, so that a new one is held to coming back too."""
 
+NUMBERS = parse_metrics(
+    "".join(
+        f'[metrics.{name}-{log}]\ntype = "number"\nmechanism = "{name}"\nlow = 0.1\nhigh = 60\nlog = {log}\n'
+        f"epsilon = 1.5\nresolution = 6\n{extra}\n"
+        for name, family in MECHANISMS.items()
+        if family.items == ITEMS
+        for log in ("true", "false")
+        for extra in ["delta = 1e-3" if "delta" in family.keys else ""]
+    )
+    + '[metrics.lasting]\ntype = "number"\nlow = -40\nhigh = 50.5\nunit = "°C"\nepsilon = 1\npermanent_epsilon = 2\n'
+    + '[metrics.mean]\ntype = "number"\nlow = 0\nhigh = 1e12\nunit = "B"\nepsilon = 4\nfor = "mean"\n'
+)
 
-@pytest.mark.parametrize("metric", [*METRICS.values(), *CHOICES.values(), CORNER], ids=lambda metric: metric.name)
+FORMER = (
+    '{"candidates":[],"description":"","mechanism":"randomized-response","name":"theme","other":"other",'
+    '"parameters":{"permanent_truth":"None","size":"3","truth":"3/4"},"period":"day","type":"choice",'
+    '"values":["dark","light","other"]}'
+)
+"""What was stored before there were questions of numbers."""
+
+
+@pytest.mark.parametrize(
+    "metric", [*METRICS.values(), *CHOICES.values(), *NUMBERS.values(), CORNER], ids=lambda metric: metric.name
+)
 def test_a_definition_comes_back_whole(metric: Metric) -> None:
     text = to_json(metric)
     assert from_json(text, metric.version) == metric
     assert to_json(from_json(text, metric.version)) == text
+
+
+def test_a_definition_of_a_number_has_no_answers() -> None:
+    stored = json.loads(to_json(NUMBERS["lasting"]))
+    assert stored.keys() & {"values", "other", "candidates"} == set()
+    assert (stored["low"], stored["high"], stored["log"], stored["unit"]) == (-40.0, 50.5, False, "°C")
+
+
+def test_a_former_definition_is_read() -> None:
+    theme = Metric(
+        "theme", ChoiceQuestion(("dark", "light", "other")), RandomizedResponse(size=3, truth=Fraction(3, 4))
+    )
+    assert from_json(FORMER, theme.version) == theme
 
 
 def test_an_altered_definition_is_noticed() -> None:

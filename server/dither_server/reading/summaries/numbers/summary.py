@@ -20,9 +20,9 @@ from ....estimation.numeric.laws import law_of
 from ....estimation.numeric.poisoning import cut_shift
 from ....estimation.numeric.quantiles import QUANTILES
 from ....protocol.json_schema import Schema
+from ....tally.arrays import Indices
 from ....tally.tally import Tally
 from ...query import Comparison, EstimateQuery, Query, TrendQuery
-from ...selection import Places
 from ..summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
 from ..window import Look
 from .compare import compared
@@ -104,7 +104,7 @@ class Numbers(Summary[NumericEstimate]):
         count: int,
         steps: Iterable[TrendStep[NumericEstimate]],
         query: TrendQuery,
-        places: Places | None,
+        places: Indices | None,
     ) -> Generator[None, None, Table]:
         """Make the course of mean, median and 95th percentile."""
         return (yield from trend_steps(metric, steps, query.confidence))

@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dither_shared import Metric
 
@@ -18,7 +17,6 @@ from .scale import Scale
 
 __all__ = ["trend_steps"]
 
-Floats = NDArray[np.float64]
 
 _TESTS = ("slope", "slope_error", "p_value")
 

@@ -14,9 +14,9 @@ from ....analysis.trend import TrendStep, trend_steps
 from ....estimation.decoders.support import decoder_of
 from ....estimation.estimate import Estimate, estimate
 from ....protocol.json_schema import Schema
+from ....tally.arrays import Indices
 from ....tally.tally import Tally
 from ...query import Comparison, EstimateQuery, Query, TrendQuery
-from ...selection import Places
 from ..summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
 from ..window import Look
 from .page import FEW, Courses, SharesExhibit, courses
@@ -74,7 +74,12 @@ class Shares(Summary[Estimate]):
         return combined(name, tables, [survey.metric.mechanism for survey in surveys], query.confidence)
 
     def trend(
-        self, metric: Metric, count: int, steps: Iterable[TrendStep[Estimate]], query: TrendQuery, places: Places | None
+        self,
+        metric: Metric,
+        count: int,
+        steps: Iterable[TrendStep[Estimate]],
+        query: TrendQuery,
+        places: Indices | None,
     ) -> Generator[None, None, Table]:
         """Make ``trend_steps``."""
         return (yield from trend_steps(metric, count, steps, query.confidence, places))

@@ -1,4 +1,4 @@
-"""Asking: send one GET to a collector that may be hostile, with bounded bytes and time.
+"""HTTP GET: send one to a collector that may be hostile, with bounded bytes and time.
 
 An app never asks a collector anything (transport.py). Only ``python -m dither test`` does, for its developer.
 """
@@ -15,7 +15,7 @@ from dither_shared.errors import ParameterError
 from ..upload.exchange import Deadline
 from ..upload.transport import HttpTransport
 
-__all__ = ["Address", "Reply", "Target", "ask", "connect", "resolve"]
+__all__ = ["Address", "Reply", "Target", "connect", "get", "resolve"]
 
 Address = tuple[socket.AddressFamily, tuple[str, int]]
 """An address family, and the address that ``socket.connect`` takes."""
@@ -68,7 +68,7 @@ class Target(NamedTuple):
 def resolve(host: str, port: int, deadline: Deadline) -> list[Address]:
     """Return the addresses of a host; raise OSError if it has none or nobody says so in time.
 
-    The system's resolver cannot be told how long to take, so it is asked in a thread that nobody waits for.
+    The system's resolver takes no timeout, so it runs in a thread that nobody waits for.
     """
     found: list[Address] = []
     wrong: list[OSError] = []
@@ -112,7 +112,7 @@ def connect(addresses: list[Address], deadline: Deadline) -> tuple[socket.socket
     raise wrong
 
 
-def ask(connection: socket.socket, target: Target, path: str, token: str | None, deadline: Deadline) -> Reply:
+def get(connection: socket.socket, target: Target, path: str, token: str | None, deadline: Deadline) -> Reply:
     """Return the answer to a GET of ``path`` below the endpoint; raise OSError if there is none."""
     lines = [f"GET {target.path}{path} HTTP/1.1", f"Host: {target.header}", "User-Agent: dither"]
     lines += ["Accept: application/json", "Connection: close"]

@@ -1,4 +1,4 @@
-"""Glance: a state folder that is only looked at. Nothing is made or mended, and no file is waited for.
+"""A state folder that is only read. Nothing is made or mended, and no file is waited for.
 
 No lock is taken either, but for a moment that of the sender, to see whether whoever took it long ago still has it.
 """
@@ -13,13 +13,13 @@ from ..state.folder import FolderState
 from ..state.journal_records import ConsentChoice, Record
 from ..state.state import Cursor, News, Notes, StateError
 
-__all__ = ["Glance"]
+__all__ = ["ReadOnlyState"]
 
 _LARGEST = 1 << 26
 """Bytes of a journal that may be one; a client keeps its own far below."""
 
 
-class Glance(FolderState):
+class ReadOnlyState(FolderState):
     """Reads what a client wrote to ``folder``; what is not a plain file there is not opened."""
 
     def __init__(self, folder: Path) -> None:

@@ -1,0 +1,13 @@
+"""Types of numpy arrays, by what their entries are."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Booleans", "Counts", "Floats", "Indices"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Counts: TypeAlias = NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.intp]
+Booleans: TypeAlias = NDArray[np.bool_]

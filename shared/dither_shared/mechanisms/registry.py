@@ -1,0 +1,60 @@
+"""The registry of mechanisms: each family is imported when it is first asked for, so that an app loads what it uses."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+
+from ..mechanism import Items, Mechanism
+
+__all__ = ["Registry"]
+
+
+class Registry(MutableMapping[str, type[Mechanism]]):
+    """Families of mechanisms by the names under which metrics ask for them, in order.
+
+    ``homes`` says where they are, by what their items stand for: each as "file.Class" in this folder.
+    """
+
+    def __init__(self, homes: Mapping[Items, Mapping[str, str]]) -> None:
+        self._homes = {name: home for each in homes.values() for name, home in each.items()}
+        self._items = {name: items for items, each in homes.items() for name in each}
+        self._known: dict[str, type[Mechanism]] = {}
+
+    def __getitem__(self, name: str) -> type[Mechanism]:
+        family = self._known.get(name)
+        if family is None:
+            family = self._known[name] = self.imported(self._homes[name])
+        return family
+
+    def __setitem__(self, name: str, family: type[Mechanism]) -> None:
+        self._known[name], self._items[name] = family, family.items
+
+    def __delitem__(self, name: str) -> None:
+        del self._items[name]
+        self._known.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def of(self, items: Items) -> list[type[Mechanism]]:
+        """Return the families whose items stand for that, and import no others."""
+        return [self[name] for name, each in self._items.items() if each == items]
+
+    def class_named(self, name: str) -> type[Mechanism]:
+        """Return a class by its own name; raise AttributeError if there is none."""
+        for home in self._homes.values():
+            if home.partition(".")[2] == name:
+                return self.imported(home)
+        raise AttributeError(f"module {__package__!r} has no attribute {name!r}")
+
+    @staticmethod
+    def imported(home: str) -> type[Mechanism]:
+        """Import a class from its home."""
+        module, _, name = home.partition(".")
+        family: type[Mechanism] = getattr(import_module(f"{__package__}.{module}"), name)
+        return family

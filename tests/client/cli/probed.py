@@ -1,0 +1,70 @@
+"""Collectors to try: servers on loopback that talk as they like."""
+
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from dither.cli import probe
+from dither.cli.http_get import Target
+from dither.cli.probe import Finding
+
+OPEN = '{"collector": "dither", "reports": "accepted", "token": "not-needed"}'
+
+
+Speak = Callable[[socket.socket], None]
+
+
+@contextmanager
+def listening(speak: Speak, context: ssl.SSLContext | None = None) -> Iterator[int]:
+    """Run a server that talks as it likes to each connection, and yield its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                connection.settimeout(20)
+                with suppress(OSError), connection:
+                    if context is None:
+                        speak(connection)
+                    else:
+                        with context.wrap_socket(connection, server_side=True) as secured:
+                            speak(secured)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+            listener.close()
+            thread.join()
+
+
+def answering(*answers: tuple[int, str] | tuple[int, str, str], asked: list[bytes] | None = None) -> Speak:
+    """Return a speaker that gives HTTP answers (status, body, more headers), the last of them again and again."""
+    left = list(answers)
+
+    def speak(connection: socket.socket) -> None:
+        request = connection.recv(65536)
+        if asked is not None:
+            asked.append(request)
+        status, body, *more = left.pop(0) if len(left) > 1 else left[0]
+        head = f"HTTP/1.1 {status} said\r\nContent-Length: {len(body.encode())}\r\n{''.join(more)}\r\n"
+        connection.sendall((head + body).encode())
+
+    return speak
+
+
+def found(endpoint: str, *metrics: object, token: str | None = None) -> list[Finding]:
+    return list(probe.probe(Target.of(endpoint, token), token, metrics))  # type: ignore[arg-type]
+
+
+def last(speak: Speak, path: str = "", token: str | None = None) -> Finding:
+    with listening(speak) as port:
+        return found(f"http://127.0.0.1:{port}{path}", token=token)[-1]

@@ -1,0 +1,117 @@
+"""A hostile collector gets neither time, memory nor the terminal of who tries it."""
+
+import json
+import socket
+import threading
+import tracemalloc
+from contextlib import suppress
+
+import pytest
+
+from client.cli.probed import OPEN, Speak, answering, found, last, listening
+from client.devices import THEME
+from dither import __main__ as program
+from dither.cli import http_get, probe
+from dither.upload.exchange import Deadline
+
+
+def pouring(head: bytes, piece: bytes) -> Speak:
+    """Return a speaker that never ends, if it is let."""
+
+    def speak(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece)
+
+    return speak
+
+
+POURS = {
+    "continue": pouring(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    "status line": pouring(b"", b"H" * 65536),
+    "headers": pouring(b"HTTP/1.1 200 OK\r\n", b"X-A: " + b"a" * 60 + b"\r\n"),
+    "one header": pouring(b"HTTP/1.1 200 OK\r\nX-A: ", b"a" * 65536),
+    "body": pouring(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 65536),
+    "long body": pouring(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % 10**15, b"x" * 65536),
+    "negative chunk": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", b"x" * 65536),
+    "large chunk": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffff\r\n", b"x" * 65536),
+    "tiny chunks": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 1000),
+    "trailers": pouring(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n" * 1000),
+}
+
+
+@pytest.mark.parametrize("what", POURS)
+def test_an_endless_answer_is_not_read_to_its_end(what: str) -> None:
+    with listening(POURS[what]) as port:
+        tracemalloc.start()
+        try:
+            finding = found(f"http://127.0.0.1:{port}")[-1]
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert (finding.step, finding.result) == ("collector", "failed")
+    assert peak < 1_000_000
+
+
+def dripping(connection: socket.socket) -> None:
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-A: ")
+    connection.settimeout(0.02)
+    while True:
+        with suppress(TimeoutError):
+            if not connection.recv(1):  # the other has gone
+                return
+        connection.sendall(b"a")
+
+
+def mute(connection: socket.socket) -> None:
+    while connection.recv(65536):
+        pass
+
+
+@pytest.mark.parametrize("speak", [dripping, mute])
+def test_one_that_is_slow_or_mute_gets_so_much_time_and_no_more(speak: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_SECONDS", 0.4)
+    finding = last(speak)
+    assert (finding.step, finding.says) == ("collector", "no HTTP answer came: it took too long")
+
+
+def test_one_deadline_holds_for_all_that_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector that answers at first and then no more holds up the metrics together, not each."""
+    monkeypatch.setattr(probe, "_SECONDS", 0.5 - 5)
+    left = [answering((200, OPEN))]
+
+    def tiring(connection: socket.socket) -> None:
+        (left.pop() if left else dripping)(connection)
+
+    with listening(tiring) as port:
+        findings = found(f"http://127.0.0.1:{port}", *[THEME] * 5)
+    assert [finding.result for finding in findings[-5:]] == ["failed"] * 5
+    assert all("took too long" in finding.says for finding in findings[-5:])
+
+
+def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: never.wait(20) and [])
+    with pytest.raises(TimeoutError):
+        http_get.resolve("example.org", 443, Deadline(0.05))
+    never.set()
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m"
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("status", [200, 302, 404])
+def test_nothing_that_a_collector_says_reaches_the_terminal_as_it_is(
+    status: int, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = f"Location: https://elsewhere/{HOSTILE}\r\nServer: {HOSTILE}\r\n"
+    body = json.dumps({"type": HOSTILE, "detail": HOSTILE, "collector": HOSTILE}, ensure_ascii=False)
+    with listening(answering((status, body, more))) as port:
+        assert program.main(["test", "--endpoint", f"http://127.0.0.1:{port}", *options]) == 1
+    printed = capsys.readouterr().out
+    assert printed.isascii()
+    assert printed.replace("\n", "").isprintable()
+    assert ("https://elsewhere/" in printed) is (status == 302)

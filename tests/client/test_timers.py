@@ -1,0 +1,215 @@
+"""A timer answers how long a piece of work took (outcomes.py)."""
+
+import asyncio
+import threading
+from collections.abc import Generator
+from itertools import count
+from typing import NoReturn
+
+import pytest
+
+import dither
+from client.devices import ENDPOINT
+from dither.outcomes import Timer
+from dither.testing import Telemetry
+from dither_shared import Metric, parse_metrics
+
+METRICS = parse_metrics(
+    '[metrics.startup]\ntype = "number"\nlow = 0\nhigh = 60\nunit = "s"\nepsilon = 1.0\n'
+    '[metrics.mobile]\ntype = "boolean"\nepsilon = 1.0\n'
+)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(name="dither_metrics")
+def _own_metrics() -> dict[str, Metric]:
+    return METRICS
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(Timer, "_clock", staticmethod(clock))
+    return clock
+
+
+def test_seconds_are_answered_also_of_work_that_fails(telemetry: Telemetry, clock: Clock) -> None:
+    def fail_after(seconds: float) -> NoReturn:
+        clock.now += seconds
+        raise ZeroDivisionError
+
+    with telemetry.timer("startup"):
+        clock.now += 1.5
+    with pytest.raises(ZeroDivisionError), telemetry.timer("startup"):
+        fail_after(2.5)
+    for end in (KeyboardInterrupt, SystemExit, asyncio.CancelledError):
+        with pytest.raises(end), telemetry.timer("startup"):
+            raise end
+    assert telemetry.recorded("startup") == [1.5, 2.5], "what was cut short from outside did not last"
+    assert telemetry.flush(5)
+    assert telemetry.collector.counts() == {"startup": 1}
+
+
+def test_the_clock_is_one_of_seconds_that_never_goes_back(telemetry: Telemetry) -> None:
+    with telemetry.timer("startup"):
+        pass
+    (seconds,) = telemetry.recorded("startup")
+    assert isinstance(seconds, float)
+    assert 0 <= seconds < 30
+
+
+def test_functions_and_coroutines_are_timed(telemetry: Telemetry, clock: Clock) -> None:
+    @dither.timer("startup")
+    def start(seconds: float, *, fails: bool = False) -> float:
+        """Start."""
+        clock.now += seconds
+        if fails:
+            raise ValueError
+        return seconds
+
+    @telemetry.timer("startup")
+    async def later() -> str:
+        await asyncio.sleep(0)
+        clock.now += 4
+        return "done"
+
+    assert (start(1.0), start.__doc__) == (1.0, "Start.")
+    with pytest.raises(ValueError, match=r"^$"):
+        start(2.0, fails=True)
+    assert asyncio.run(later()) == "done"
+    assert telemetry.recorded("startup") == [1.0, 2.0, 4.0]
+
+
+def test_one_timer_within_itself(telemetry: Telemetry, clock: Clock) -> None:
+    timer = telemetry.timer("startup")
+
+    @timer
+    def recurse(depth: int) -> None:
+        clock.now += 1
+        if depth:
+            recurse(depth - 1)
+
+    with timer:
+        clock.now += 1
+        with timer:
+            clock.now += 2
+        recurse(2)
+    assert telemetry.recorded("startup") == [2.0, 1.0, 2.0, 3.0, 6.0]
+
+
+def test_one_timer_of_many_tasks(telemetry: Telemetry, clock: Clock) -> None:
+    """Tasks that end in the order in which they began, each with its own beginning."""
+    timer = telemetry.timer("startup")
+
+    async def work(number: int, turns: list[asyncio.Event]) -> None:
+        await turns[number].wait()
+        with timer:
+            clock.now += 1
+            if number < 2:
+                turns[number + 1].set()
+            for _ in range(10):
+                await asyncio.sleep(0)
+            clock.now += 10
+
+    async def together() -> None:
+        turns = [asyncio.Event() for _ in range(3)]
+        turns[0].set()
+        await asyncio.gather(*(work(number, turns) for number in range(3)))
+
+    asyncio.run(together())
+    assert telemetry.recorded("startup") == [13.0, 22.0, 31.0]
+    assert not timer.busy
+
+
+def test_one_timer_of_many_threads(telemetry: Telemetry, clock: Clock) -> None:
+    timer, inside, go_on = telemetry.timer("startup"), threading.Event(), threading.Event()
+
+    def work() -> None:
+        with timer:
+            clock.now += 1
+            inside.set()
+            assert go_on.wait(20)
+
+    thread = threading.Thread(target=work)
+    with timer:
+        thread.start()
+        assert inside.wait(20)
+        clock.now += 2
+    go_on.set()
+    thread.join(20)
+    assert telemetry.recorded("startup") == [3.0, 3.0]
+    assert not timer.busy
+
+
+def test_a_timer_that_ends_in_another_thread_or_without_a_beginning(telemetry: Telemetry, clock: Clock) -> None:
+    timer = telemetry.timer("startup")
+    timer.__enter__()
+    clock.now += 5
+    thread = threading.Thread(target=timer.__exit__, args=(None, None, None))
+    thread.start()
+    thread.join(20)
+    timer.__exit__(None, None, None)
+    assert telemetry.recorded("startup") == [5.0]
+
+
+def test_calls_of_a_coroutine_have_nothing_to_do_with_each_other_whoever_runs_them(
+    telemetry: Telemetry, clock: Clock
+) -> None:
+    @telemetry.timer("startup")
+    async def work() -> None:
+        await _Pause()
+
+    one, other = work(), work()
+    one.send(None)
+    clock.now += 1
+    other.send(None)
+    clock.now += 1
+    for coroutine in (one, other):  # the first to begin is the first to end
+        with pytest.raises(StopIteration):
+            coroutine.send(None)
+    assert telemetry.recorded("startup") == [2.0, 1.0]
+
+
+class _Pause:
+    def __await__(self) -> Generator[None, None, None]:
+        yield
+
+
+def test_nothing_is_raised_into_the_host(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    client = dither.Client(METRICS, ENDPOINT, "tests", dither.MemoryState("on"), background=False, environ={})
+    for name in ("startup", "mobile", "nosuch", ["no", "name"]):
+        with client.timer(name):  # type: ignore[arg-type]
+            clock.now += 1.25
+    status = client.status()
+    assert (status.queued, status.mistakes) == (2, 1)
+    assert status.trouble == {"mistaken value for metrics.mobile": 1, "unknown metric": 2}
+    client.close()
+    with client.timer("startup"):
+        pass
+    assert "1.25" not in caplog.text
+
+
+def test_a_timer_before_there_is_a_client_answers_nothing() -> None:
+    with dither.timer("startup"):
+        pass
+
+
+def test_a_recorder_that_fails_leaves_no_beginning_behind(clock: Clock) -> None:
+    numbers = count()
+
+    def refuse(metric: str, value: object) -> NoReturn:
+        raise dither.ParameterError(metric, f"{next(numbers)} {value}")
+
+    timer = Timer(refuse, "startup")
+    with pytest.raises(dither.ParameterError, match=r"startup: 0 0\.0"), timer:
+        pass
+    assert not timer.busy

@@ -1,0 +1,30 @@
+"""Apps of one user, in a home of their own."""
+
+from pathlib import Path
+
+import pytest
+
+from client.devices import Calendar, Make, Script
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all apps of a user who has none yet."""
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "dither"
+
+
+@pytest.fixture
+def used(home: Path, make: Make, calendar: Calendar) -> Path:
+    """The same with three apps: one that sent and has reports waiting, one that only shows, one that is off."""
+    notes = make(home / "org.example.notes", app="org.example.notes", transport=Script())
+    notes.record("mobile", True)
+    assert notes.flush(5)
+    calendar.pass_days(1)
+    notes.record("mobile", True)
+    notes.record("theme", "dark")
+    make(home / "paint", app="paint", mode="local").record("theme", "dark")
+    make(home / "quiet", app="quiet", mode="off")
+    return home

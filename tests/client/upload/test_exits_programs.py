@@ -1,0 +1,133 @@
+"""Programs that end at once bring what an earlier run left, and wait for that a moment, however they end."""
+
+import os
+import socket
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from client.conftest import Collector
+from client.test_lives import python_of
+from client.test_processes import FLOORS, needs_fork, run
+from dither_shared import Batch
+
+FIRST = date(2026, 11, 18).toordinal()
+
+
+_ENDS_AT_ONCE = """
+import datetime, os, signal, dither
+day = datetime.date.fromordinal(int(sys.argv[4]))
+surroundings = {"today": lambda: day, "environ": {"DITHER": "on"}}
+client = dither.Client(sys.argv[1], sys.argv[3], "app", sys.argv[2], exit_every=0, exit_wait=20, **surroundings)
+client.record("theme", "dark")
+"""
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> str:
+    path = tmp_path / "metrics.toml"
+    path.write_text('[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n')
+    return str(path)
+
+
+def days(collector: Collector) -> int:
+    """Return how many reports arrived, each counted once."""
+    return len({Batch.decode(one.body).batch for one in collector.arrived})
+
+
+def test_forty_programs_that_end_at_once_bring_their_reports(
+    definitions: str, folder: Path, collector: Collector
+) -> None:
+    program = _ENDS_AT_ONCE.replace("exit_wait=20", "exit_wait=0.25") + "import time; time.sleep(0.05)\n"
+    for number in range(40):
+        done = run(program, definitions, str(folder), collector.endpoint, str(FIRST + number))
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert days(collector) >= 30  # each run but the first finds one
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("1 / 0", 1),
+        ("os.kill(os.getpid(), signal.SIGINT)", None),  # Python says -2 or 1
+        ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(4)); os.kill(os.getpid(), signal.SIGTERM)", 4),
+        ("import threading; threading.Thread(target=lambda: None).start()", 0),
+        ("del client; import gc; gc.collect()", 0),
+    ],
+)
+def test_however_it_ends(definitions: str, folder: Path, collector: Collector, ending: str, code: int | None) -> None:
+    for number in range(2):
+        done = run(_ENDS_AT_ONCE + ending, definitions, str(folder), collector.endpoint, str(FIRST + number))
+        assert code is None or done.returncode == code
+        assert "dither" not in done.stderr.replace("dither.Client", "")
+    assert days(collector) == 1
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_in_all_versions(definitions: str, folder: Path, collector: Collector, version: str) -> None:
+    """They differ in what threads may still do at exit."""
+    program = f"import sys; sys.path[:0] = {FLOORS!r}\n{_ENDS_AT_ONCE}"
+    for number in range(3):
+        arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]
+        done = subprocess.run(
+            [python_of(version), "-I", "-S", "-c", program, *arguments], capture_output=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert days(collector) == 2
+
+
+@pytest.mark.parametrize("ending", ["client.close()", "os._exit(0)"])
+def test_whoever_closes_does_not_wait(definitions: str, folder: Path, ending: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        endpoint = f"http://127.0.0.1:{hung.getsockname()[1]}"
+        for number in range(2):
+            program = _ENDS_AT_ONCE.replace("exit_wait=20", "exit_wait=1e6") + ending
+            done = run(program, definitions, str(folder), endpoint, str(FIRST + number))
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_collector_that_never_answers_is_not_waited_for_long(definitions: str, folder: Path) -> None:
+    program = _ENDS_AT_ONCE.replace("exit_wait=20", "exit_wait=0.25")
+    with socket.create_server(("127.0.0.1", 0)) as hung:
+        endpoint = f"http://127.0.0.1:{hung.getsockname()[1]}"
+        for number in range(3):
+            done = run(program, definitions, str(folder), endpoint, str(FIRST + number))
+            assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_fork
+def test_a_child_does_not_wait_for_what_its_parent_sends(definitions: str, folder: Path, collector: Collector) -> None:
+    program = _ENDS_AT_ONCE + (
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    sys.exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    for number in range(2):
+        done = run(program, definitions, str(folder), collector.endpoint, str(FIRST + number))
+        assert (done.stdout, done.stderr) == ("7\n", "")
+    assert days(collector) == 1
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_under_gevent(definitions: str, folder: Path, collector: Collector, when: str) -> None:
+    pytest.importorskip("gevent", reason="gevent is not installed")
+    patch = "import sys\nfrom gevent import monkey; monkey.patch_all()\n"
+    program = patch + _ENDS_AT_ONCE if when == "early" else "import sys\n" + _ENDS_AT_ONCE + patch
+    for number in range(2):
+        arguments = [definitions, str(folder), collector.endpoint, str(FIRST + number)]
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", program.replace("exit_wait=20", "exit_wait=5"), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=os.environ,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    assert days(collector) == 1

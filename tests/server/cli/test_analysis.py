@@ -1,0 +1,108 @@
+"""Estimates, comparisons and trends on the command line."""
+
+import json
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+from dither_server.store import Store
+from server.cli.invoking import invoke
+from server.collecting import THEME, TODAY, VERSION, rows_of, upload
+
+
+def test_estimates_are_a_table(folder: Path) -> None:
+    result = invoke(folder, "estimate", "theme")
+    assert result.exit_code == 0, result.output
+    head, privacy, blank, *lines, _, rule, forged = result.stdout.splitlines()
+    assert rule == "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
+    assert forged == "If 1% of the reports were forged, a share shown here could be off by 2.8 points."
+    assert head == "theme: randomized-response, 2,000 reports, 2026-11-20 to 2026-11-20, 95% intervals"
+    assert privacy == "ε = 1 for each report"
+    assert blank == ""
+    assert lines[0].split() == ["value", "share", "%", "±", "interval", "consistent", "verdict"]
+    assert [line.split()[0] for line in lines[1:]] == ["dark", "light", "=1+1", "other"]
+    assert len({line.rindex(line.split()[-1]) for line in lines}) == 1  # the last column is straight
+
+
+def test_an_estimate_shows_what_is_asked_for_and_changes_no_number(folder: Path) -> None:
+    def values(*options: str) -> list[dict[str, object]]:
+        shown: list[dict[str, object]] = json.loads(invoke(folder, "estimate", "theme", "--json", *options).stdout)[
+            "values"
+        ]
+        return shown
+
+    everything = values()
+    ranked = sorted(everything, key=lambda row: -float(str(row["frequency"])))
+    assert values("--top", "2") == ranked[:2]
+    assert values("--value", "=1+1", "--value", "dark") == [everything[2], everything[0]]
+    assert (
+        values("--top", "1", "--value", "=1+1", "--value", "dark")
+        == [row for row in ranked if row["value"] in {"=1+1", "dark"}][:1]
+    )
+    assert len(invoke(folder, "estimate", "theme", "--top", "1").stdout.splitlines()) == 8
+
+
+def test_strings_that_are_found_are_told_apart_from_the_verdict(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db", create=False)) as store:
+        store.commit([upload(VERSION, rows_of(VERSION, 2000, value="1.0"))], TODAY, b"t" * 16)
+    lines = invoke(folder, "estimate", "version").stdout.splitlines()
+    header = next(line.split() for line in lines if line.startswith("value"))
+    assert header[-2:] == ["found", "verdict"]
+    assert [line.split()[-2] for line in lines if line.startswith(("1.0 ", "2.0 "))] == ["yes", "no"]
+    assert "found, of all candidates: those that stand out; an expected 5% of them are not there" in lines
+
+
+def test_estimates_are_the_apis_json(folder: Path) -> None:
+    answer = json.loads(invoke(folder, "estimate", "theme", "--json", "--confidence", "0.5").stdout)
+    assert (answer["metric"], answer["reports"], answer["confidence"]) == ("theme", 2000, 0.5)
+    assert answer["values"][1]["value"] == "light"
+    assert json.loads(invoke(folder, "estimate", "theme", "--json", "--until", "2026-11-19").stdout)["reports"] == 0
+
+
+def test_intervals_that_hold_together(folder: Path) -> None:
+    result = invoke(folder, "estimate", "theme", "--simultaneous")
+    assert result.stdout.splitlines()[0].endswith(", 95% intervals, which hold all together")
+    answer = json.loads(invoke(folder, "estimate", "theme", "--simultaneous", "--json").stdout)
+    alone = json.loads(invoke(folder, "estimate", "theme", "--json").stdout)
+    assert (answer["simultaneous"], alone["simultaneous"]) == ("bonferroni", None)
+    assert answer["values"][1]["low"] < alone["values"][1]["low"]
+
+
+def test_comparisons_are_a_table_or_the_apis_json(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+        store.commit([upload(THEME, rows_of(THEME, 2000, b"new", "dark"))], TODAY + timedelta(days=7), b"s" * 16)
+    result = invoke(folder, "compare", "theme", "--change", "0.05")
+    assert result.exit_code == 0, result.output
+    first, second, notes, blank, *lines = result.stdout.splitlines()
+    assert first == f"theme {THEME.version}: 2026-11-14 to 2026-11-20, 2,000 reports"
+    assert second == f"theme {THEME.version}: 2026-11-21 to 2026-11-27, 2,000 reports"
+    assert (notes, blank) == ("95% intervals; changed is what has p < 0.05, by Holm's method", "")
+    assert [line.split()[0] for line in lines] == ["value", "dark", "light", "=1+1", "other"]
+    assert lines[1].endswith("changed")
+    assert "no change seen; 5 points take " in lines[4]
+    days = ("--since", "2026-11-20", "--until", "2026-11-20", "--other-since", "2026-11-27", "--json")
+    told = json.loads(invoke(folder, "compare", "theme", *days).stdout)
+    assert [side["periods"] for side in told["sides"]] == [1, 1]
+    assert told["values"][0]["changed"]
+
+
+def test_trends_are_a_table_or_the_apis_json(folder: Path) -> None:
+    with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+        store.commit([upload(THEME, rows_of(THEME, 2000, b"new", "dark"))], TODAY + timedelta(days=7), b"s" * 16)
+    result = invoke(folder, "trend", "theme")
+    assert result.exit_code == 0, result.output
+    head, notes, _, *lines = result.stdout.splitlines()
+    assert head == "theme: 2026-11-20 to 2026-11-27, 2 steps, 4,000 reports"
+    assert notes == "drift is told at p < 0.05, by Holm's method"
+    assert lines[0].split() == ["value", "first", "%", "last", "%", "points", "a", "day", "±", "p"]
+    assert [line.split()[-1] for line in lines[1:4]] == ["drifts", "drifts", "seen"]
+    told = json.loads(invoke(folder, "trend", "theme", "--step", "week", "--json").stdout)
+    assert [step["since"] for step in told["steps"]] == ["2026-11-16", "2026-11-23"]
+    assert invoke(folder, "trend", "theme", "--until", "2026-11-01").stdout.startswith("theme: 0 steps, 0 reports")
+
+
+def test_candidates_come_from_a_file(folder: Path) -> None:
+    (folder / "candidates").write_text("é\r\n\nz\né\n", encoding="utf-8")
+    answer = json.loads(invoke(folder, "estimate", "open", "--json", "--candidates", str(folder / "candidates")).stdout)
+    assert [row["value"] for row in answer["values"]] == ["é", "z"]
+    assert answer["values"][0]["frequency"] > 0.5

@@ -1,0 +1,87 @@
+"""The commands config and check: settings and their sources, and what is unwise."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dither_server.cli.main import cli
+from server.cli.invoking import invoke
+from server.collecting import THEME, environment
+
+
+def test_config_shows_each_value_and_its_source(folder: Path) -> None:
+    (folder / "c.toml").write_text('port = 9000\nthreads = 7\nhost = "::1"\n', encoding="utf-8")
+    environment_of_it = {**environment(folder), "DITHER_PORT": "9001", "DITHER_DB": "postgresql://u:secret@h/d"}
+    arguments = ["config", "--json", "--host", "localhost", "--config", str(folder / "c.toml")]
+    shown = json.loads(CliRunner().invoke(cli, arguments, env=environment_of_it).stdout)
+    about = {name: one.pop("about") for name, one in shown.items()}
+    assert shown["host"] == {"value": "localhost", "source": "--host"}
+    assert shown["port"] == {"value": 9001, "source": "DITHER_PORT"}
+    assert shown["threads"] == {"value": 7, "source": f"{folder}/c.toml: threads"}
+    assert shown["open"] == {"value": [], "source": "default"}
+    assert shown["db"] == {"value": "postgresql://u:***@h/d", "source": "DITHER_DB"}
+    lines = invoke(folder, "config").stdout.splitlines()
+    assert len(lines) == len(shown)
+    assert next(line for line in lines if line.startswith("port")).split(maxsplit=1)[1] == "8000  (default)"
+    explained = invoke(folder, "config", "--explain").stdout.splitlines()
+    assert explained[::2] == lines
+    assert [line.strip() for line in explained[1::2]] == list(about.values())
+    assert all(len(one) > 10 for one in about.values())
+
+
+def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
+    fine = invoke(folder, "check", "--open", "report,read")
+    assert fine.exit_code == 0
+    assert "ok: 4 metrics: theme, mobile, version, open" in fine.stdout
+    assert "ok: the database answers" in fine.stdout
+    unwise = invoke(folder, "check", "--host", "::")
+    assert unwise.exit_code == 0
+    assert "warning: no token has the role report: nobody may report" in unwise.stdout
+    assert "warning: no token has the role read: only who has the address that is printed" in unwise.stdout
+    assert "nobody may read" in invoke(folder, "check", "--no-local-token").stdout
+    assert "nobody may report" in invoke(folder, "check", "--no-trust-loopback").stdout
+    near = invoke(folder, "check")
+    assert "warning: no token has the role report: only this machine may report" in near.stdout
+    assert "ok: this machine reports without a token; behind a proxy" in near.stdout
+    assert "ok: a token that reads is printed" in near.stdout
+    assert "warning: open: lists no candidates" in unwise.stdout
+    assert "warning: open: whoever" in invoke(folder, "check", "--open", "admin").stdout
+    new = invoke(folder, "check", "--db", f"sqlite:///{folder}/new.db")
+    assert (new.exit_code, "warning: db: " in new.stdout) == (0, True)
+    assert not (folder / "new.db").exists()
+    invoke(folder, "metric", "disable", "theme")
+    assert f"warning: theme: version {THEME.version} is disabled since" in invoke(folder, "check").stdout
+    for schema, level, code in (("0001", "warning: db: has schema 0001", 0), ("9999", "error: db: has schema 9999", 1)):
+        with closing(sqlite3.connect(folder / "dither.db")) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", (schema,))
+        upgraded = invoke(folder, "check")
+        assert (upgraded.exit_code, level in upgraded.stdout) == (code, True), upgraded.stdout
+    (folder / "text").write_text("no database\n" * 100)
+    wrong = invoke(folder, "check", "--metrics", "missing.toml", "--db", f"sqlite:///{folder}/text")
+    assert wrong.exit_code == 1
+    assert wrong.stdout.count("error: ") == 2
+
+
+def test_a_variable_that_is_no_setting_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DITHER_RETENTON", "3 days")
+    result = invoke(folder, "check")
+    assert "DITHER_RETENTON: no such setting, and ignored; did you mean 'DITHER_RETENTION'?" in result.output
+
+
+def test_tokens_of_a_database_that_cannot_be_read_are_not_known(folder: Path) -> None:
+    (folder / "dither.db").write_bytes(b"no database\n" * 500)
+    output = invoke(folder, "check").output
+    assert "tokens: not known" in output
+    assert "no token has the role" not in output
+
+
+def test_a_folder_is_no_database(folder: Path) -> None:
+    (folder / "dither.db").unlink(missing_ok=True)
+    (folder / "dither.db").mkdir()
+    result = invoke(folder, "check")
+    assert result.exit_code == 1
+    assert "is a folder; name a file in it" in result.output

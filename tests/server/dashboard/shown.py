@@ -1,0 +1,68 @@
+"""What the dashboard's tests show: hostile names, many values, many metrics."""
+
+from datetime import timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+from flask import Flask
+
+from dither_server.app import collector_of, create_app
+from dither_shared import parse_metrics
+from server.collecting import METRICS, MOBILE, THEME, TODAY, config, rows_of, upload
+
+HOSTILE_TOML = """
+[metrics.hostile]
+description = "<script>alert(1)</script>"
+type = "choice"
+values = ['<img src=x onerror="alert(2)">', "<a href='https://evil.example'>a</a>", "a&amp;b", "=cmd()", "%{x}", "2024"]
+epsilon = 1.0
+"""
+WIDE_TOML = """
+[metrics.wide]
+type = "choice"
+values = [{}]
+epsilon = 3.0
+"""
+HOSTILE = parse_metrics(HOSTILE_TOML)["hostile"]
+WIDE = parse_metrics(WIDE_TOML.format(", ".join(f'"plugin {number}"' for number in range(999))))["wide"]
+MANY_METRICS = parse_metrics(
+    "".join(
+        f"""
+[metrics.many-{number:02}]
+description = "Question {number}?"
+type = "boolean"
+truth = 0.75
+{("", 'tier = "sensitive"', 'tier = "technical"')[number % 3]}
+"""
+        for number in range(27)
+    )
+)
+"""With those of ``METRICS`` 31: nine are sensitive, nine technical, and the others have no tier."""
+SHOWN = METRICS | {"hostile": HOSTILE, "wide": WIDE}
+
+
+def filled(folder: Path, **changed: object) -> Flask:
+    """A collector with hostile names and a thousand values, and some days of reports."""
+    app = create_app(config(folder, metrics=SHOWN, **changed))
+    store = collector_of(app).store
+    for day in (0, 1, 4):
+        sent = ((THEME, 300 * (day + 1), "light"), (HOSTILE, 300, "=cmd()"), (WIDE, 50, "plugin 7"))
+        uploads = [upload(metric, rows_of(metric, count, value=value)) for metric, count, value in sent]
+        store.commit(uploads, TODAY + timedelta(days=day), b"s" * 16)
+    store.commit([upload(MOBILE, rows_of(MOBILE, 1))], TODAY, b"s" * 16)
+    return app
+
+
+class Elements(HTMLParser):
+    """Every element of a page, with its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def count(self, tag: str, **attributes: str) -> int:
+        return sum(name == tag and attributes.items() <= found.items() for name, found in self.found)

@@ -1,0 +1,40 @@
+"""Problems and faults as pages, for browsers."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from server.collecting import config, problem
+
+
+def test_a_browser_is_told_of_a_problem_in_a_page(client: FlaskClient, tmp_path: Path) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    with closing(collector_of(closed := create_app(config(tmp_path, open=frozenset())))):
+        shut = closed.test_client().get("/", headers=browser)
+    assert (shut.status_code, shut.mimetype) == (401, "text/html")
+    assert "Basic" in shut.headers["WWW-Authenticate"]
+    assert "give it as the password" in shut.text
+    for path, status, said in (
+        ("/m/nothing", 404, "No such metric"),
+        ("/nowhere", 404, "No such page"),
+        ("/v1/metrics/theme/estimate?since=soon", 400, "Since: not a date"),
+    ):
+        response = client.get(path, headers=browser)
+        assert (response.status_code, response.mimetype) == (status, "text/html")
+        assert said in response.text
+        assert problem(client.get(path))[0] == status
+
+
+def test_a_fault_of_ours_is_a_page_too(app: Flask, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ArithmeticError("a secret")
+
+    monkeypatch.setattr(collector_of(app).store, "reports_by_day", fail)
+    response = client.get("/m/theme", headers={"Accept": "text/html"})
+    assert (response.status_code, response.mimetype) == (500, "text/html")
+    assert "The collector failed" in response.text
+    assert "secret" not in response.text

@@ -1,0 +1,140 @@
+"""Commits: each batch counts once, and all of a commit or nothing."""
+
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from dither_server.store import Outcome, Store, StoreError
+from dither_server.store import uploads as module
+from dither_server.store.errors import RacedError
+from dither_server.store.tables.disabled import disabled_among
+from dither_server.tally.fold import Folded, fold
+from dither_server.tally.tally import Tally
+from dither_shared import Mechanism
+from server.collecting import (
+    CONFLICT,
+    COUNTED,
+    METRICS,
+    MOBILE,
+    THEME,
+    TODAY,
+    same,
+    upload,
+)
+from server.database import execute, url_of
+
+SHARD = b"s" * 16
+
+
+def test_a_retry_counts_nothing_and_is_still_true(store: Store) -> None:
+    one = upload()
+    assert store.commit([one], TODAY, SHARD) == [COUNTED]
+    assert store.commit([one], TODAY + timedelta(days=1), b"t" * 16) == [COUNTED]
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, one.rows))
+
+
+def test_duplicates_and_conflicts_within_one_group(store: Store) -> None:
+    one = upload()
+    other_rows = upload(rows=one.rows + one.rows, name=one.batch)
+    other_metric = upload(MOBILE, rows=one.rows, name=one.batch)
+    assert store.commit([one, other_rows, one, other_metric], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED, CONFLICT]
+    assert store.tally(THEME).total == 3
+    assert store.tally(MOBILE).total == 0
+
+
+def test_a_conflict_is_still_one_a_day_later(store: Store) -> None:
+    one = upload()
+    store.commit([one], TODAY, SHARD)
+    assert store.commit([upload(rows=one.rows * 2, name=one.batch)], TODAY + timedelta(days=1), SHARD) == [CONFLICT]
+    assert store.tally(THEME).total == 3
+
+
+def test_a_failure_between_ids_and_counts_leaves_neither(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = upload()
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "fold", fail)
+        with pytest.raises(MemoryError):
+            store.commit([one], TODAY, SHARD)
+    assert store.tally(THEME).total == 0
+    assert store.commit([one], TODAY, SHARD) == [COUNTED]
+    assert store.tally(THEME).total == 3
+
+
+def test_a_failure_at_the_second_metric_leaves_nothing_of_the_first(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: list[Mechanism] = []
+
+    def fail_late(mechanism: Mechanism, rows: bytes) -> Folded:
+        folded.append(mechanism)
+        if len(folded) == 2:
+            raise MemoryError
+        return fold(mechanism, rows)
+
+    monkeypatch.setattr(module, "fold", fail_late)
+    with pytest.raises(MemoryError):
+        store.commit([upload(), upload(MOBILE)], TODAY, SHARD)
+    assert len(folded) == 2
+    assert execute(url_of(tmp_path), "SELECT count(*) FROM tallies") == [(0,)]
+    assert execute(url_of(tmp_path), "SELECT count(*) FROM batch_journal") == [(0,)]
+
+
+def test_when_another_process_takes_the_id_first_it_is_seen_and_not_counted_twice(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a database that lets two writers in, the second finds the id only when it inserts it."""
+    one = upload()
+    store.commit([one], TODAY, SHARD)
+    tries: list[object] = []
+
+    def blind_once(*arguments: Any) -> list[Outcome]:
+        outcomes = module.count(*arguments)
+        tries.append(outcomes)
+        if len(tries) == 1:
+            raise RacedError("the id was inserted meanwhile")
+        return outcomes
+
+    monkeypatch.setattr("dither_server.store.store.count", blind_once)
+    other = upload()
+    assert store.commit([one, other], TODAY, b"t" * 16) == [COUNTED, COUNTED]
+    assert len(tries) == 2
+    assert store.tally(THEME).total == 6
+
+
+def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else another could write between the look and the write, and what was looked at would be stale."""
+    interrupted: list[bool] = []
+    with closing(Store(url_of(tmp_path), lock_wait=0.01)) as other:
+
+        def interrupt(connection: sqlalchemy.Connection, versions: set[str]) -> set[str]:
+            monkeypatch.setattr(module, "disabled_among", disabled_among)
+            with pytest.raises(StoreError, match="locked"):
+                other.commit([upload()], TODAY, b"t" * 16)
+            interrupted.append(True)
+            return disabled_among(connection, versions)
+
+        monkeypatch.setattr(module, "disabled_among", interrupt)  # which is asked after the ids were looked up
+        assert store.commit([upload()], TODAY, SHARD) == [COUNTED]
+    assert interrupted
+    assert store.tally(THEME).total == 3
+
+
+def test_equal_rows_of_two_batches_have_unequal_digests() -> None:
+    assert upload().rows == upload().rows
+    assert upload().digest != upload().digest
+
+
+def test_many_ids_at_once(store: Store) -> None:
+    """A group is looked up in one statement, however large it may be configured."""
+    uploads = [upload(rows=b"\x00") for _ in range(3000)]
+    assert store.commit(uploads, date(2026, 1, 1), SHARD) == [COUNTED] * 3000
+    assert store.commit(uploads, date(2026, 1, 1), SHARD) == [COUNTED] * 3000
+    assert store.tally(METRICS["theme"]).total == 3000

@@ -1,0 +1,55 @@
+"""The registry imports a family when it is first asked for, and no other."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dither_shared
+from dither_shared import MECHANISMS, Rappor, mechanisms
+from dither_shared.mechanism import LISTED, NUMBERS, STRINGS
+from dither_shared.mechanisms.registry import Registry
+
+
+def test_every_family_is_under_its_own_name_and_what_its_items_stand_for() -> None:
+    assert {name: family.name for name, family in MECHANISMS.items()} == {name: name for name in MECHANISMS}
+    grouped = {items: MECHANISMS.of(items) for items in (LISTED, STRINGS, NUMBERS)}
+    assert all(family.items == items for items, families in grouped.items() for family in families)
+    assert sum(map(len, grouped.values())) == len(MECHANISMS)
+    exported = {name for name in mechanisms.__all__ if name != "MECHANISMS"}
+    assert exported == {family.__name__ for family in MECHANISMS.values()} <= set(dither_shared.__all__)
+
+
+def test_an_app_loads_the_mechanisms_of_its_own_questions() -> None:
+    code = """
+import sys, dither
+metrics = dither_shared.parse_metrics('[metrics.a]\\ntype = "string"\\nepsilon = 1.0')
+print(*sorted(name.rpartition(".")[2] for name in sys.modules if name.startswith("dither_shared.mechanisms.")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code.replace("sys, dither", "sys, dither, dither_shared")],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    loaded = set(done.stdout.split())
+    assert "rappor" in loaded
+    assert not loaded & {"bit_flip", "dithered_response", "numeric", "randomized_response"}
+
+
+def test_a_family_from_outside_comes_and_goes() -> None:
+    registry = Registry({STRINGS: {"rappor": "rappor.Rappor"}})
+    registry["own"] = MECHANISMS["exponential"]
+    assert (list(registry), registry.of(NUMBERS), len(registry)) == (["rappor", "own"], [MECHANISMS["exponential"]], 2)
+    del registry["own"]
+    assert "own" not in registry
+    assert registry.of(NUMBERS) == []
+    assert registry["rappor"] is Rappor
+    with pytest.raises(KeyError):
+        registry["own"]
+
+
+@pytest.mark.parametrize("place", [dither_shared, mechanisms])
+def test_what_is_not_there_is_an_attribute_error(place: object) -> None:
+    with pytest.raises(AttributeError, match="Nothing"):
+        place.Nothing  # type: ignore[attr-defined]  # noqa: B018

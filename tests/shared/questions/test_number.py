@@ -1,0 +1,200 @@
+"""Questions of numbers: what is a number, which point it has, and what a user and a developer are told."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from contract.cases import NUMERIC, usual
+from dither_shared import (
+    DitheredResponse,
+    KeyedEntropy,
+    Mechanism,
+    NumberQuestion,
+    ParameterError,
+    RandomizedResponse,
+    Report,
+    WireError,
+    parse_metrics,
+)
+from dither_shared.questions.plain import type_name
+from shared import odd
+
+TENTHS = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=50)
+"""A point for each tenth of a range of 10."""
+
+ANSWERS = NumberQuestion(0, 10).answers(TENTHS)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1.7,
+        Decimal("1.7"),
+        np.float64(1.7),
+        np.float32(1.7),
+        np.float16(1.7),
+        odd.SpitefulFloat(1.7),
+        Decimal("1.65000000000000000000000000000000001"),
+        Decimal("1.74999999999999999999999999999999999"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_number_has_its_nearest_point_exactly(value: object) -> None:
+    assert ANSWERS.encode(value) == (17, False, False)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [2, np.int8(2), np.uint64(2), odd.Number.TWO, odd.SpitefulInt(2), Decimal(2)],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_whole_number_is_a_number(value: object) -> None:
+    assert ANSWERS.encode(value) == (20, False, False)
+
+
+@pytest.mark.parametrize(
+    ("value", "point"),
+    [
+        *((value, 0) for value in (-1, -1e-300, -math.inf, -(10**400), Decimal("-1e-300"), Decimal("-Infinity"))),
+        *((value, 100) for value in (10.1, 11, math.inf, 10**400, Decimal("1e999"), Decimal("Infinity"))),
+    ],
+)
+def test_a_number_beyond_an_end_counts_as_that_end(value: object, point: int) -> None:
+    assert ANSWERS.encode(value) == (point, True, False)
+
+
+@pytest.mark.parametrize("value", [0, -0.0, 10, 10.0, Decimal(10)])
+def test_the_ends_are_not_outside(value: object) -> None:
+    assert ANSWERS.encode(value) == (100 if value else 0, False, False)
+
+
+def test_what_is_no_number_is_a_mistake_and_counts_as_the_least() -> None:
+    numbers = {id(value) for value in odd.NO_ANSWERS if isinstance(value, Decimal)}
+    others = [value for value in odd.NO_ANSWERS if id(value) not in numbers]
+    nan = [math.nan, np.float64("nan"), Decimal("nan"), Decimal("snan")]
+    for value in [*others, *nan, True, False, np.True_, "1.7", "", b"1", odd.Theme.YES, odd.Spiteful("1"), Fraction(1)]:
+        assert ANSWERS.encode(value) == (0, True, True), type_name(value)
+
+
+def test_a_unit_is_for_people_and_numbers_are_told_by_their_value() -> None:
+    head = '[metrics.m]\ntype = "number"\nepsilon = 1\n'
+    one = parse_metrics(head + 'low = 0.5\nhigh = 60\nunit = "s"\n')["m"]
+    assert parse_metrics(head + "low = 0.50\nhigh = 6e1\n")["m"].version == one.version
+    others = ["low = 0.5\nhigh = 61", "low = 0.25\nhigh = 60", "low = 0.5\nhigh = 60\nlog = true"]
+    versions = {parse_metrics(f"{head}{other}\n")["m"].version for other in others}
+    assert len(versions - {one.version}) == 3
+    assert one.question.words == "a number from 0.5 to 60 s"
+    assert NumberQuestion(0, 2026000).words == "a number from 0 to 2026000"
+
+
+def test_a_mechanism_of_listed_answers_has_no_grid() -> None:
+    with pytest.raises(ParameterError, match="mechanism: rappor has no grid of numbers"):
+        NumberQuestion(0, 1).grid(parse_metrics('[metrics.a]\ntype = "string"\nepsilon = 1\n')["a"].mechanism)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "said"),
+    [
+        (
+            DitheredResponse.calibrate(None, 1.0),
+            "your number is put into one of 3 ranges whose borders are chosen at random for each report; in 58 of 100"
+            " cases the report names that range, in 42 one of the others; whoever sees it can become at most 2.72 times"
+            " as sure of anything about your number",
+        ),
+        (DitheredResponse.calibrate(None, 0.5), "in 62 of 100 cases the report names that range, in 38 the other one"),
+        (DitheredResponse.calibrate(None, 1.0, 2.0), "whose borders are chosen at random once for this device"),
+        (
+            DitheredResponse.calibrate(None, 1.0, 2.0),
+            "at most 2.72 times as sure of anything about your number, and 7.39 times after any number of reports of"
+            " one range",
+        ),
+        (
+            usual("discrete-laplace"),
+            "your number is moved at random before it is reported; whoever sees it can become at most 2.72 times as"
+            " sure of anything about your number",
+        ),
+        (usual("discrete-gaussian"), "but for one report in 1,000,000"),
+    ],
+)
+def test_what_a_report_tells(mechanism: Mechanism, said: str) -> None:
+    assert said in NumberQuestion(0, 1).odds(mechanism)
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "said"),
+    [
+        (NumberQuestion(0.05, 60, True, "s"), (20, 0), "the number is below 0.56 s; in 42 of 100 cases"),
+        (NumberQuestion(0.05, 60, True, "s"), (20, 1), "the number is from 0.56 to 19 s; in 42 of 100 cases"),
+        (NumberQuestion(0.05, 60, True, "s"), (20, 2), "the number is 19 s or more; in 42 of 100 cases"),
+        (NumberQuestion(0, 24), (63, 1), "the number is from 0 to 12; in 42 of 100 cases a report names a wrong range"),
+        (NumberQuestion(1000, 1001), (32, 1), "the number is from 1000.25 to 1000.75; in"),
+        (NumberQuestion(-4e6, 4e6, False, "B"), (32, 1), "the number is from -2000000 to 2000000 B; in"),
+    ],
+)
+def test_what_one_report_says(question: NumberQuestion, row: tuple[int, int], said: str) -> None:
+    mechanism = DitheredResponse.calibrate(None, 1.0)
+    assert question.reading(mechanism, Report(row[0], bytes([row[1]]))).startswith(said)
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+@pytest.mark.parametrize("log", [False, True])
+def test_every_report_is_said_in_words_and_its_borders_are_those_of_the_answers_it_stands_for(
+    name: str, log: bool
+) -> None:
+    """The numbers that mark the cell lie between the borders that are said, which are rounded."""
+    mechanism, question = usual(name, resolution=4), NumberQuestion(2, 1000, log, "s")
+    grid = question.grid(mechanism)
+    for cohort in range(mechanism.cohorts):
+        for cell in range(mechanism.cells):
+            said = question.reading(mechanism, Report(cohort, mechanism.row_format.symbol(cell)))
+            numbers = [float(word) for word in said.partition(";")[0].replace(",", "").split() if word[0].isdigit()]
+            low, high = (numbers * 2)[:2]
+            points = [point for point in range(grid.points) if cell in mechanism.marked(point, cohort)]
+            if not points:
+                assert numbers == [2.0 if "below" in said else 1000.0]
+                continue
+            step = 0.1 * grid.value(points[0]) if log else 25
+            assert "below" in said if points[0] == 0 else low - step <= grid.value(points[0])
+            assert "or more" in said if points[-1] == grid.points - 1 else grid.value(points[-1]) <= high + step
+            if points[0] and cell in mechanism.marked(points[0] - 1, cohort):
+                pytest.fail("the range is cut")
+
+
+def test_a_report_of_no_cell_is_refused() -> None:
+    with pytest.raises(WireError):
+        NumberQuestion(0, 1).reading(DitheredResponse.calibrate(None, 1.0), Report(0, b"\x03"))
+
+
+def test_other_questions_leave_it_to_the_bytes() -> None:
+    theme = parse_metrics('[metrics.a]\ntype = "choice"\nvalues = ["a", "b"]\nepsilon = 1\n')["a"]
+    report = Report(0, theme.mechanism.randomize(0, KeyedEntropy(b"any")))
+    assert theme.question.reading(theme.mechanism, report) == ""
+    assert theme.question.advice(RandomizedResponse.calibrate(3, 1.0)) == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "keys"),
+    [
+        (NumberQuestion(0.05, 60, True, "s"), []),
+        (NumberQuestion(0, 24, False, "h"), []),
+        (NumberQuestion(0, 100, False, "%"), []),
+        (NumberQuestion(-40, 60, False, "°C"), []),
+        (NumberQuestion(-5000, 5000, False, "m"), []),
+        (NumberQuestion(0, 24), ["unit"]),
+        (NumberQuestion(0, 1, False, "s"), ["type"]),
+        (NumberQuestion(3, 18, False, "windows"), ["type"]),
+        (NumberQuestion(3, 19, False, "windows"), []),
+        (NumberQuestion(1, 8, True, "GiB"), []),
+        (NumberQuestion(0, 0.5, False, "s"), []),
+        (NumberQuestion(0.05, 60, False, "s"), ["log"]),
+        (NumberQuestion(1, 100, False, "s"), []),
+        (NumberQuestion(1, 101, False, "s"), ["log"]),
+        (NumberQuestion(0, 1e9), ["unit", "log"]),
+    ],
+)
+def test_what_would_be_asked_better(question: NumberQuestion, keys: list[str]) -> None:
+    found = question.advice(DitheredResponse.calibrate(None, 1.0))
+    assert [finding.partition(":")[0] for finding in found] == keys
