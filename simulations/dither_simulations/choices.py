@@ -2,11 +2,34 @@
 
 from typing import Literal, get_args
 
-__all__ = ["ATTACKS", "KINDS", "LAWS", "PAPER_NAMES", "STEPS", "Attack", "Kind", "Law", "Paper", "Step"]
+__all__ = [
+    "ATTACKS",
+    "KINDS",
+    "LAWS",
+    "PAPER_NAMES",
+    "SPREADS",
+    "STEPS",
+    "SURVEY_TYPES",
+    "Attack",
+    "Kind",
+    "Law",
+    "Paper",
+    "Spread",
+    "Step",
+    "SurveyType",
+]
 
 Kind = Literal["uniform", "zipf", "geometric", "step"]
 """A distribution of users over values (``sources.Distribution``)."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Spread = Literal["uniform", "normal", "lognormal", "beta", "spikes", "zero-inflated"]
+"""A distribution of users over a range of numbers (``numbers.Numbers``)."""
+SPREADS: tuple[Spread, ...] = get_args(Spread)
+
+SurveyType = Literal["share", "number"]
+"""What is asked, and so estimated: shares of listed answers or strings, or a number's mean and quantiles."""
+SURVEY_TYPES: tuple[SurveyType, ...] = get_args(SurveyType)
 
 Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
 """What may be done to frequencies to make them look like shares (``postprocessing.apply``)."""
@@ -23,6 +46,6 @@ Attack = Literal["random-report", "crafted-input", "crafted-report"]
 """How reports are forged (``attacks.poisoning``)."""
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
 
-Paper = Literal["wang-2017", "feldman-2022"]
+Paper = Literal["wang-2017", "feldman-2022", "duchi-2018", "wang-2019"]
 """Who published numbers (``published.PAPERS``)."""
 PAPER_NAMES: tuple[Paper, ...] = get_args(Paper)

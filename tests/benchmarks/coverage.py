@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dither_server.estimation.estimate import Estimate, estimate
 from dither_shared import MECHANISMS, Mechanism
 from dither_simulations.samplers import Marginal, has_marginal, sample_support, sample_tally
+from dither_simulations.trials.mechanism_by_name import NAMES
 from dither_simulations.users.populations import Population
 
 SIZES = (1_000, 30_000, 1_000_000)
@@ -150,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     parser.add_argument("--markdown", action="store_true")
-    parser.add_argument("--mechanism", action="append", choices=list(MECHANISMS))
+    parser.add_argument("--mechanism", action="append", choices=NAMES[1:])
     asked = parser.parse_args()
     sizes = " / ".join(f"{size:,}" for size in SIZES)
     print(
@@ -163,7 +164,7 @@ def main() -> None:
     else:
         print(" " * 39 + "".join(f"{of:>24}" for of in groups))
         print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
-    for name in asked.mechanism or list(MECHANISMS):
+    for name in asked.mechanism or NAMES[1:]:
         found = [coverage(name, size, asked.surveys) for size in SIZES]
         print(row(found) if asked.markdown else lines(found))
         sys.stdout.flush()

@@ -41,7 +41,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def collector(tmp_path: Path, environment: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Run the README's collector on a free port, and return its URL and the token that it prints."""
-    (tmp_path / "metrics.toml").write_text(blocks("toml")[0], encoding="utf-8")
+    (tmp_path / "metrics.toml").write_text("\n".join(blocks("toml")[:2]), encoding="utf-8")
     (command,) = [words for words in commands("dither-server") if words[1] == "run"]
     words = ["0" if word == PORT else word for word in command]
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -77,7 +77,8 @@ def test_the_whole_path_as_the_readme_tells_it(
     printed = subprocess.check_output([sys.executable, "-W", "error", "-c", recipe], text=True)
     assert printed == f"{[(row['value'], row['frequency'], row['standard_error']) for row in told['values']]}\n"
 
-    (command,) = [words for words in commands("dither-server") if words[1] == "estimate"]
+    command, of_number = [words for words in commands("dither-server") if words[1] == "estimate"]
+    assert "geometric mean" in subprocess.check_output(of_number, cwd=tmp_path, env=environment, text=True)
     read = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert json.loads(read.stdout) == told
 
@@ -87,7 +88,7 @@ def test_the_whole_path_as_the_readme_tells_it(
 
     (command,) = [words for words in commands("dither-server") if words[1] == "export"]
     subprocess.run(command, cwd=tmp_path, env=environment, check=True)
-    assert (tmp_path / command[-1]).read_text(encoding="utf-8").count(version) == 4
+    assert (tmp_path / command[-1]).read_text(encoding="utf-8").count(version) == 4  # no other has reports
 
     subprocess.run(["dither-server", "refresh", *command[-4:-2]], cwd=tmp_path, env=environment, check=True)
     with closing(sqlite3.connect(tmp_path / "dither.db")) as connection:

@@ -31,8 +31,7 @@ def law_of_one(mechanism: Mechanism, item: int | bytes) -> dict[Cells, float]:
     law: dict[Cells, float] = {}
     cohorts, cells = mechanism.cohorts, mechanism.cells
     for cohort in range(cohorts):
-        marked = mechanism.marked(item, cohort)
-        for row, probability in _rows(mechanism, marked):
+        for row, probability in _rows(mechanism, item, cohort):
             counts = [0] * (cohorts * cells)
             counts[cohort * cells : (cohort + 1) * cells] = row
             law[(*(int(c == cohort) for c in range(cohorts)), *counts)] = probability / cohorts
@@ -66,9 +65,19 @@ def assert_follows(draws: Iterable[Tally], law: Mapping[Cells, float]) -> None:
     assert stats.chi2.sf(statistic, len(expected) - 1) > ERROR_PROBABILITY
 
 
-def _rows(mechanism: Mechanism, marked: tuple[int, ...]) -> Iterable[tuple[Cells, float]]:
-    cells = mechanism.cells
-    chance = [float(mechanism.a if cell in marked else mechanism.b) for cell in range(cells)]
+def expected_counts(mechanism: Mechanism, population: Population) -> np.ndarray:
+    """The mean of the counts of a tally, by the law of each cell; shape (cohorts, cells)."""
+    counts = np.zeros((mechanism.cohorts, mechanism.cells))
+    for item, users in zip(items_of(mechanism, population.labels), population.counts.tolist(), strict=True):
+        for cohort in range(mechanism.cohorts):
+            law = [float(probability) for probability in mechanism.cell_law(item, cohort)]
+            counts[cohort] += users / mechanism.cohorts * np.array(law)
+    return counts
+
+
+def _rows(mechanism: Mechanism, item: int | bytes, cohort: int) -> Iterable[tuple[Cells, float]]:
+    cells, marked = mechanism.cells, mechanism.marked(item, cohort)
+    chance = [float(probability) for probability in mechanism.cell_law(item, cohort)]
     if mechanism.shape is Shape.SYMBOL:
         return ((tuple(int(cell == symbol) for cell in range(cells)), chance[symbol]) for symbol in range(cells))
     if isinstance(mechanism, SubsetSelection):

@@ -1,6 +1,7 @@
 """Write answers for other programs: as JSON, or as a table with the same columns in every format.
 
-Which rows a table has, one a value or others, is said by the summary of the kind of question. Where answers of several
+Which columns its rows have is said by the summary of the kind of question: of shares ``Row`` in
+``analysis/answers.py``, of numbers ``NumberRow`` in ``summaries/numbers/rows.py``. Where answers of several
 kinds stand in one table, it has the columns of all, and a row is empty where it is not about one.
 """
 

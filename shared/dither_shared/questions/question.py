@@ -1,5 +1,7 @@
 """A kind of question: what may be answered, and what becomes of an answer before a mechanism randomizes it.
 
+A new kind is a file beside this one, named in ``QUESTIONS``; the collector's part of it is in ``SUMMARIES``.
+
 Every object has an item, a mistake too: it goes to the catch-all label, or to the empty string where there is none.
 Leaving it out would be worse than useless, for then the absence of a report is an answer.
 """

@@ -21,6 +21,7 @@ __all__ = [
     "epsilons_of",
     "input_options",
     "new_file",
+    "numbers_of",
     "plot_option",
     "positive",
     "reports_of",
@@ -102,6 +103,14 @@ def reports_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple
     if not all(1 <= count <= 10_000 for count in counts):
         raise click.BadParameter(f"{text!r} is not a list of whole numbers from 1 to 10,000", param=parameter)
     return tuple(dict.fromkeys(counts))
+
+
+def numbers_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:
+    """Read numbers with commas between them, or none: an option's callback."""
+    try:
+        return tuple(float(part) for part in text.split(",")) if text else ()
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a list of numbers", param=parameter) from None
 
 
 def epsilons_of(_: click.Context, parameter: click.Parameter, text: str) -> tuple[float, ...]:

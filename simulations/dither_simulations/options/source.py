@@ -1,7 +1,7 @@
-"""Options that choose the population of users."""
+"""Options that choose what is asked and the population of users."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,56 +9,100 @@ import click
 
 from dither_shared import ParameterError
 
-from ..choices import KINDS
-from .common import input_options, with_options
+from ..choices import KINDS, SPREADS, SurveyType
+from .common import input_options, numbers_of, with_options
+from .survey import refuse_others, type_option
 
 if TYPE_CHECKING:
+    from ..users.numbers import NumberColumn, NumberSource
     from ..users.sources import Column, Source
 
 __all__ = ["source_options"]
 
 
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--distribution``, its parameters, ``--input``, ``--column`` and ``--weights``.
+    """Add ``--type``, ``--distribution``, its parameters, ``--input``, ``--column`` and ``--weights``.
 
-    The command gets a ``source``.
+    The command gets a ``survey_type`` and a ``source`` of that type: a ``Source``, or a ``NumberSource``.
     """
 
     @functools.wraps(command)
-    def with_source(
-        *,
-        distribution: str | None,
-        zipf_s: float,
-        ratio: float,
-        drift: float,
-        source: Path | None,
-        column: str | None,
-        weights: str | None,
-        **rest: Any,
-    ) -> None:
-        from ..users.sources import Distribution
-
-        if source is None:
-            if distribution == "csv" or column or weights:
-                raise ParameterError("--input", "missing; --column and --weights are columns of this file")
-            found: Source = Distribution(_kind(distribution), zipf_s, ratio, drift)
-        elif distribution not in {None, "csv"}:
-            raise ParameterError("--input", f"goes without --distribution {distribution}")
-        elif drift:
-            raise ParameterError("--drift", "goes without --input, whose values stay as they are")
-        else:
-            found = _of_file(source, column, weights)
-        command(source=found, **rest)
+    def with_source(*, survey_type: SurveyType, **given: Any) -> None:
+        refuse_others(survey_type, _OWN)
+        mine = {name: given.pop(name) for name in _TAKEN}
+        command(survey_type=survey_type, source=_SOURCES[survey_type](mine), **given)
 
     return with_options(with_source, _OPTIONS)
 
 
+_OWN: Mapping[SurveyType, set[str]] = {
+    "share": {"zipf_s", "ratio", "drift", "sizes", "steps", "days", "top", "collector", "write_to"},
+    "number": {"shape", "low", "high", "log", "quantiles"},
+}
+"""The parameters that mean something to one type alone."""
+
+_TAKEN = ("distribution", "shape", "zipf_s", "ratio", "drift", "low", "high", "log", "source", "column", "weights")
+
+
+def _share_source(given: Mapping[str, Any]) -> "Source":
+    from ..users.sources import Distribution
+
+    kind, path, drift = given["distribution"], given["source"], given["drift"]
+    if _made_up(given, KINDS):
+        return Distribution(kind or "zipf", given["zipf_s"], given["ratio"], drift)
+    if drift:
+        raise ParameterError("--drift", "goes without --input, whose values stay as they are")
+    return _of_file(path, given["column"], given["weights"])
+
+
+def _number_source(given: Mapping[str, Any]) -> "NumberSource":
+    from ..users.numbers import Numbers
+
+    if not _made_up(given, SPREADS):
+        return _numbers_of_file(given)
+    for name in ("low", "high", "log"):
+        if given[name]:
+            raise ParameterError(f"--{name}", "goes with --input; a distribution is over a range from 0 to 1")
+    return Numbers(given["distribution"] or "uniform", given["shape"])
+
+
+_SOURCES: Mapping[SurveyType, Callable[[Mapping[str, Any]], Any]] = {"share": _share_source, "number": _number_source}
+
+
+def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
+    """Return whether users are made up, by one of these ``kinds``, and not read from a file."""
+    kind = given["distribution"]
+    if given["source"] is None:
+        if kind == "csv" or given["column"] or given["weights"]:
+            raise ParameterError("--input", "missing; --column and --weights are columns of this file")
+        if kind not in {None, *kinds}:
+            raise ParameterError("--distribution", f"{kind} is not for this --type; take {', '.join(kinds)}")
+        return True
+    if kind not in {None, "csv"}:
+        raise ParameterError("--input", f"goes without --distribution {kind}")
+    return False
+
+
 _OPTIONS = (
+    type_option("Ask for shares of listed answers, or for a number."),
     click.option(
         "--distribution",
-        type=click.Choice((*KINDS, "csv")),
-        help="Draw values from this distribution.  [default: zipf, or csv with --input]",
+        type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),
+        help="Draw answers from this distribution: "
+        f"of shares {', '.join(KINDS)}; of numbers {', '.join(SPREADS)}.  "
+        "[default: zipf, of numbers uniform, or csv with --input]",
     ),
+    click.option(
+        "--shape",
+        callback=numbers_of,
+        metavar="LIST",
+        default="",
+        help="Parameters of a distribution of numbers, in parts of the range: MEAN,SD (normal), MEDIAN,SIGMA "
+        "(lognormal), A,B (beta), COUNT (spikes), SHARE,MEAN (zero-inflated).",
+    ),
+    click.option("--low", type=float, help="Low end of the range of the numbers in --input."),
+    click.option("--high", type=float, help="High end of the range of the numbers in --input."),
+    click.option("--log", is_flag=True, help="Place these numbers on a grid that is even in the logarithm."),
     click.option(
         "--zipf-s", type=click.FloatRange(min=0), default=1.1, show_default=True, help="Exponent of Zipf's law."
     ),
@@ -83,8 +127,13 @@ _OPTIONS = (
 )
 
 
-def _kind(name: str | None) -> Any:
-    return name or "zipf"
+def _numbers_of_file(given: Mapping[str, Any]) -> "NumberColumn":
+    from ..users.numbers import NumberColumn
+
+    if given["low"] is None or given["high"] is None:
+        raise ParameterError("--low", "and --high are missing; they say from where to where the numbers go")
+    whole = _of_file(given["source"], given["column"], given["weights"]).whole
+    return NumberColumn.of(whole.labels, whole.counts, given["low"], given["high"], given["log"])
 
 
 def _of_file(path: Path, column: str | None, weights: str | None) -> "Column":

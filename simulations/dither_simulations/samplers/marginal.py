@@ -12,7 +12,7 @@ import numpy as np
 from dither_server.estimation.decoders.support import DECODERS, Decoder, Support
 from dither_server.tally.tally import Tally
 from dither_shared import Entropy, Mechanism, Shape
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import LISTED, Item
 
 from ..users.populations import Population
 
@@ -70,8 +70,8 @@ DECODERS[Marginal] = _Marginals()
 
 
 def has_marginal(mechanism: Mechanism) -> bool:
-    """Return whether the support of each value is binomial: in every listed domain, but not under fixed hashing."""
-    return not mechanism.items.open
+    """Return whether the support of each value is binomial: in every listed domain; not under fixed hashing."""
+    return mechanism.items == LISTED
 
 
 def sample_support(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Tally:

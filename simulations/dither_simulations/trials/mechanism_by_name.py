@@ -1,10 +1,11 @@
 """Return the mechanism of a survey by its name; ``auto`` is the best one."""
 
-from dither_shared import MECHANISMS, Mechanism
+from dither_shared import MECHANISMS, Mechanism, ParameterError
 from dither_shared.mechanism import LISTED, NUMBERS
 from dither_shared.mechanisms.auto import choose
+from dither_shared.mechanisms.numeric import NumericMechanism
 
-__all__ = ["AUTO", "CLOSED", "NAMES", "REMEMBERING", "named"]
+__all__ = ["AUTO", "CLOSED", "NAMES", "NUMERIC", "REMEMBERING", "named", "named_numeric"]
 
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
@@ -17,20 +18,40 @@ NAMES = (AUTO, *_SHARES)
 CLOSED = tuple(name for name, family in _SHARES.items() if family.items == LISTED)
 """The mechanisms of listed answers."""
 
-REMEMBERING = tuple(name for name, family in _SHARES.items() if "permanent_epsilon" in family.keys)
+_VARIANTS: dict[str, tuple[str, dict[str, float | str]]] = {
+    "dithered-response-mean": ("dithered-response", {"for": "mean"}),
+    "discrete-gaussian": ("discrete-gaussian", {"delta": 1e-6}),
+}
+"""Names of mechanisms that ask for more than ε: the family, and its other parameters."""
+
+_NUMERIC = tuple(name for name, family in MECHANISMS.items() if family.items == NUMBERS)
+
+NUMERIC = tuple(dict.fromkeys((_NUMERIC[0], "dithered-response-mean", *_NUMERIC)))
+"""The mechanisms of numbers; dithered-response-mean has its steps chosen for the mean alone."""
+
+REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
 """The mechanisms with a permanent part, which may be left out but in RAPPOR."""
 
 
 def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None = None) -> Mechanism:
     """Return the best mechanism of that name for ``size`` values, which are the candidates of an open domain.
 
-    ``permanent_epsilon`` is left out where the family has no permanent part to choose.
-    Raises ParameterError for a size or an ε that the family cannot have.
+    A mechanism of numbers makes a grid of its own: ``size`` is nothing to it. ``permanent_epsilon`` is left out where
+    the family has no permanent part to choose. Raises ParameterError for a size or an ε that the family cannot have.
     """
     if name == AUTO:
         return choose(size, epsilon, permanent_epsilon)
-    family = _SHARES[name]
-    parameters: dict[str, float | str] = {"epsilon": epsilon}
+    base, more = _VARIANTS.get(name, (name, {}))
+    family = MECHANISMS[base]
+    parameters: dict[str, float | str] = {"epsilon": epsilon, **more}
     if permanent_epsilon is not None and "permanent_epsilon" in family.keys:
         parameters["permanent_epsilon"] = permanent_epsilon
-    return family.configure(None if family.items.open else size, parameters)
+    return family.configure(size if family.items == LISTED else None, parameters)
+
+
+def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = None) -> NumericMechanism:
+    """Return the mechanism of numbers of that name (of ``NUMERIC``), as ``named`` does."""
+    found = named(name, 0, epsilon, permanent_epsilon)
+    if not isinstance(found, NumericMechanism):
+        raise ParameterError("mechanism", f"{name} does not answer a question for a number")
+    return found

@@ -96,7 +96,7 @@ def test_nothing_in_a_page_runs_but_what_is_ours(path: str, client: FlaskClient)
     response = client.get(path)
     elements = Elements(response.text).found
     scripts = [found["src"] for tag, found in elements if tag == "script"]
-    assert [(source or "").partition("?")[0] for source in scripts] == ["/plotly.js", "/static/charts.js"]
+    assert [(source or "").partition("?")[0] for source in scripts] == ["/plotly.js", "/static/plotly_charts.js"]
     names = {name for _, found in elements for name in found}
     assert not [name for name in names if name.startswith("on") or name == "style"]
     assert {found["src"] for tag, found in elements if tag == "img"} == {"/static/icon.svg"}

@@ -212,6 +212,16 @@ def test_of_many_events_those_are_tried_whose_counts_differ_most(often: int, cho
     assert finding.event.split()[-1] == chosen
 
 
+def test_what_delta_allows_is_no_loss() -> None:
+    """The bound is that of an event that is rarer by δ."""
+    mechanism = Dictated.calibrate(5, 1.0)
+    object.__setattr__(mechanism, "delta", Fraction(1, 100))
+    finding = audit(mechanism, Dictation({0: 1000, 2: 1490, 3: 10}, {0: 500, 2: 2000}), draws=5000)
+    assert finding.event == "score >= 1"
+    bound = math.log((lower_bound(1000, 2500, 0.9995) - 0.01) / upper_bound(500, 2500, 0.9995))
+    assert finding.lower_bound == pytest.approx(bound)
+
+
 @pytest.mark.parametrize(
     ("one", "other", "event"),
     [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -20,10 +21,14 @@ from dither_simulations.experiments.attacks.change import Change
 from dither_simulations.experiments.attacks.common import SeriesRow
 from dither_simulations.experiments.attacks.forging import crafted_rows, most_supported, random_rows, random_support
 from dither_simulations.experiments.attacks.linkage import Linkage
+from dither_simulations.experiments.attacks.number_poisoning import NumberPoisoning
 from dither_simulations.experiments.attacks.permanent import Draw, permanent_draw
 from dither_simulations.experiments.attacks.poisoning import Poisoning
 from dither_simulations.sweeps.sweep import sweep
-from dither_simulations.trials.mechanism_by_name import CLOSED, REMEMBERING, named
+from dither_simulations.trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING, named
+
+if TYPE_CHECKING:
+    from dither_simulations.choices import Attack
 
 LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 
@@ -60,7 +65,7 @@ def beyond(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
 
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
-    closed = tuple(name for name in REMEMBERING if name in CLOSED)
+    closed = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC})
     assert not beyond(sweep(Averaging(closed, (1, 9), devices=60, repeats=2)))
     assert not beyond(sweep(Linkage(REMEMBERING, (1, 5), devices=60, repeats=2)))
     assert not beyond(sweep(Change(REMEMBERING, (1, 5), devices=40, repeats=1)))
@@ -202,3 +207,39 @@ def test_gains_that_cannot_be_drawn_are_told(tmp_path: Path) -> None:
     result = attack("poisoning", *none, "--plot", tmp_path / "gain.svg")
     assert result.exit_code == 2
     assert "no gain is above its margin of error" in result.stderr
+
+
+@pytest.mark.parametrize(("epsilon", "shift"), [(0.5, 0.025), (1, 0.016), (2, 0.010), (4, 0.0065)])
+def test_a_hundredth_of_forged_reports_moves_a_mean_as_far_as_the_greatest_score(epsilon: float, shift: float) -> None:
+    """Ten standard errors: Student's t at 30 repeats is farther out with probability below 1e-9, in four tests."""
+    plan = NumberPoisoning(
+        ("dithered-response",), (0.01,), ("crafted-report",), epsilon=epsilon, users=10**5, repeats=30
+    )
+    (row,) = sweep(plan)
+    assert row.theory == pytest.approx(shift, rel=0.03)
+    assert row.gain_se is not None
+    assert abs(row.gain - row.theory) < 10 * row.gain_se + 1e-5
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_honest_lies_and_random_reports_move_a_mean_as_theory_says(name: str) -> None:
+    """Ten standard errors, likewise, in ten rows; a lie moves it by its share times how far the end is away."""
+    attacks: tuple[Attack, ...] = ("random-report", "crafted-input")
+    rows = sweep(NumberPoisoning((name,), (0.05,), attacks, epsilon=2, users=20_000, repeats=30, seed=2))
+    assert [row.theory for row in rows] == pytest.approx([0.0, 0.025], rel=1e-2, abs=1e-9)
+    for row in rows:
+        assert row.gain_se is not None
+        assert abs(row.gain - row.theory) < 10 * row.gain_se
+    assert {row.mechanism for row in rows} == {name}
+
+
+def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
+    few = ("poisoning", "--type", "number", "--users", "1e4", "--repeats", "3", "--share", "0.01,0.1")
+    result = attack(*few, "--mechanism", "dithered-response", "--plot", tmp_path / "mean.png", "--json")
+    assert result.exit_code == 0, result.output
+    assert [row["size"] for row in json.loads(result.stdout)] == [129] * 6
+    assert (tmp_path / "mean.png").read_bytes().startswith(b"\x89PNG")
+    assert attack(*few, "--json", "--seed", "1").stdout.count("dithered-response-mean") == 6
+    for wrong in (("-k", "16"), ("--targets", "2"), ("--mechanism", "subset-selection")):
+        assert attack(*few, *wrong).exit_code == 2
+    assert attack("poisoning", "--mechanism", "exponential").exit_code == 2

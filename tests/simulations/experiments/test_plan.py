@@ -13,8 +13,8 @@ from dither_shared import ParameterError
 from dither_shared.mechanisms.auto import candidates, choose
 from dither_shared.privacy.wording import MEMOISATION
 from dither_simulations.cli import main
+from dither_simulations.experiments.plan.advice import Question, advise, explain
 from dither_simulations.experiments.plan.least_epsilon import least_epsilon
-from dither_simulations.experiments.plan.mechanism_ranking import Question, advise, explain
 
 
 def run(*arguments: str | Path) -> Result:

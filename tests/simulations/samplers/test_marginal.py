@@ -7,7 +7,7 @@ from scipy import stats
 from dither_server.estimation.estimate import estimate
 from dither_shared import MECHANISMS, ParameterError, Rappor
 from dither_simulations.samplers import Marginal, has_marginal, joint_draws, sample_support
-from dither_simulations.trials.mechanism_by_name import CLOSED, named
+from dither_simulations.trials.mechanism_by_name import CLOSED, NAMES, NUMERIC, named
 from dither_simulations.trials.trial import MOST_DRAWS, affordable_law
 from dither_simulations.users.populations import Population, numbered, zipf
 
@@ -52,10 +52,15 @@ def test_an_open_domain_has_none() -> None:
     assert not has_marginal(Rappor.calibrate(None, 1.0))
 
 
+@pytest.mark.parametrize("name", NUMERIC)
+def test_numbers_have_none(name: str) -> None:
+    assert not has_marginal(named(name, 0, 2.0))
+
+
 def test_the_joint_law_is_drawn_where_it_is_affordable() -> None:
     small = Population.spread(numbered(128), zipf(128, 1.1), 10**8)
     large = Population.spread(numbered(16384), zipf(16384, 1.1), 10**8)
-    assert {affordable_law(named(name, 128, 1.0), small) for name in MECHANISMS} == {"joint"}
+    assert {affordable_law(named(name, 128, 1.0), small) for name in NAMES[1:]} == {"joint"}
     assert affordable_law(named("hadamard-response", 16384, 1.0), large) == "joint"
     assert affordable_law(named("subset-selection", 16384, 1.0), large) == "marginal"
     assert joint_draws(named("bit-flip", 16384, 1.0), large) > MOST_DRAWS

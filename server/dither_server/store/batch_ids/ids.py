@@ -1,5 +1,7 @@
 """Keep the ids of counted batches, so that each counts once however often it is sent within the horizon.
 
+How many days that is, is a setting: ``horizon`` in ``config/settings.py``.
+
 Ids are kept by day. SQLite, where one process writes at a time, takes them into a journal first. In PostgreSQL, where
 several do, they go into the current day's partition, whose primary key holds off all but one of those that meet; all
 writers hold a shared lock, so that no two of them add ids under different days at the same time.

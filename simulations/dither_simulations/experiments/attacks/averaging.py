@@ -34,7 +34,7 @@ class Averaging(SeriesExperiment):
     def rows(self, cell: Series, outcomes: Sequence[Hits]) -> list[SeriesRow]:
         """Return how often the guesses were right; theory says it of the majority of reports of two values."""
         mechanism = self.mechanism(cell)
-        bound = 1 / (1 + (self.size - 1) * math.exp(-mechanism.epsilon_after(cell.reports)))
+        bound = 1 / (1 + ((mechanism.size or self.size) - 1) * math.exp(-mechanism.epsilon_after(cell.reports)))
         theory = majority(mechanism, cell.reports)
         return [SeriesRow(**self.summary(cell, outcomes), theory=theory, bound=bound)]
 

@@ -67,9 +67,9 @@ def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float
     before, after = device.reports(old, reports), device.reports(new if moved else old, reports)
     apart = profile(mechanism, after) - profile(mechanism, before)
     lean = 0.0
-    if not mechanism.items.open:
+    if isinstance(old, int) and isinstance(new, int):
         gained = scores(mechanism, after)
-        lean = float(gained[1] - gained[0])
+        lean = float(gained[new] - gained[old])
     return float(apart @ apart), lean
 
 

@@ -6,16 +6,17 @@ from typing import Any
 
 import click
 
-from ...choices import ATTACKS, Attack
+from ...choices import ATTACKS, Attack, SurveyType
 from ...limits import MAX_SIZE
 from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of, with_options
 from ...options.mechanism import epsilon_option, mechanism_option
 from ...options.run import Run, run_options
-from ...trials.mechanism_by_name import CLOSED, REMEMBERING
+from ...options.survey import check_names, refuse_others, type_option
+from ...trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING
 
 __all__ = ["attack"]
 
-_CLOSED_REMEMBERING = tuple(name for name in REMEMBERING if name in CLOSED)
+_INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC})
 _LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 """The mechanisms whose reports say something about every value."""
 _ATTACKED = "Attack this; repeatable.  [default: all]"
@@ -78,7 +79,7 @@ def _series(name: str, offered: tuple[str, ...], devices: int, reports: str, sho
 
 _series(
     "averaging",
-    _CLOSED_REMEMBERING,
+    _INDEXED_REMEMBERING,
     200,
     "1,7,30,90",
     "Guess a value from many reports.",
@@ -103,7 +104,8 @@ _series(
 
 
 @attack.command(short_help="Raise estimates by forged reports.")
-@mechanism_option(_LISTED, _ATTACKED)
+@type_option("Raise estimates of shares, or the mean of a number.")
+@mechanism_option((*_LISTED, *NUMERIC), "Attack this; repeatable.  [default: all of the type]")
 @epsilon_option
 @click.option(
     "-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="Number of values."
@@ -130,31 +132,26 @@ _series(
 @plot_option
 def poisoning(
     run: Run,
+    survey_type: SurveyType,
     names: tuple[str, ...],
-    epsilon: float,
-    size: int,
-    users: int,
-    shares: tuple[float, ...],
-    targets: int,
     attacks: tuple[Attack, ...],
-    repeats: int,
     plot: Path | None,
+    **chosen: Any,
 ) -> None:
-    """Send forged reports to raise the estimates of chosen values."""
+    """Send forged reports to raise the estimates of chosen values, or the mean of a number."""
     from ...output.plots import save
+    from .number_poisoning import NumberPoisoning
     from .output import poisoning_plot, poisoning_table
     from .poisoning import Poisoning
 
-    plan = Poisoning(
-        names=tuple(dict.fromkeys(names or _LISTED)),
-        shares=shares,
+    refuse_others(survey_type, {"share": {"size", "targets"}})
+    experiment, known = {"share": (Poisoning, _LISTED), "number": (NumberPoisoning, NUMERIC)}[survey_type]
+    check_names(names, known)
+    plan = experiment(
+        names=tuple(dict.fromkeys(names or known)),
         attacks=tuple(dict.fromkeys(attacks or ATTACKS)),
-        size=size,
-        epsilon=epsilon,
-        users=users,
-        targets=targets,
-        repeats=repeats,
         seed=run.seed,
+        **chosen,
     )
     rows = run.sweep(plan)
     run.tell(rows, lambda: poisoning_table(rows))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dither_shared import MECHANISMS, Mechanism
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import NUMBERS, Item
 from dither_shared.privacy.binomial import lower_bound, upper_bound
 
 from ...sweeps.sweep import identity_of
@@ -120,5 +120,7 @@ class SeriesExperiment(ABC):
 
 
 def items_of(mechanism: Mechanism) -> tuple[Item, Item]:
-    """Return two values."""
-    return (b"firefox", b"chromium") if mechanism.items.open else (0, 1)
+    """Return two values; of numbers the two ends."""
+    if mechanism.items.open:
+        return b"firefox", b"chromium"
+    return 0, (mechanism.size or 2) - 1 if mechanism.items == NUMBERS else 1

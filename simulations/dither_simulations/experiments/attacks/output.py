@@ -10,6 +10,7 @@ from dither_shared import ParameterError
 from ...output.line_plots import lines_plot
 from ...output.strokes import Line, Panel
 from ...output.tables import number, render
+from ...trials.mechanism_by_name import NUMERIC
 from .common import SeriesRow
 from .poisoning import PoisoningRow
 
@@ -113,10 +114,20 @@ def poisoning_plot(rows: Sequence[PoisoningRow]) -> Figure:
     ]
     if not panels:
         raise ParameterError("--plot", "no gain is above its margin of error; give more users, a greater share or ε")
-    what = "1 value" if first.targets == 1 else f"{first.targets} values together"
-    setting = f"{first.users:,} users, {first.size} values, ε = {first.epsilon:g}; dashed: theory"
-    title = f"Estimates of {what} raised by forged reports\n{setting}"
-    return lines_plot(panels, title, "share of forged reports")
+    return lines_plot(
+        panels, f"{_raised(first)} raised by forged reports\n{_setting(first)}", "share of forged reports"
+    )
+
+
+def _raised(row: PoisoningRow) -> str:
+    if row.mechanism in NUMERIC:
+        return "A mean"
+    return f"Estimates of {'1 value' if row.targets == 1 else f'{row.targets} values together'}"
+
+
+def _setting(row: PoisoningRow) -> str:
+    values = "" if row.mechanism in NUMERIC else f", {row.size} values"
+    return f"{row.users:,} users{values}, ε = {row.epsilon:g}; dashed: theory"
 
 
 def _gains(rows: Sequence[PoisoningRow]) -> list[Line]:

@@ -44,7 +44,10 @@ class Forged:
 
 @dataclass(frozen=True)
 class PoisoningRow:
-    """By how much the estimates of the targets rose together, mean over the repeats, with its interval at 95 %."""
+    """By how much the estimates of the targets rose together, mean over the repeats, with its interval at 95 %.
+
+    Of a number, by how much its mean did: ``size`` is then that of the grid, and ``targets`` 1.
+    """
 
     attack: Attack
     mechanism: str
@@ -93,16 +96,14 @@ class Poisoning:
 
     def trials(self, cell: Forged, seeds: Sequence[np.random.SeedSequence]) -> list[float]:
         """Return the gain of each trial: the rise over the estimate from its honest reports alone."""
-        mechanism, honest = named(cell.asked, self.size, self.epsilon), self._honest()
+        mechanism = named(cell.asked, self.size, self.epsilon)
+        honest = self._honest(mechanism)
         return [self._gain(cell, mechanism, honest, np.random.default_rng(seed)) for seed in seeds]
 
     def _gain(self, cell: Forged, mechanism: Mechanism, honest: Population, rng: np.random.Generator) -> float:
         tally = sample_tally(mechanism, honest, rng)
-        before, after = (
-            estimate(mechanism, honest.labels, one).frequency[self._chosen()].sum()
-            for one in (tally, tally + self._forged(cell, mechanism, rng))
-        )
-        return float(after - before)
+        poisoned = tally + self._forged(cell, mechanism, rng)
+        return self._estimated(mechanism, poisoned) - self._estimated(mechanism, tally)
 
     def rows(self, cell: Forged, outcomes: Sequence[float]) -> list[PoisoningRow]:
         """Return the mean gain."""
@@ -111,8 +112,8 @@ class Poisoning:
         return [
             PoisoningRow(
                 attack=cell.attack,
-                mechanism=mechanism.name,
-                size=self.size,
+                mechanism=cell.asked,
+                size=mechanism.size or self.size,
                 epsilon=self.epsilon,
                 users=self.users,
                 share=cell.share,
@@ -128,7 +129,11 @@ class Poisoning:
             )
         ]
 
-    def _honest(self) -> Population:
+    def _estimated(self, mechanism: Mechanism, tally: Tally) -> float:
+        """Return the estimate that is to rise."""
+        return float(estimate(mechanism, numbered(self.size), tally).frequency[self._chosen()].sum())
+
+    def _honest(self, mechanism: Mechanism) -> Population:
         return Population.spread(numbered(self.size), zipf(self.size, 1.1), self.users)
 
     def _chosen(self) -> list[int]:
@@ -136,8 +141,8 @@ class Poisoning:
         rare = np.random.default_rng(self.seed).permutation(np.arange(self.size // 2, self.size))
         return sorted(rare[: self.targets].tolist())
 
-    def _held(self, honest: Population) -> float:
-        return float(honest.shares[self._chosen()].sum())
+    def _held(self, mechanism: Mechanism) -> float:
+        return float(self._honest(mechanism).shares[self._chosen()].sum())
 
     def _number(self, cell: Forged) -> int:
         """Return how many reports are forged, beside those of all users: β = m/(n + m)."""
@@ -155,7 +160,7 @@ class Poisoning:
 
     def _theory(self, cell: Forged, mechanism: Mechanism) -> float:
         number, p, q = self._number(cell), float(mechanism.p), float(mechanism.q)
-        beta, held = number / (self.users + number), self._held(self._honest())
+        beta, held = number / (self.users + number), self._held(mechanism)
         if cell.attack == "crafted-input":
             return beta * (1 - held)
         crafted = cell.attack == "crafted-report"

@@ -8,13 +8,13 @@ from ...limits import MAX_SIZE
 from ...options.common import confidence_of, reports_of
 from ...options.mechanism import epsilon_option, mechanism_option, permanent_option
 from ...options.run import Run, run_options
-from ...trials.mechanism_by_name import NAMES, named
+from ...trials.mechanism_by_name import NAMES, NUMERIC, named
 
 __all__ = ["audit"]
 
 
 @click.command()
-@mechanism_option(NAMES, "Attack this; repeatable.  [default: every mechanism]")
+@mechanism_option((*NAMES, *NUMERIC), "Attack this; repeatable.  [default: every mechanism]")
 @epsilon_option
 @click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=16, show_default=True, help="Number of values.")
 @permanent_option

@@ -10,10 +10,10 @@ from ...output.line_plots import lines_plot
 from ...output.strokes import Line, Panel
 from .experiment import Row
 
-__all__ = ["error_plot"]
+__all__ = ["AXES", "BAND", "error_plot", "key_of", "name_of", "vary"]
 
-_AXES = {"epsilon": "ε of one report", "users": "users", "size": "values", "day": "day"}
-_BAND = 1.96
+AXES = {"epsilon": "ε of one report", "users": "users", "size": "values", "day": "day"}
+BAND = 1.96
 """Standard errors on either side of the mean: 95 %."""
 
 
@@ -22,12 +22,12 @@ def error_plot(rows: Sequence[Row]) -> Figure:
 
     Whatever else varies makes lines. Over days, it shows the error of each day and, above it, the ε spent until then.
     """
-    across = next((name for name in ("day", "epsilon", "users", "size") if _vary(rows, name)), "epsilon")
-    parts = [name for name in ("asked", "step", "size", "users", "epsilon") if name != across and _vary(rows, name)]
+    across = next((name for name in ("day", "epsilon", "users", "size") if vary(rows, name)), "epsilon")
+    parts = [name for name in ("asked", "step", "size", "users", "epsilon") if name != across and vary(rows, name)]
     parts = parts or ["asked"]
-    of_line = _key(parts)
+    of_line = key_of(parts)
     ordered = sorted(rows, key=lambda row: (of_line(row), getattr(row, across)))
-    groups = [(_named(parts, key), list(group)) for key, group in groupby(ordered, key=of_line)]
+    groups = [(name_of(parts, key), list(group)) for key, group in groupby(ordered, key=of_line)]
     errors = [_errors(name, group, across) for name, group in groups]
     if across == "day":
         spent = Panel([_spent(name, group) for name, group in groups], "ε spent so far")
@@ -36,7 +36,7 @@ def error_plot(rows: Sequence[Row]) -> Figure:
     return lines_plot(
         [Panel(errors, "mean squared error of a share", limit=_limit(rows, across))],
         _title(rows),
-        _AXES[across],
+        AXES[across],
     )
 
 
@@ -47,16 +47,18 @@ def _limit(rows: Sequence[Row], across: str) -> tuple[str, Sequence[float], Sequ
     return ("lower bound, unbiased", at, heights) if len(set(at)) == len(at) else None
 
 
-def _vary(rows: Sequence[Row], name: str) -> bool:
+def vary(rows: Sequence[object], name: str) -> bool:
+    """Return whether rows differ in a field."""
     return len({getattr(row, name) for row in rows}) > 1
 
 
-def _key(parts: Sequence[str]) -> Callable[[Row], Any]:
+def key_of(parts: Sequence[str]) -> Callable[[object], Any]:
+    """Return what tells the fields of a row that are named."""
     return lambda row: tuple(getattr(row, name) for name in parts)
 
 
 def _errors(name: str, rows: Sequence[Row], across: str) -> Line:
-    margins = [_BAND * (row.mse_se or 0.0) for row in rows]
+    margins = [BAND * (row.mse_se or 0.0) for row in rows]
     return Line(
         name=name,
         at=[getattr(row, across) for row in rows],
@@ -72,7 +74,8 @@ def _spent(name: str, rows: Sequence[Row]) -> Line:
     return Line(name, [row.day for row in rows], spent, spent, spent)
 
 
-def _named(parts: Sequence[str], values: Sequence[object]) -> str:
+def name_of(parts: Sequence[str], values: Sequence[object]) -> str:
+    """Return the name of a line, given its fields."""
     letters = {"size": "k = ", "users": "n = ", "epsilon": "ε = "}
     return ", ".join(
         f"{letters.get(part, '')}{f'{value:,}' if isinstance(value, int) else value}"
@@ -82,7 +85,7 @@ def _named(parts: Sequence[str], values: Sequence[object]) -> str:
 
 def _title(rows: Sequence[Row]) -> str:
     row = rows[0]
-    fixed = [] if _vary(rows, "users") else [f"{row.users:,} users"]
-    fixed += [] if _vary(rows, "size") else [f"{row.size:,} values"]
+    fixed = [] if vary(rows, "users") else [f"{row.users:,} users"]
+    fixed += [] if vary(rows, "size") else [f"{row.size:,} values"]
     band = "" if row.mse_se is None else "; band: 95 %"
     return f"{', '.join([*fixed, row.distribution])}\npoints: mean of {row.repeats}{band}; dashed: theory"

@@ -1,17 +1,54 @@
 """The command ``dither-sim plan``."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import click
 
+from dither_shared import ParameterError
+
+from ...choices import SurveyType
 from ...limits import MAX_SIZE
 from ...options.common import confidence_of, epsilons_of, share, users_of
 from ...options.mechanism import permanent_option
 from ...options.run import Run, run_options
+from ...options.survey import refuse_others, type_option
 
 __all__ = ["plan"]
 
 
+def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | None:
+    """Read the mean, as None, or a quantile such as p95, as its share."""
+    if text == "mean":
+        return None
+    percent = text.removeprefix("p")
+    try:
+        found = float(percent) / 100 if percent != text else 0.0
+    except ValueError:
+        found = 0.0
+    if not 0 < found < 1:
+        raise click.BadParameter(f"{text!r} is neither mean nor a quantile such as p95", param=parameter)
+    return found
+
+
 @click.command()
-@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), required=True, help="Number of values.")
+@type_option("Ask for shares of listed answers, or for a number.")
+@click.option(
+    "-k",
+    "--size",
+    type=click.IntRange(2, MAX_SIZE),
+    help="Number of values; of a number, how many different answers there can be, if few.",
+)
+@click.option(
+    "--aim", callback=_aim, default="mean", show_default=True, help="Of a number: mean, or a quantile such as p95."
+)
+@click.option(
+    "--within",
+    callback=share,
+    default="0.0625",
+    show_default=True,
+    help="Part of the range within which a quantile is to be named.",
+)
 @click.option(
     "--epsilon",
     "epsilons",
@@ -34,15 +71,25 @@ __all__ = ["plan"]
     callback=share,
     default="0.01",
     show_default=True,
-    help="Wanted half width of a rare value's interval.",
+    help="Wanted half width of the interval: of a rare value's share, of a mean in parts of the range, of a quantile "
+    "in rank.",
 )
 @click.option(
     "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."
 )
 @run_options
-def plan(
+def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
+    """Choose a mechanism: show what each would cost and tell, and how many users it takes.
+
+    Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
+    """
+    refuse_others(survey_type, {"share": {"report_budget"}, "number": {"aim", "within"}})
+    _PLANS[survey_type](run, **asked)
+
+
+def _plan_shares(
     run: Run,
-    size: int,
+    size: int | None,
     epsilons: tuple[float, ...],
     permanent_epsilon: float | None,
     days: int,
@@ -50,14 +97,13 @@ def plan(
     users: int | None,
     error: float,
     confidence: float,
+    **_: Any,
 ) -> None:
-    """Choose a mechanism: show what each would cost and tell, and how many users it takes.
-
-    Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
-    """
+    from .advice import Question, advise, explain
     from .least_epsilon import weigh
-    from .mechanism_ranking import Question, advise, explain
 
+    if size is None:
+        raise ParameterError("--size", "missing; it says how many values there are")
     advices = [
         advise(Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days))
         for epsilon in epsilons
@@ -66,3 +112,26 @@ def plan(
         run.tell(advices[0].choices, lambda: explain(advices[0]))
     else:
         run.tell([advice.chosen for advice in advices], lambda: weigh(advices))
+
+
+def _plan_number(
+    run: Run,
+    size: int | None,
+    epsilons: tuple[float, ...],
+    aim: float | None,
+    within: float,
+    permanent_epsilon: float | None,
+    days: int,
+    users: int | None,
+    error: float,
+    confidence: float,
+    **_: Any,
+) -> None:
+    from .numbers import NumberQuestion, advise_numbers, explain_numbers
+
+    question = NumberQuestion(aim, error, within, permanent_epsilon, users, confidence, days, size)
+    choices = advise_numbers(question, epsilons)
+    run.tell(choices, lambda: explain_numbers(question, choices))
+
+
+_PLANS: Mapping[SurveyType, Callable[..., None]] = {"share": _plan_shares, "number": _plan_number}

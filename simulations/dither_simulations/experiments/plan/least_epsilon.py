@@ -1,16 +1,16 @@
 """Find the ε that a survey needs: several ε side by side, and the least that suffices."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dither_shared import ParameterError
 from dither_shared.privacy.wording import MEMOISATION, odds_sentence
 
 from ...output.tables import render
-from .mechanism_ranking import ADDING_UP, Advice, Question, advise
+from .advice import ADDING_UP, Advice, Question, advise
 
-__all__ = ["least_epsilon", "weigh"]
+__all__ = ["highest", "least_epsilon", "least_reached", "weigh"]
 
 _LEAST, _MOST = 0.01, 8.0
 """The range of ε: above the greatest, with odds of 3,000 to 1, a report hides hardly anything."""
@@ -23,29 +23,42 @@ def least_epsilon(question: Question) -> float | None:
 
     None if no ε suffices or the number of users is not known. A permanent ε bounds it from above.
     """
-    low, high = _LEAST, _highest(question)
-    if question.users is None or not _reached(question, high):
+    if question.users is None:
+        return None
+    return least_reached(
+        lambda epsilon: bool(advise(replace(question, epsilon=epsilon)).reached), question.permanent_epsilon
+    )
+
+
+def least_reached(enough: Callable[[float], bool], permanent_epsilon: float | None) -> float | None:
+    """Return the least ε that is ``enough``, rounded up to three digits; None if none is, below a permanent ε.
+
+    ``enough`` may raise ParameterError, of an ε so small that no mechanism can have it.
+    """
+
+    def reached(epsilon: float) -> bool:
+        try:
+            return enough(epsilon)
+        except ParameterError:
+            return False
+
+    low, high = _LEAST, highest(permanent_epsilon)
+    if not reached(high):
         return None
     for _ in range(_STEPS):
         middle = (low * high) ** 0.5
-        low, high = (low, middle) if _reached(question, middle) else (middle, high)
-    return next(rounded for up in (0, 1) if _reached(question, rounded := _three_digits(high, up)))
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return next(rounded for up in (0, 1) if reached(rounded := _three_digits(high, up)))
 
 
-def _highest(question: Question) -> float:
-    return min(_MOST, 0.999 * (question.permanent_epsilon or math.inf))
+def highest(permanent_epsilon: float | None) -> float:
+    """Return the greatest ε that is tried."""
+    return min(_MOST, 0.999 * (permanent_epsilon or math.inf))
 
 
 def _three_digits(value: float, up: int) -> float:
     digits = float(f"{value:.2e}")
     return float(f"{digits * (1 + 0.01 * up):.2e}")
-
-
-def _reached(question: Question, epsilon: float) -> bool:
-    try:
-        return bool(advise(replace(question, epsilon=epsilon)).reached)
-    except ParameterError:  # no mechanism can have so little
-        return False
 
 
 def weigh(advices: Sequence[Advice]) -> str:
@@ -91,5 +104,6 @@ def _answer(question: Question) -> str:
         return "Give the number of users (-n) to find the least ε that will do."
     least = least_epsilon(question)
     if least is None:
-        return f"No: {question.users:,} users cannot do it at any ε of a report up to {_highest(question):.3g}."
+        most = highest(question.permanent_epsilon)
+        return f"No: {question.users:,} users cannot do it at any ε of a report up to {most:.3g}."
     return f"Yes: with {question.users:,} users ε = {least:g} is the least that will do."

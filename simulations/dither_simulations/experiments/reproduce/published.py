@@ -6,6 +6,7 @@
   2022: subset selection and projective geometry response over 22,000 values. The paper shows pictures; the numbers are
   the results of its runs that its authors published (github.com/minilek/private_frequency_oracles): the mean squared
   error of a count over 300 runs each, of which the range is given.
+- ``duchi-2018`` and ``wang-2019``, variances of means of numbers: see ``means.py``.
 """
 
 import math
@@ -23,6 +24,7 @@ from ...sweeps.sweep import identity_of, mean
 from ...trials.mechanism_by_name import named
 from ...trials.theory import predicted_mse
 from ...users.populations import Population, numbered, zipf
+from .means import PublishedMean, duchi_2018, wang_2019
 
 __all__ = ["PAPERS", "Published", "Reproduction", "ReproductionRow"]
 
@@ -53,6 +55,20 @@ class Published:
         """The number, or the middle of the range."""
         return (self.low + self.high) / 2
 
+    def theory(self) -> float:
+        """Return what our mechanism's exact law says of it."""
+        mechanism = self._named()
+        if self.paper == "feldman-2022":
+            return predicted_mse(mechanism, _population(self)) * self.users**2
+        return mechanism.variance(0.0)
+
+    def trial(self, rng: np.random.Generator) -> float:
+        """Return the number as one trial has it."""
+        return _number(self, self._named(), _population(self), rng)
+
+    def _named(self) -> Mechanism:
+        return named(self.mechanism, self.size, self.epsilon)
+
 
 def _wang() -> tuple[Published, ...]:
     return tuple(
@@ -76,7 +92,7 @@ def _variance(name: str, size: int, odds: float) -> float:
 _SPIKE = "squared error of a count, one value alone"
 _ZIPF = "squared error of a count, Zipf 1"
 
-PAPERS: dict[Paper, tuple[Published, ...]] = {
+PAPERS: dict[Paper, tuple[Published | PublishedMean, ...]] = {
     "wang-2017": _wang(),
     "feldman-2022": (
         Published("feldman-2022", "subset-selection", 22_000, 5.0, 1_000, _ZIPF, 26.3829, 28.0272),
@@ -84,6 +100,8 @@ PAPERS: dict[Paper, tuple[Published, ...]] = {
         Published("feldman-2022", "subset-selection", 22_000, 1.386, 10_000, _SPIKE, 17_791.1, 18_907.3),
         Published("feldman-2022", "projective-geometry", 22_000, 1.386, 10_000, _SPIKE, 17_214.5, 18_387.7),
     ),
+    "duchi-2018": duchi_2018(),
+    "wang-2019": wang_2019(),
 }
 
 
@@ -122,7 +140,7 @@ class Reproduction:
 
     row = ReproductionRow
 
-    def cells(self) -> list[Published]:
+    def cells(self) -> list[Published | PublishedMean]:
         """Return the numbers."""
         return [number for paper in self.papers for number in PAPERS[paper]]
 
@@ -130,17 +148,13 @@ class Reproduction:
         """Return a digest that differs from every other experiment's."""
         return identity_of(self)
 
-    def trials(self, cell: Published, seeds: Sequence[np.random.SeedSequence]) -> list[float]:
+    def trials(self, cell: Published | PublishedMean, seeds: Sequence[np.random.SeedSequence]) -> list[float]:
         """Return the number as each trial has it."""
-        mechanism, population = named(cell.mechanism, cell.size, cell.epsilon), _population(cell)
-        return [_number(cell, mechanism, population, np.random.default_rng(seed)) for seed in seeds]
+        return [cell.trial(np.random.default_rng(seed)) for seed in seeds]
 
-    def rows(self, cell: Published, outcomes: Sequence[float]) -> list[ReproductionRow]:
+    def rows(self, cell: Published | PublishedMean, outcomes: Sequence[float]) -> list[ReproductionRow]:
         """Return the mean beside the published number."""
-        mechanism, population = named(cell.mechanism, cell.size, cell.epsilon), _population(cell)
-        theory = mechanism.variance(0.0)
-        if cell.paper == "feldman-2022":
-            theory = predicted_mse(mechanism, population) * cell.users**2
+        theory = cell.theory()
         measured, error = mean(outcomes)
         return [
             ReproductionRow(

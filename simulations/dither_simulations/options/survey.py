@@ -1,0 +1,36 @@
+"""The option that chooses what is asked, and what follows from it for other options."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from dither_shared import ParameterError
+
+from ..choices import SURVEY_TYPES, SurveyType
+
+__all__ = ["check_names", "refuse_others", "type_option"]
+
+
+def type_option(about: str) -> Callable[..., Any]:
+    """Return ``--type``; the command gets a ``survey_type``."""
+    kinds = click.Choice(SURVEY_TYPES)
+    return click.option("--type", "survey_type", type=kinds, default="share", show_default=True, help=about)
+
+
+def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, set[str]]) -> None:
+    """Raise ParameterError if an option was given that only another type has, by the names of its parameters."""
+    context = click.get_current_context()
+    for other, names in own.items():
+        for option in context.command.params if other != survey_type else ():
+            given = context.get_parameter_source(option.name or "")
+            if option.name in names and given is ParameterSource.COMMANDLINE:
+                raise ParameterError(option.opts[-1], f"goes with --type {other}")
+
+
+def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
+    """Raise ParameterError for a mechanism that does not answer what the type asks."""
+    for name in names:
+        if name not in known:
+            raise ParameterError("--mechanism", f"{name} is not for this --type; take {', '.join(known)}")

@@ -1,0 +1,101 @@
+"""Samplers of mechanisms for numbers: the dithered response, and the laws that are tables."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from dither_server.tally.tally import Tally
+from dither_shared import DiscreteGaussian, DiscreteLaplace, DitheredResponse, Exponential
+from dither_shared.mechanisms.numeric import NumericMechanism, TabulatedMechanism
+
+from ..users.populations import Counts, Floats, Population
+from .hashed import over_cohorts
+from .registry import joint_draws, sample_tally
+from .unary import responses
+
+__all__: list[str] = []
+
+
+@sample_tally.register
+def _(mechanism: DitheredResponse, population: Population, rng: np.random.Generator) -> Tally:
+    """Split each point's users over the phases, put them into their cells, and perturb these; O(points · phases).
+
+    n_(v,c) ~ Multinomial(n_v, 1/d). Of the d points of a step, those with v mod d + c < d are in the step's own cell in
+    phase c, the others in the next. With a permanent part or without, one report has the truth of the chain.
+    """
+    steps, phases = mechanism.steps, mechanism.cohorts
+    users = over_cohorts(mechanism, population, rng)
+    blocks = users[:-1].reshape(steps, phases, phases)
+    stay = np.add.outer(np.arange(phases), np.arange(phases)) < phases
+    own = (blocks * stay).sum(axis=1)
+    cells = np.zeros((phases, mechanism.cells), dtype=np.int64)
+    cells[:, :-1] += own.T
+    cells[:, 1:] += (blocks.sum(axis=1) - own).T
+    cells[:, -1] += users[-1]
+    return Tally(cells.sum(axis=1), responses(float(mechanism.p), cells, rng))
+
+
+@sample_tally.register(DiscreteLaplace)
+@sample_tally.register(Exponential)
+def _(mechanism: TabulatedMechanism, population: Population, rng: np.random.Generator) -> Tally:
+    """Draw the cells of each point's users from its row of the table."""
+    drawn = _multinomials(_chances(mechanism), population.counts, rng)
+    counts = np.array([some.sum() for some in drawn] + [0] * mechanism.cells)[: mechanism.cells]
+    return Tally(population.counts.sum(keepdims=True), counts[np.newaxis])
+
+
+@sample_tally.register
+def _(mechanism: DiscreteGaussian, population: Population, rng: np.random.Generator) -> Tally:
+    """Draw the noise of each point's users: one law for all points, from whose place it is counted."""
+    counts = np.zeros(mechanism.cells, dtype=np.int64)
+    for noise, some in enumerate(_multinomials(_noise(mechanism), population.counts, rng)):
+        counts[noise : noise + mechanism.size] += some
+    return Tally(population.counts.sum(keepdims=True), counts[np.newaxis])
+
+
+@joint_draws.register
+def _(mechanism: NumericMechanism, population: Population) -> float:
+    return mechanism.size * mechanism.cells
+
+
+@joint_draws.register
+def _(mechanism: DitheredResponse, population: Population) -> float:
+    return mechanism.cohorts * (mechanism.size + 2 * mechanism.cells)
+
+
+def _multinomials(chances: Floats, users: Counts, rng: np.random.Generator) -> Iterator[Counts]:
+    """Yield how many of the users of each group have outcome 0, 1, …, until all have one.
+
+    ``chances[i]`` is that of outcome i given that it is none before, for all groups alike or for each. (numpy's own
+    multinomial subtracts floats from 1, which leaves nothing right of the rare outcomes that come last.)
+    """
+    left = users.copy()
+    for chance in chances:
+        if not left.any():
+            return
+        some = rng.binomial(left, chance)
+        left -= some
+        yield some
+
+
+@lru_cache(maxsize=16)
+def _chances(mechanism: TabulatedMechanism) -> Floats:
+    """Return the chance of each cell given that it is none before, for each point; shape (cells, points)."""
+    return np.array([_conditional(mechanism.cell_law(point)) for point in range(mechanism.size)]).T
+
+
+@lru_cache(maxsize=16)
+def _noise(mechanism: DiscreteGaussian) -> Floats:
+    """Return the same of the noise, which is that of point 0."""
+    return np.array(_conditional(mechanism.cell_law(0)[: mechanism.cells - mechanism.size + 1]))
+
+
+def _conditional(law: tuple[Fraction, ...]) -> list[float]:
+    """Return the chance of each outcome given that it is none before, from exact ones."""
+    left, found = Fraction(1), []
+    for chance in law:
+        found.append(float(chance / left) if left else 1.0)
+        left -= chance
+    return found

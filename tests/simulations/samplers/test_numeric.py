@@ -1,0 +1,74 @@
+"""Samplers of numbers at the sizes people use; their laws are enumerated in test_laws.py."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dither_server.estimation.numeric.laws import law_of
+from dither_shared import DiscreteGaussian, DitheredResponse
+from dither_shared.mechanisms.numeric import NumericMechanism
+from dither_simulations.samplers import joint_draws, sample_tally
+from dither_simulations.samplers.numeric import _conditional
+from dither_simulations.trials.mechanism_by_name import NUMERIC, named_numeric
+from dither_simulations.trials.trial import affordable_law
+from dither_simulations.users.populations import Population, numbered
+
+MECHANISMS = {
+    **{f"{name} {epsilon:g}": named_numeric(name, epsilon) for name in NUMERIC for epsilon in (0.5, 4.0)},
+    "for ever": named_numeric("dithered-response", 1.0, 2.0),
+    "many steps": DitheredResponse.calibrate(None, 10.0, steps=1023, resolution=2),
+    "many phases": DitheredResponse.calibrate(None, 1.0, resolution=256),
+}
+
+
+def lopsided(mechanism: NumericMechanism, users: int) -> Population:
+    """A third at each end, and the rest the rarer the higher: some points have nobody."""
+    weights = np.exp(-np.linspace(0, 40, mechanism.size))
+    weights[[0, -1]] = weights.sum()
+    return Population.spread(numbered(mechanism.size), weights, users)
+
+
+@pytest.mark.parametrize("users", [0, 1, 10**9, 10**12])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_mean_score_is_where_theory_puts_it_at_any_scale(name: str, users: int) -> None:
+    """Six and a half standard deviations: a normal variable is farther out below 1e-10; 26 tests of many users."""
+    mechanism = MECHANISMS[name]
+    people = lopsided(mechanism, users)
+    tally = sample_tally(mechanism, people, np.random.default_rng(users))
+    assert (tally.total, int(tally.counts.sum())) == (users, users)
+    assert (tally.counts.sum(axis=1) == tally.reports).all()
+    if users > 1:
+        truth = float(np.arange(mechanism.size) @ people.shares) / (mechanism.size - 1)
+        held = np.flatnonzero(people.counts).tolist()
+        variance = sum(float(mechanism.mean_variance(point)) * people.shares[point] for point in held)
+        assert abs(law_of(mechanism).scores(tally).mean - truth) < 6.5 * (variance / users) ** 0.5
+
+
+def test_what_is_rare_at_the_end_of_a_law_is_as_rare_as_at_its_beginning() -> None:
+    """A float's 1 less all before would leave nothing of the last."""
+    tail = Fraction(1, 2**64)
+    assert _conditional((tail, 1 - 2 * tail, tail)) == [2.0**-64, 1.0, 1.0]
+    law = (Fraction(1, 2), Fraction(1, 2) - 3 * tail, tail, 2 * tail)
+    assert _conditional(law) == pytest.approx([1 / 2, 1 - 6 * 2**-64, 1 / 3, 1.0], rel=1e-15)
+
+
+def test_the_noise_of_the_gaussian_mechanism_is_symmetric_into_its_tails() -> None:
+    """Beyond six deviations 2 in 10^9: of 10^12 about 1,000 on either side, within seven standard deviations."""
+    mechanism = DiscreteGaussian(size=2, deviation=Fraction(8), loss=Fraction(1))
+    people = Population(numbered(2), np.array([10**12, 0]))
+    counts = sample_tally(mechanism, people, np.random.default_rng(1)).counts[0]
+    law = np.array([float(chance) for chance in mechanism.cell_law(0)])
+    middle = mechanism.marked(0)[0]
+    for far in (slice(0, middle - 48), slice(middle + 49, None)):
+        expected = 1e12 * law[far].sum()
+        assert 500 < expected < 5_000
+        assert abs(counts[far].sum() - expected) < 7 * expected**0.5
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_all_are_drawn_by_their_joint_law(name: str) -> None:
+    mechanism = MECHANISMS[name]
+    people = lopsided(mechanism, 10**9)
+    assert affordable_law(mechanism, people) == "joint"
+    assert joint_draws(mechanism, people) < 1e7
