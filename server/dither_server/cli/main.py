@@ -110,7 +110,7 @@ def estimate(
     values: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Estimate how often each value of METRIC is the true one, from the database."""
+    """Estimate the share of each value of METRIC or, where it asks for a number, its mean and quantiles."""
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, count_of, day_of, share_of
     from ..reading.query import Query

@@ -1,4 +1,7 @@
-"""Draw shares, and save pictures, in the colours of Okabe and Ito (2008), which the colour-blind can tell apart."""
+"""Draw estimates beside the truth, and save pictures, in colours that the colour-blind can tell apart.
+
+The colours are those of Okabe and Ito (2008).
+"""
 
 import io
 import warnings
@@ -17,7 +20,7 @@ from ..limits import FORMATS
 from ..users.populations import Floats
 from .files import write_bytes
 
-__all__ = ["COLOURS", "FONT", "GREY", "INK", "Shares", "figure_of", "save", "shares_plot"]
+__all__ = ["COLOURS", "FONT", "GREY", "INK", "Estimates", "estimates_plot", "figure_of", "save"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#666666"
@@ -29,8 +32,8 @@ FONT = 11.5
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
-    """True shares beside estimated ones, an entry a label in every column."""
+class Estimates:
+    """The truth beside estimates of it, an entry a label in every column."""
 
     labels: tuple[str, ...]
     truth: Floats
@@ -38,29 +41,38 @@ class Shares:
     low: Floats
     high: Floats
 
-    def chosen(self, order: NDArray[np.intp]) -> "Shares":
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether each interval contains the truth."""
+        return (self.low <= self.truth) & (self.truth <= self.high)
+
+    def chosen(self, order: NDArray[np.intp]) -> "Estimates":
         """Return the rows of these indices, in their order."""
         labels = tuple(self.labels[index] for index in order)
-        return Shares(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
+        return Estimates(labels, self.truth[order], self.estimate[order], self.low[order], self.high[order])
+
+    def times(self, factor: float) -> "Estimates":
+        """Return all numbers times a factor: 100 makes percent of shares."""
+        columns = (factor * column for column in (self.truth, self.estimate, self.low, self.high))
+        return Estimates(self.labels, *columns)
 
 
-def shares_plot(shares: Shares, title: str, confidence: float = 0.95) -> Figure:
-    """Return a figure with true shares as bars and estimates as points with intervals; the first label is on top."""
-    count = len(shares.labels)
+def estimates_plot(rows: Estimates, title: str, unit: str, confidence: float = 0.95) -> Figure:
+    """Return a figure with true values as bars and estimates as points with intervals; the first label is on top."""
+    count = len(rows.labels)
     figure, (axes,) = figure_of(1.35 + 0.31 * count)
     height = figure.get_figheight()
     figure.subplots_adjust(left=0.36, right=0.95, top=1 - 0.72 / height, bottom=0.55 / height)
-    rows = np.arange(count)
-    percent = 100 * np.array([shares.truth, shares.estimate, shares.low, shares.high])
-    axes.barh(rows, percent[0], height=0.72, color=_BAR, zorder=1)
-    axes.hlines(rows, percent[2], percent[3], color=COLOURS[0], linewidth=2.2, zorder=2)
-    axes.plot(percent[1], rows, "o", color=COLOURS[0], markersize=6, markeredgecolor="white", zorder=3)
+    places = np.arange(count)
+    axes.barh(places, rows.truth, height=0.72, color=_BAR, zorder=1)
+    axes.hlines(places, rows.low, rows.high, color=COLOURS[0], linewidth=2.2, zorder=2)
+    axes.plot(rows.estimate, places, "o", color=COLOURS[0], markersize=6, markeredgecolor="white", zorder=3)
     axes.axvline(0, color=GREY, linewidth=0.8)
-    axes.set_yticks(rows, [_shortened(label) for label in shares.labels])
+    axes.set_yticks(places, [_shortened(label) for label in rows.labels])
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.set_ylim(count - 0.4, -0.6)
-    axes.set_xlabel("% of all users")
+    axes.set_xlabel(unit)
     figure.text(0.03, 1 - 0.24 / height, title, fontsize=FONT + 0.5, va="center", weight="bold")
     second = 1 - 0.5 / height
     figure.text(0.03, second, "bars: the truth", fontsize=FONT - 0.5, va="center", color=GREY)

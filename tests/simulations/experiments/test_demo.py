@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from dither_shared import ParameterError
+from dither_shared import ParameterError, parse_metrics
 from dither_simulations.cli import main
 from dither_simulations.collection.collector_process import Access, CollectorError, fetch_estimate, running_collector
 from dither_simulations.collection.fleet import send_all
+from dither_simulations.experiments.demo.numbers import NumberAnswer
 from dither_simulations.experiments.demo.surveys import Survey, browser_survey, column_survey
 
 
@@ -30,10 +31,12 @@ def test_from_answers_on_devices_to_a_chart(tmp_path: Path) -> None:
     """Everything real: clients, HTTP, a collector process, its database. That no report is lost is what can fail."""
     result = demo("--devices", "60", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert result.stdout.count(", 60 reports)") == 3
+    assert result.stdout.count(", 60 reports)") == 4
     assert "if your answer is yes, we see yes 75 times in 100; if it is no, 25 times" in result.stdout
     assert re.search(r"\d+ of the \d+ intervals shown contain the truth", result.stdout)
-    for chart in ("mobile.png", "browser.png", "version.png"):
+    table = result.stdout.partition("behind, versions")[2].splitlines()[2:5]
+    assert [row.split()[0] for row in table] == ["mean", "p50", "p95"]
+    for chart in ("mobile.png", "browser.png", "version.png", "behind.png"):
         assert (tmp_path / chart).read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "demo.db").stat().st_size > 0
 
@@ -109,6 +112,27 @@ def test_a_family_is_a_mobile_one_if_its_name_says_so() -> None:
         "Samsung Internet",
         "UC Browser for Android",
     }
+
+
+def test_a_version_is_behind_the_newer_ones_of_its_browser_alone() -> None:
+    survey = browser_survey(20_000, np.random.default_rng(0))
+    behind = {person["version"]: person["behind"] for person in survey.people}
+    assert [behind[f"Safari on iOS {version}"] for version in ("27.2", "27.0", "26.6", "18.5-18.7")] == [0, 1, 2, 9]
+    assert (behind["Chrome for Android 157"], behind["Chrome 155"], behind["Chrome 109"]) == (0, 3, 49)
+
+
+@pytest.mark.parametrize("high", [2.0, 64.0])
+def test_a_numbers_truth_is_that_of_answers_as_they_count(high: float) -> None:
+    """Devices without noise to speak of: the estimate is the truth, of clipped answers too."""
+    definition = f'[metrics.size]\ntype = "number"\nlow = 0\nhigh = {high}\nepsilon = 20\nunit = "kB"\n'
+    people = tuple({"size": size} for size in [1.0] * 600 + [3.0] * 200 + [1000.0] * 200)
+    survey = Survey(definition, parse_metrics(definition), people)
+    answer = NumberAnswer.from_devices(survey, "size", np.random.SeedSequence(0))
+    expected = [0.6 * 1 + 0.2 * min(3.0, high) + 0.2 * high, 1, high]
+    assert answer.rows.truth == pytest.approx(expected)
+    assert answer.rows.estimate == pytest.approx(expected, rel=0.1)
+    assert answer.rows.covered.all()
+    assert answer.described()["values"][1].keys() == {"statistic", "truth", "estimate", "low", "high"}  # type: ignore[index]
 
 
 def test_a_column_becomes_a_question(tmp_path: Path) -> None:

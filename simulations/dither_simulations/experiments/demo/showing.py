@@ -23,13 +23,23 @@ from ...collection.collector_process import (
 from ...collection.fleet import send_all
 from ...limits import DEVICES
 from ...output.files import write_bytes
-from ...output.plots import save, shares_plot
-from .answers import Answer, from_devices, from_json, show
+from ...output.plots import estimates_plot, save
+from .answers import Answer
+from .numbers import NumberAnswer
+from .shares import ShareAnswer
 from .surveys import Survey, browser_survey, column_survey
 
 __all__ = ["count", "show_all", "survey_of"]
 
 _DEFINITION = "demo-metrics.toml"
+
+_ANSWERS: dict[str, type[Answer]] = {
+    "boolean": ShareAnswer,
+    "choice": ShareAnswer,
+    "number": NumberAnswer,
+    "string": ShareAnswer,
+}
+"""By the kind of question."""
 
 
 def survey_of(devices: int | None, seed: int, source: Path | None, column: str | None) -> Survey:
@@ -87,7 +97,7 @@ def _collect(survey: Survey, folder: Path, jobs: int, quiet: bool) -> list[Answe
             if not delivered:
                 raise CollectorError("it took no reports from a device for as long as a device waits")
             return [
-                from_json(metric, survey.truth(name), fetch_estimate(collector, name))
+                _ANSWERS[metric.question.kind].from_json(survey, name, fetch_estimate(collector, name))
                 for name, metric in survey.metrics.items()
             ]
     except CollectorError as error:
@@ -97,8 +107,8 @@ def _collect(survey: Survey, folder: Path, jobs: int, quiet: bool) -> list[Answe
 
 def _tell(answers: list[Answer]) -> None:
     for answer in answers:
-        click.echo(f"{show(answer)}\n")
-    shown = np.concatenate([answer.most_frequent().covered for answer in answers])
+        click.echo(f"{answer.text()}\n")
+    shown = np.concatenate([answer.shown.covered for answer in answers])
     click.echo(
         f"{shown.sum()} of the {len(shown)} intervals shown contain the truth (! marks the others); 95 in 100 should."
     )
@@ -107,7 +117,7 @@ def _tell(answers: list[Answer]) -> None:
 def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
     for answer in answers:
         title = answer.metric.description or answer.metric.name
-        save(shares_plot(answer.most_frequent().shares, title), out / f"{answer.metric.name}.png")
+        save(estimates_plot(answer.shown, title, answer.unit), out / f"{answer.metric.name}.png")
     if quiet:
         return
     name, definition, database = answers[0].metric.name, out / _DEFINITION, out / DATABASE
@@ -120,8 +130,11 @@ def count(survey: Survey, seed: int, repeats: int) -> None:
     held = total = 0
     for one in range(seed, seed + repeats):
         roots = np.random.SeedSequence(one).spawn(len(survey.metrics))
-        answers = [from_devices(survey, name, root) for name, root in zip(survey.metrics, roots, strict=True)]
-        covered = np.concatenate([answer.covered for answer in answers])
+        answers = [
+            _ANSWERS[metric.question.kind].from_devices(survey, name, root)
+            for (name, metric), root in zip(survey.metrics.items(), roots, strict=True)
+        ]
+        covered = np.concatenate([answer.rows.covered for answer in answers])
         click.echo(f"seed {one}: {covered.sum()} of {len(covered)} intervals contain the truth")
         held, total = held + int(covered.sum()), total + len(covered)
     click.echo(f"in all: {held} of {total}, {held / total:.1%}; 95% are expected to")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -46,6 +46,14 @@ permanent_epsilon = 4.0
 bits = 128
 hashes = 1
 cohorts = 16
+
+[metrics.behind]
+description = "How many newer versions of the browser are there?"
+type = "number"
+low = 0
+high = 64
+unit = "versions"
+epsilon = 2.0
 """
 
 _COLUMN_QUESTION = """\
@@ -70,7 +78,7 @@ class Survey:
     people: tuple[Mapping[str, object], ...]
 
     def truth(self, name: str) -> Population:
-        """Return how many of these people hold each label of a metric: what an estimate of it should come to."""
+        """Return how many of these people hold each label of a metric: what its estimated shares should come to."""
         metric = self.metrics[name]
         items = [metric.item(label) for label in metric.labels]
         index = {item: position for position, item in enumerate(items)}
@@ -79,14 +87,20 @@ class Survey:
 
 
 def browser_survey(devices: int, rng: np.random.Generator) -> Survey:
-    """Return three questions about browsers, and people drawn from their global usage (the package's table)."""
+    """Return four questions about browsers, and people drawn from their global usage (the package's table)."""
     with resources.as_file(resources.files("dither_simulations") / "data" / "browsers.csv") as table:
         versions, shares = read_histogram(table, "value", "share_percent")
     families = tuple(dict.fromkeys(map(_family, versions)))
     definition = _BROWSER_QUESTIONS.format(families=_toml(families), versions=_toml(versions))
-    drawn = Population.drawn(versions, shares, devices, rng)
+    drawn, behind = Population.drawn(versions, shares, devices, rng), _newer(versions)
     people = (
-        {"mobile": _is_mobile(version), "browser": _family(version), "version": version} for version in _users(drawn)
+        {
+            "mobile": _is_mobile(version),
+            "browser": _family(version),
+            "version": version,
+            "behind": behind[version],
+        }
+        for version in _users(drawn)
     )
     return _survey(definition, people)
 
@@ -125,6 +139,20 @@ def _family(version: str) -> str:
 
 def _is_mobile(version: str) -> bool:
     return any(mark in version for mark in _MOBILE)
+
+
+def _newer(versions: Sequence[str]) -> dict[str, int]:
+    """Return how many of the versions are newer ones of the same browser."""
+    families: dict[str, list[tuple[int, ...]]] = {}
+    for version in versions:
+        families.setdefault(_family(version), []).append(_release(version))
+    return {version: sum(other > _release(version) for other in families[_family(version)]) for version in versions}
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers by which versions are ordered: (18, 5) of "Safari on iOS 18.5-18.7"."""
+    first, _, _ = version.rpartition(" ")[2].partition("-")
+    return tuple(map(int, first.split(".")))
 
 
 def _toml(value: Any) -> str:
