@@ -1,5 +1,7 @@
 """Return the mechanism of a survey by its name; ``auto`` is the best one."""
 
+from typing import cast
+
 from dither_shared import MECHANISMS, Mechanism, ParameterError
 from dither_shared.mechanism import LISTED, NUMBERS
 from dither_shared.mechanisms.auto import choose
@@ -52,6 +54,6 @@ def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None 
 def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = None) -> NumericMechanism:
     """Return the mechanism of numbers of that name (of ``NUMERIC``), as ``named`` does."""
     found = named(name, 0, epsilon, permanent_epsilon)
-    if not isinstance(found, NumericMechanism):
+    if found.items != NUMBERS:
         raise ParameterError("mechanism", f"{name} does not answer a question for a number")
-    return found
+    return cast("NumericMechanism", found)

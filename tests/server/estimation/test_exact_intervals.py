@@ -11,8 +11,9 @@ from dither_server.estimation.exact_intervals import LowEnds, Support
 from dither_server.estimation.feldman_cousins import tails
 from dither_server.estimation.intervals import exact_interval, level_of_each, noise_law, score_interval
 from dither_shared import MECHANISMS, BitFlip, Mechanism, OptimizedUnary, RandomizedResponse
+from dither_shared.mechanism import LISTED
 
-PURE = [name for name, family in MECHANISMS.items() if not family.items.open]
+PURE = [family.name for family in MECHANISMS.of(LISTED)]
 ALPHAS = (0.5, 0.05, 1e-3, 1e-9, 1e-9 / 16384)
 LAWS = {
     "rare": Support.between(Fraction(1, 16384), Fraction(3, 16384)),

@@ -40,7 +40,11 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     help="Number of values; of a number, how many different answers there can be, if few.",
 )
 @click.option(
-    "--aim", callback=_aim, default="mean", show_default=True, help="Of a number: mean, or a quantile such as p95."
+    "--aim",
+    callback=_aim,
+    default="mean",
+    show_default=True,
+    help="Learn this of a number: mean, or a quantile such as p95.",
 )
 @click.option(
     "--within",
