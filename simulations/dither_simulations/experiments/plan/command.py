@@ -44,7 +44,7 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=_aim,
     default="mean",
     show_default=True,
-    help="Learn this of a number: mean, or a quantile such as p95.",
+    help="Learn this: the mean, or a quantile such as p95.",
 )
 @click.option(
     "--within",
