@@ -19,7 +19,7 @@ from dither_shared.errors import ParameterError
 from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy, SystemEntropy
-from dither_shared.questions.answers import type_name
+from dither_shared.questions.plain import type_name
 
 from . import forks
 from .consent.permission import Permission

@@ -3,7 +3,7 @@
 import math
 
 from dither_shared.errors import ParameterError
-from dither_shared.questions.answers import type_name
+from dither_shared.questions.plain import type_name
 
 __all__ = ["MOST_SECONDS", "number", "seconds"]
 

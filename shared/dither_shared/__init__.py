@@ -22,13 +22,17 @@ from .mechanisms import (
 from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
+from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, Question, StringQuestion
 from .questions.domain import Domain
 from .wire import Batch, Report
 
 __all__ = [
     "MECHANISMS",
+    "QUESTIONS",
     "Batch",
     "BitFlip",
+    "BooleanQuestion",
+    "ChoiceQuestion",
     "CountMeanSketch",
     "DitherError",
     "Domain",
@@ -42,10 +46,12 @@ __all__ = [
     "OptimizedUnary",
     "ParameterError",
     "ProjectiveGeometry",
+    "Question",
     "RandomizedResponse",
     "Rappor",
     "Report",
     "Shape",
+    "StringQuestion",
     "SubsetSelection",
     "SymmetricUnary",
     "SystemEntropy",

@@ -21,13 +21,28 @@ from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
 from .rows import RowFormat, Shape
 
-__all__ = ["MAX_CELLS", "MAX_COUNTERS", "Item", "Mechanism", "Shape"]
+__all__ = ["LISTED", "MAX_CELLS", "MAX_COUNTERS", "STRINGS", "Item", "Items", "Mechanism", "Shape"]
 
 Item = int | bytes
 """The item that a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
 
+
+@dataclass(frozen=True)
+class Items:
+    """What the items of a mechanism stand for, in ``words``; ``open`` if there is no list of all of them."""
+
+    words: str
+    open: bool = False
+
+
+LISTED = Items("listed answers")
+"""Indices of a listed domain."""
+
+STRINGS = Items("any string", open=True)
+"""The UTF-8 bytes of any string."""
+
 MAX_CELLS = 1 << 20
-"""Bytes of the widest row: a wider one is a mistake in a definition."""
+"""Cells of the widest row: a wider one is a mistake in a definition."""
 
 MAX_COUNTERS = 1 << 24
 """The largest tally, cohorts by cells: 128 MiB of counters."""
@@ -53,8 +68,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
-    open_domain: ClassVar[bool] = False
-    """Whether it takes any string, as its UTF-8 bytes, and not an index of a listed domain."""
+    items: ClassVar[Items] = LISTED
+    """What it randomizes, and so which kinds of question it can answer."""
     pure: ClassVar[bool] = True
     """Whether a report supports a value or does not (p and q): frequencies then follow from the counts of support.
 

@@ -65,7 +65,7 @@ class Coverage(NamedTuple):
 def mechanism_named(name: str, epsilon: float = EPSILON) -> Mechanism:
     """Return the mechanism that is measured: for 16 values, or for strings."""
     family = MECHANISMS[name]
-    return family.configure(None if family.open_domain else len(SHARES), {"epsilon": epsilon, **_SHAPES.get(name, {})})
+    return family.configure(None if family.items.open else len(SHARES), {"epsilon": epsilon, **_SHAPES.get(name, {})})
 
 
 def surveyed(mechanism: Mechanism, reports: int, strings: int, rng: np.random.Generator) -> tuple[Covered, Covered]:
@@ -91,7 +91,7 @@ def long_survey(name: str, size: int, reports: int, strings: int, rng: np.random
     """Return the estimate of one survey of a long list."""
     family = MECHANISMS[name]
     shape = {"epsilon": EPSILON, **_LONG_SHAPES.get(name, {})}
-    mechanism = family.configure(None if family.open_domain else size, shape)
+    mechanism = family.configure(None if family.items.open else size, shape)
     labels = tuple(f"{strings}/{value}" for value in range(size))
     people = Population(labels, rng.multinomial(reports, many_shares(size)))
     if has_marginal(mechanism):

@@ -95,7 +95,7 @@ def estimating() -> None:
     """Print what an estimate over 16,384 values costs from a tally, the tables of its field made before."""
     rng = np.random.default_rng(1)
     labels = tuple(map(str, range(16384)))
-    for name in [name for name, family in MECHANISMS.items() if not family.open_domain]:
+    for name in [name for name, family in MECHANISMS.items() if not family.items.open]:
         slowest = dict.fromkeys((10**4, 10**6, 10**9), 0.0)
         for epsilon in (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0):
             shape = {"bits": 64} if name == "bit-flip" else {}

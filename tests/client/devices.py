@@ -6,17 +6,26 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import dither
-from dither_shared import Batch, Domain, Metric, RandomizedResponse, Rappor, Report
+from dither_shared import (
+    Batch,
+    BooleanQuestion,
+    ChoiceQuestion,
+    Metric,
+    RandomizedResponse,
+    Rappor,
+    Report,
+    StringQuestion,
+)
 
 ENDPOINT = "http://127.0.0.1:9"  # the discard port: whoever uploads there by mistake is refused
 
-MOBILE = Metric("mobile", "boolean", RandomizedResponse.calibrate(2, 1.0), Domain.boolean())
-THEME = Metric("theme", "choice", RandomizedResponse.calibrate(4, 1.0), Domain.choice(("light", "dark", "system")))
-SURVEY = Metric("survey", "boolean", RandomizedResponse.calibrate(2, 1.0), Domain.boolean(), period="once")
-WEEKLY = Metric("weekly", "boolean", RandomizedResponse.calibrate(2, 1.0), Domain.boolean(), period="week")
+MOBILE = Metric("mobile", BooleanQuestion(), RandomizedResponse.calibrate(2, 1.0))
+THEME = Metric("theme", ChoiceQuestion(("light", "dark", "system")), RandomizedResponse.calibrate(4, 1.0))
+SURVEY = Metric("survey", BooleanQuestion(), RandomizedResponse.calibrate(2, 1.0), period="once")
+WEEKLY = Metric("weekly", BooleanQuestion(), RandomizedResponse.calibrate(2, 1.0), period="week")
 _RAPPOR = Rappor.calibrate(None, 2.0, 4.0, cohorts=8, bits=64)
-BROWSER = Metric("browser", "string", _RAPPOR)
-EDITOR = Metric("editor", "string", _RAPPOR)
+BROWSER = Metric("browser", StringQuestion(), _RAPPOR)
+EDITOR = Metric("editor", StringQuestion(), _RAPPOR)
 METRICS = {metric.name: metric for metric in (MOBILE, THEME, SURVEY, WEEKLY, BROWSER, EDITOR)}
 
 

@@ -16,21 +16,31 @@ import numpy as np
 
 from dither.reporting.keys import Keys
 from dither.reporting.report import build
-from dither_shared import Batch, Domain, Metric, RandomizedResponse, Rappor, Report, SymmetricUnary, SystemEntropy
+from dither_shared import (
+    Batch,
+    ChoiceQuestion,
+    Metric,
+    RandomizedResponse,
+    Rappor,
+    Report,
+    StringQuestion,
+    SymmetricUnary,
+    SystemEntropy,
+)
 
 __all__ = ["QUESTIONS", "top_one"]
 
-_ANSWERS = Domain.choice(tuple(f"answer {number}" for number in range(15)))
+_FOUR, _MANY = (ChoiceQuestion(tuple(f"answer {number}" for number in range(count))) for count in (3, 15))
 
 QUESTIONS = {
-    "4 answers, no permanent part": Metric("theme", "choice", RandomizedResponse.calibrate(4, 1.0)),
+    "4 answers, no permanent part": Metric("theme", _FOUR, RandomizedResponse.calibrate(4, 1.0)),
     "4 answers, permanent part": Metric(
-        "theme", "choice", RandomizedResponse.configure(4, {"epsilon": 1.0, "permanent_epsilon": 2.0})
+        "theme", _FOUR, RandomizedResponse.configure(4, {"epsilon": 1.0, "permanent_epsilon": 2.0})
     ),
-    "16 answers as bits, no permanent part": Metric("editor", "choice", SymmetricUnary.calibrate(16, 1.0)),
-    "any text, RAPPOR, 128 bits": Metric("browser", "string", Rappor.calibrate(None, 1.0, 2.0)),
+    "16 answers as bits, no permanent part": Metric("editor", _MANY, SymmetricUnary.calibrate(16, 1.0)),
+    "any text, RAPPOR, 128 bits": Metric("browser", StringQuestion(), Rappor.calibrate(None, 1.0, 2.0)),
     "any text, RAPPOR, 128 bits, a fresh secret each day": Metric(
-        "browser", "string", Rappor.calibrate(None, 1.0, 2.0)
+        "browser", StringQuestion(), Rappor.calibrate(None, 1.0, 2.0)
     ),
 }
 

@@ -17,7 +17,7 @@ from dither import default
 from dither.testing import FakeCollector, Telemetry
 from dither_shared import Batch, Metric, RandomizedResponse
 
-OTHER = Metric("mobile", "choice", RandomizedResponse.calibrate(4, 2.0), METRICS["theme"].domain)
+OTHER = Metric("mobile", METRICS["theme"].question, RandomizedResponse.calibrate(4, 2.0))
 
 
 @pytest.fixture(name="dither_metrics")

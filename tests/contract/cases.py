@@ -9,7 +9,7 @@ EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 def small(name: str, epsilon: float) -> list[Mechanism]:
     """Return mechanisms of the family that are small enough to enumerate."""
     family = MECHANISMS[name]
-    if family.open_domain:
+    if family.items.open:
         shapes = [{"bits": 4, "hashes": 1}, {"bits": 4, "hashes": 2}, {"bits": 3, "hashes": 2}]
         if "hashes" not in family.keys:
             shapes = [{"bits": 2}, {"bits": 4}]

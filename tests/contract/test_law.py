@@ -52,13 +52,13 @@ def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float
     assert declared > 0
     item = items(mechanism)[0]
     cohorts = [cohort for cohort in range(mechanism.cohorts) if mechanism.marked(item, cohort)]
-    if mechanism.open_domain:
+    if mechanism.items.open:
         cohorts = cohorts[:1]
     first = set(mechanism.marked(item)[:1])
     other = next(
-        other for other in items(mechanism)[1:] if not (mechanism.open_domain and first & set(mechanism.marked(other)))
+        other for other in items(mechanism)[1:] if not (mechanism.items.open and first & set(mechanism.marked(other)))
     )
-    assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage or mechanism.open_domain
+    assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage or mechanism.items.open
     moments = []
     for value in (item, other):
         mean = square = Fraction(0)

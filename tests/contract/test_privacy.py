@@ -42,7 +42,7 @@ def test_laws_are_probabilities(declared: float, mechanism: Mechanism) -> None:
 def test_no_privacy_is_given_away_unused(name: str, size: int, epsilon: float) -> None:
     """Slack (declared minus exact) under 1e-12."""
     family = MECHANISMS[name]
-    mechanism = family.calibrate(None if family.open_domain else size, epsilon)
+    mechanism = family.calibrate(None if family.items.open else size, epsilon)
     assert 0 <= epsilon - mechanism.epsilon < 1e-12
 
 

@@ -13,7 +13,7 @@ from dither_shared import MECHANISMS
 from dither_simulations.samplers import Marginal, sample_support, sample_tally
 from dither_simulations.users.populations import Population, numbered
 
-LISTED = [name for name, family in MECHANISMS.items() if not family.open_domain]
+LISTED = [name for name, family in MECHANISMS.items() if not family.items.open]
 SIZES = (2, 16, 300, 1_000, 3_000, 16_384)
 USERS = (10**3, 10**6, 10**9)
 

@@ -3,9 +3,15 @@
 import json
 from collections.abc import Iterator
 
-from dither_shared import Domain, Metric, ParameterError, parse_metrics
-from dither_shared.primitives.bloom import HASHING
-from dither_shared.questions.answers import KINDS
+from dither_shared import (
+    BooleanQuestion,
+    ChoiceQuestion,
+    Metric,
+    ParameterError,
+    RandomizedResponse,
+    StringQuestion,
+    parse_metrics,
+)
 
 from .catalogue import exact
 from .rendering import Case, File
@@ -67,9 +73,9 @@ def _metrics() -> Iterator[Case]:
         yield {
             "name": name,
             "definition": table,
-            "type": metric.kind,
-            "domain": None if metric.domain is None else list(metric.domain.labels),
-            "other": None if metric.domain is None else metric.domain.other,
+            "type": metric.question.kind,
+            "domain": None if metric.question.size is None else list(metric.question.labels),
+            "other": metric.question.stored()["other"],
             "mechanism": metric.mechanism.name,
             "parameters": metric.mechanism.parameters(),
             "canonical": _canonical(metric),
@@ -80,11 +86,10 @@ def _metrics() -> Iterator[Case]:
 
 def _canonical(metric: Metric) -> str:
     """Return the text of which the version is a digest, written once more from what metric.py says of it."""
-    domain = [HASHING] if metric.domain is None else [*metric.domain.labels, metric.domain.other]
     parameters = ",".join(f'"{key}":"{value}"' for key, value in sorted(metric.mechanism.parameters().items()))
-    listed = ",".join(map(json.dumps, domain))
+    listed = json.dumps(metric.question.domain_digest, separators=(",", ":"))
     return (
-        f'{{"domain":{listed if metric.domain is None else f"[{listed}]"},"format":"dither-metric-1",'
+        f'{{"domain":{listed},"format":"dither-metric-1",'
         f'"mechanism":"{metric.mechanism.name}","name":"{metric.name}","parameters":{{{parameters}}}}}'
     )
 
@@ -182,12 +187,12 @@ _LONG = ("x" * 1024, "x" * 1025, "\u00eb" * 513, "x" + "\U0001f600" * 300, "\ud8
 
 
 def _answers() -> Iterator[Case]:
-    domains = {"boolean": Domain.boolean(), "choice": Domain.choice(_LABELS), "string": None}
-    for kind, domain in domains.items():
-        for given in _GIVEN + (_LONG if kind == "string" else ()):
-            encoded = KINDS[kind](domain).encode(given)
+    mechanism = RandomizedResponse.calibrate(2, 1.0)  # no answer is read by it
+    for question in (BooleanQuestion(), ChoiceQuestion(_LABELS), StringQuestion()):
+        for given in _GIVEN + (_LONG if question.kind == "string" else ()):
+            encoded = question.answers(mechanism).encode(given)
             yield {
-                "type": kind,
+                "type": question.kind,
                 "given": given,
                 "item": encoded.item.hex() if isinstance(encoded.item, bytes) else encoded.item,
                 "outside": encoded.outside,

@@ -66,7 +66,7 @@ class FormerKeys:
         context = b"sealed", metric.version.encode("ascii"), tag.encode("ascii")
         mask = KeyedEntropy(self._secret, *context).take(len(seal))
         plain = int.from_bytes(seal, "big") ^ int.from_bytes(mask, "big")
-        if metric.mechanism.open_domain:
+        if metric.mechanism.items.open:
             return None if plain >> metric.mechanism.cells else plain
         return self.draw(metric, plain) if self.tag(metric, plain) == FORMER + tag else None
 

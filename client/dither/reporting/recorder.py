@@ -11,7 +11,8 @@ from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.mechanism import Item
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
-from dither_shared.questions.answers import Encoded, type_name
+from dither_shared.questions.plain import type_name
+from dither_shared.questions.question import Encoded
 
 from ..consent.permission import Permission
 from ..diagnostics import Diagnostics

@@ -76,21 +76,20 @@ def catalogue(metrics: Iterable[Metric]) -> str:
 
 
 def _facts(metric: Metric) -> list[tuple[str, str]]:
-    answers = "any text" if metric.domain is None else ", ".join(metric.domain.labels)
     return [
         ("Why", metric.why or "nobody has said"),
         ("Read by", metric.owner or "nobody has said"),
         ("About", _TIERS[metric.tier]),
         ("Until", "no end is set" if metric.expires is None else metric.expires.isoformat()),
         ("How often", PERIODS[metric.period]),
-        ("Answers", answers),
+        ("Answers", metric.question.words),
         ("What a report tells", odds(metric)),
         ("Privacy loss", cost(metric)),
     ]
 
 
 def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int) -> str:
-    item = metric.item("" if metric.domain is None else metric.domain.labels[0])
+    item = metric.item(metric.question.example)
     body = build(metric, item, keys, entropy, today, local=True).body.decode("ascii")
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
     lines += [f"    {name}: {text}" for name, text in (*_facts(metric), ("An upload, for example", body))]
@@ -110,6 +109,5 @@ def _cell(text: str) -> str:
 
 def _two_labels(metric: Metric) -> tuple[str, str] | None:
     """Return the answers by name, where "yes" and "no" would not be what the metric asks for."""
-    if metric.kind != "choice" or metric.domain is None or len(metric.domain) != 2:
-        return None
-    return metric.domain.labels[0], metric.domain.labels[1]
+    names = metric.question.names
+    return (names[0], names[1]) if len(names) == 2 else None

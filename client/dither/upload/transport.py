@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import SplitResult, urlsplit
 
 from dither_shared.errors import ParameterError
-from dither_shared.questions.answers import type_name
+from dither_shared.questions.plain import type_name
 
 from ..settings import seconds
 

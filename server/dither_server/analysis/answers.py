@@ -186,7 +186,7 @@ def _columns(mechanism: Mechanism, result: Estimate, periods: int, forged: float
 
 
 def _labels(metric: Metric, candidates: tuple[str, ...] | None) -> tuple[str, ...]:
-    if candidates is not None and metric.domain is not None:
+    if candidates is not None and metric.question.size is not None:
         raise ParameterError("candidates", f"{metric.name} lists its answers; candidates are for metrics of any string")
     labels = metric.labels if candidates is None else candidates
     if not labels:
@@ -210,9 +210,8 @@ def told_privacy(metric: Metric) -> Privacy:
 
 def odds_of(metric: Metric) -> str:
     """Return in words what one report of a metric tells of a person, by the example of its first answer."""
-    if metric.kind == "choice":
-        return odds_sentence(metric.mechanism, (shortened(metric.labels[0]), shortened(metric.labels[1])))
-    return odds_sentence(metric.mechanism)
+    first = [shortened(name) for name in metric.question.names[:2]]
+    return odds_sentence(metric.mechanism, (first[0], first[1]) if first else None)
 
 
 def introduced(metric: Metric) -> str:

@@ -68,7 +68,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods:
 
 def _range(sums: _Sums) -> float | None:
     """Test each support against its extremes over all answers: at least Bin(n, q) and at most Bin(n, p)."""
-    if sums.mechanism.open_domain:
+    if sums.mechanism.items.open:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)

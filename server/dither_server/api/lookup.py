@@ -62,7 +62,7 @@ def described(metric: Metric, part: ListQuery = ListQuery()) -> dict[str, object
         "metric": metric.name,
         "version": metric.version,
         "description": metric.description,
-        "type": metric.kind,
+        "type": metric.question.kind,
         "mechanism": metric.mechanism.name,
         **told_privacy(metric),
         "odds": odds_of(metric),

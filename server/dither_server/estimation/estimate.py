@@ -174,7 +174,7 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
         *noise_interval(mechanism, frequency, trials, alpha, bias, cube),
         noise.sampled().error(share, trials, bias),
         *ends,
-        onto_subsimplex(frequency) if mechanism.open_domain else onto_simplex(frequency),
+        onto_subsimplex(frequency) if mechanism.items.open else onto_simplex(frequency),
     )
 
 

@@ -40,7 +40,7 @@ def candidates(size: int, epsilon: float, permanent_epsilon: float | None = None
     """
     checked_size(size)
     checked_epsilons(epsilon, permanent_epsilon)
-    families = [family for family in MECHANISMS.values() if not family.open_domain]
+    families = [family for family in MECHANISMS.values() if not family.items.open]
     least = SubsetSelection.calibrate(size, epsilon).risk
     found = [
         Candidate(mechanism, mechanism.risk / least)

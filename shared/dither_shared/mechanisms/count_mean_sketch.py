@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import MAX_COUNTERS, Item, Mechanism, Shape
+from ..mechanism import MAX_COUNTERS, STRINGS, Item, Items, Mechanism, Shape
 from ..primitives.bloom import bloom_positions
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.entropy import Entropy
@@ -30,7 +30,7 @@ class Sketch(Mechanism):
     needs a listed domain.
     """
 
-    open_domain: ClassVar[bool] = True
+    items: ClassVar[Items] = STRINGS
     hashes: ClassVar[int] = 1
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "bits", "cohorts"})
 

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import Item, Mechanism, Shape
+from ..mechanism import STRINGS, Item, Items, Mechanism, Shape
 from ..primitives.bloom import bloom_positions
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import (
@@ -57,7 +57,7 @@ class Rappor(ChainOfBits):
     """
 
     name: ClassVar[str] = "rappor"
-    open_domain: ClassVar[bool] = True
+    items: ClassVar[Items] = STRINGS
     pure: ClassVar[bool] = False
     always_memoised: ClassVar[bool] = True
     keys: ClassVar[frozenset[str]] = frozenset(

@@ -25,35 +25,29 @@ from functools import cached_property
 from typing import Literal
 
 from ..mechanism import Item, Mechanism
-from ..primitives.bloom import HASHING
 from ..primitives.digests import sha256
-from ..questions.answers import KINDS, Answers
-from ..questions.domain import Domain
+from ..questions.question import Answers, Question
 
 __all__ = ["Metric", "Period", "Tier"]
 
 Period = Literal["day", "week", "once"]
 Tier = Literal["technical", "interaction", "content", "sensitive"]
 """The subjects of a question: the software, how it is used, what it is used on, or the person."""
-Kind = Literal["boolean", "choice", "string"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One question: its domain (None for any string), its mechanism, and how often it may be answered.
+    """One question that an app asks: what may be answered, by which mechanism, and how often.
 
-    ``candidates`` are the strings that a metric of any string is decoded against. They are the server's business:
-    no report depends on them. ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires``
-    and ``tier`` are for the person who is asked; none of them is part of the version.
+    ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires`` and ``tier`` are for the
+    person who is asked; none of them is part of the version.
     """
 
     name: str
-    kind: Kind
+    question: Question
     mechanism: Mechanism
-    domain: Domain | None = None
     description: str = ""
     period: Period = "day"
-    candidates: tuple[str, ...] = ()
     why: str = ""
     owner: str = ""
     expires: date | None = None
@@ -79,7 +73,7 @@ class Metric:
         basis = {
             "format": "dither-metric-1",
             "name": self.name,
-            "domain": HASHING if self.domain is None else [*self.domain.labels, self.domain.other],
+            "domain": self.question.domain_digest,
             "mechanism": self.mechanism.name,
             "parameters": self.mechanism.parameters(),
         }
@@ -88,13 +82,13 @@ class Metric:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The answers to estimate: the domain's labels, or the candidates of an open domain."""
-        return self.candidates if self.domain is None else self.domain.labels
+        """The answers whose shares are estimated: those that are listed, or the candidates of an open domain."""
+        return self.question.labels
 
     @cached_property
     def answers(self) -> Answers:
         """How an answer to it is read."""
-        return KINDS[self.kind](self.domain)
+        return self.question.answers(self.mechanism)
 
     def item(self, value: object) -> Item:
         """Return the item that the mechanism randomizes for an answer; an object that is no answer has one, too."""

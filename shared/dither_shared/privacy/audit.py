@@ -94,7 +94,7 @@ def audit(
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
-    if not mechanism.open_domain:
+    if not mechanism.items.open:
         some = list(range(min(mechanism.size or 0, 3)))
     found = [
         (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))

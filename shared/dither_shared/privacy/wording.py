@@ -18,7 +18,7 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     """
     forever = mechanism.permanent_epsilon
     in_the_end = "" if forever is None else _in_a_hundred(posterior_bounds(forever)[1])
-    if not mechanism.open_domain:
+    if not mechanism.items.open:
         sentence = _support_sentence(mechanism, labels)
         doubt = "whoever held two answers for equally likely is at most"
         return f"{sentence}; {doubt} {in_the_end} in 100 sure after any number of reports" if forever else sentence

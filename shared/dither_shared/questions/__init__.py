@@ -1,4 +1,14 @@
-"""Kinds of question: what an answer may be, and which item of its domain it is.
+"""Kinds of question: what may be answered, and which item an answer becomes. One file a kind.
 
 How an item is perturbed is said in ``mechanisms``.
 """
+
+from .boolean import BooleanQuestion
+from .choice import ChoiceQuestion
+from .question import Question
+from .string import StringQuestion
+
+__all__ = ["QUESTIONS", "BooleanQuestion", "ChoiceQuestion", "Question", "StringQuestion"]
+
+QUESTIONS: dict[str, type[Question]] = {kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, StringQuestion)}
+"""Every kind of question, by the ``type`` of a definition."""

@@ -144,7 +144,7 @@ def collected(
 
 
 def _definition(mechanism: Mechanism, population: Population, epsilon: float) -> str:
-    listed = not mechanism.open_domain
+    listed = not mechanism.items.open
     return _DEFINITION.format(
         name=f"lab-{mechanism.name}-{len(population.labels)}-{epsilon:g}",
         kind='"choice"' if listed else '"string"',

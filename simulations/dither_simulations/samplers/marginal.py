@@ -71,7 +71,7 @@ DECODERS[Marginal] = _Marginals()
 
 def has_marginal(mechanism: Mechanism) -> bool:
     """Return whether the support of each value is binomial: in every listed domain, but not under fixed hashing."""
-    return not mechanism.open_domain
+    return not mechanism.items.open
 
 
 def sample_support(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Tally:

@@ -10,7 +10,7 @@ AUTO = "auto"
 
 NAMES = (AUTO, *MECHANISMS)
 
-CLOSED = tuple(name for name, family in MECHANISMS.items() if not family.open_domain)
+CLOSED = tuple(name for name, family in MECHANISMS.items() if not family.items.open)
 """The mechanisms of listed answers."""
 
 REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
@@ -29,4 +29,4 @@ def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None 
     parameters = {"epsilon": epsilon}
     if permanent_epsilon is not None and "permanent_epsilon" in family.keys:
         parameters["permanent_epsilon"] = permanent_epsilon
-    return family.configure(None if family.open_domain else size, parameters)
+    return family.configure(None if family.items.open else size, parameters)

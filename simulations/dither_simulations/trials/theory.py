@@ -37,7 +37,7 @@ def expected(mechanism: Mechanism, population: Population, epsilon: float, confi
     """
     shares, users = population.shares, population.users
     mse, bound = predicted_mse(mechanism, population), least_mse(len(shares), epsilon, users)
-    if mechanism.open_domain:
+    if mechanism.items.open:
         return Expected(mse, None, None, bound)
     noise = np.sqrt(_variances(mechanism, shares) / users)
     half = NormalDist().inv_cdf((1 + confidence) / 2) * noise

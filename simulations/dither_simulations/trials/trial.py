@@ -89,7 +89,7 @@ def _told(setting: Setting, seed: np.random.SeedSequence) -> _Told:
         sent = collected(mechanism, population, setting.asked, setting.collector, setting.confidence)
         return _Told(sent.frequency, sent.low, sent.high, lambda _: sent.consistent)
     tally = _tally(setting, seed)
-    if mechanism.open_domain:
+    if mechanism.items.open:
         whole = estimate(mechanism, population.labels, tally, setting.confidence)
         return _Told(whole.frequency, whole.noise_low, whole.noise_high, lambda _: whole.consistent)
     # The intervals about a population, which a trial does not ask for, would take most of its time.

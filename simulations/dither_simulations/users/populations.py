@@ -111,7 +111,7 @@ def numbered(size: int) -> tuple[str, ...]:
 
 def items_of(mechanism: Mechanism, labels: tuple[str, ...]) -> tuple[Item, ...]:
     """Return the item that the mechanism randomizes for each label: its index, or its UTF-8 bytes in an open domain."""
-    if mechanism.open_domain:
+    if mechanism.items.open:
         return tuple(label.encode("utf-8") for label in labels)
     return tuple(range(len(labels)))
 

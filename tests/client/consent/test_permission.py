@@ -14,6 +14,7 @@ from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from dither.consent.policy import Policy, policy_path
 from dither.consent.rules import automaton, decide, terms
 from dither.state.journal_records import ConsentChoice
+from dither_shared import ChoiceQuestion
 
 if TYPE_CHECKING:
     from dither_shared import Metric
@@ -147,7 +148,7 @@ def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder:
 @pytest.mark.parametrize(
     "change",
     [
-        {"mechanism": METRICS["mobile"].mechanism, "domain": METRICS["mobile"].domain},
+        {"mechanism": METRICS["mobile"].mechanism, "question": ChoiceQuestion(("dark",))},
         {"period": "week"},
         {"description": "Another question?"},
         {"why": "To sell it"},

@@ -7,7 +7,7 @@ from pathlib import Path
 import dither
 from client.devices import BROWSER, METRICS, Calendar, Make, State, reports
 from dither.reporting.keys import Keys
-from dither_shared import Metric, Rappor, SystemEntropy
+from dither_shared import Metric, Rappor, StringQuestion, SystemEntropy
 
 # Instantaneous noise that is almost none: the reported bits are the permanent ones.
 _CLEAR = Rappor(
@@ -17,7 +17,7 @@ _CLEAR = Rappor(
     instant_p=Fraction(1, 1 << 60),
     instant_q=1 - Fraction(1, 1 << 60),
 )
-CLEAR = {name: Metric(name, "string", _CLEAR) for name in ("one", "two")}
+CLEAR = {name: Metric(name, StringQuestion(), _CLEAR) for name in ("one", "two")}
 
 
 def answers(make: Make, calendar: Calendar, state: State, values: list[str], name: str = "one") -> list[bytes]:
@@ -51,7 +51,7 @@ def test_a_running_client_repeats_what_a_restarted_one_does(make: Make, calendar
 def test_two_devices_two_metrics_and_two_values_draw_unrelated_bits() -> None:
     """Four draws of rows of 256 fair bits (f = 1) have nothing in common."""
     fair = dataclasses.replace(_CLEAR, permanent_f=Fraction((1 << 63) - 1, 1 << 63))
-    metric, twin = (Metric(name, "string", fair) for name in ("one", "two"))
+    metric, twin = (Metric(name, StringQuestion(), fair) for name in ("one", "two"))
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
     drawn = [here.draw(metric, b"x"), here.draw(metric, b"y"), here.draw(twin, b"x"), there.draw(metric, b"x")]
     for one, bits in enumerate(drawn):

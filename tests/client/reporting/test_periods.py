@@ -160,10 +160,10 @@ def test_nothing_is_sent_before_it_is_durable(make: Make, folder: Path, monkeypa
 def test_a_metric_that_changes_keeps_its_period_and_opens_an_account(make: Make, calendar: Calendar) -> None:
     state = dither.MemoryState()
     make(state).record("mobile", True)
-    changed = {"mobile": dither.Metric("mobile", "boolean", METRICS["survey"].mechanism, METRICS["survey"].domain)}
+    changed = {"mobile": dither.Metric("mobile", METRICS["survey"].question, METRICS["survey"].mechanism)}
     assert changed["mobile"].version == MOBILE.version
     other = METRICS["theme"]
-    changed = {"mobile": dither.Metric("mobile", "choice", other.mechanism, other.domain)}
+    changed = {"mobile": dither.Metric("mobile", other.question, other.mechanism)}
     client = make(state, metrics=changed)
     client.record("mobile", "dark")
     assert client.status().queued == 1

@@ -14,8 +14,8 @@ from dither.state.journal_records import Charged, Debit, Permanent, Record, from
 from dither_shared import (
     Batch,
     BitFlip,
+    ChoiceQuestion,
     DitherError,
-    Domain,
     LocalHashing,
     Mechanism,
     Metric,
@@ -23,6 +23,7 @@ from dither_shared import (
     RandomizedResponse,
     Rappor,
     Report,
+    StringQuestion,
 )
 
 _CALM = {"epsilon": 1.0, "permanent_epsilon": 1.000000001}
@@ -47,8 +48,7 @@ VALUES = [f"value {number}" for number in range(71)]
 def question(name: str, values: float = 1000) -> dict[str, Metric]:
     """Return a metric that pays for so many values."""
     mechanism = MECHANISMS[name]
-    domain = None if mechanism.size is None else Domain.choice(tuple(VALUES))
-    metric = Metric("asked", "string" if domain is None else "choice", mechanism, domain)
+    metric = Metric("asked", StringQuestion() if mechanism.items.open else ChoiceQuestion(tuple(VALUES)), mechanism)
     return {"asked": dataclasses.replace(metric, cap=(values + 0.5) * metric.charge)}
 
 
@@ -165,7 +165,7 @@ def test_what_is_stored_of_a_string_tells_nothing_and_has_one_length(make: Make,
 
 def test_kept_draws_of_devices_metrics_and_values_look_unrelated() -> None:
     wide = Rappor.calibrate(None, 1.0, 2.0, bits=256)
-    one, twin = Metric("one", "string", wide), Metric("two", "string", wide)
+    one, twin = Metric("one", StringQuestion(), wide), Metric("two", StringQuestion(), wide)
     here, there = Keys(b"a" * 32), Keys(b"b" * 32)
     kept = [
         int(keys.kept(metric, keys.tag(metric, value), 0).draw, 16)

@@ -184,6 +184,6 @@ def test_lint_names_what_is_to_be_mended(change: dict[str, object], finding: str
 
 
 def test_lint_finds_nothing_in_a_good_definition() -> None:
-    lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, domain=None, kind="string", cap=None)
+    lasting = dataclasses.replace(TOLD, mechanism=BROWSER.mechanism, question=BROWSER.question, cap=None)
     once = dataclasses.replace(TOLD, period="once", cap=None)
     assert lint([TOLD, lasting, once], date(2027, 6, 30)) == []

@@ -10,7 +10,7 @@ from client.devices import METRICS, MOBILE, Calendar, Make, Script
 from dither_shared import KeyedEntropy, Metric
 
 KEEPS_GOING = {200, 202, 400, 404, 409}
-OTHER = Metric("mobile", "choice", METRICS["theme"].mechanism, METRICS["theme"].domain)
+OTHER = Metric("mobile", METRICS["theme"].question, METRICS["theme"].mechanism)
 
 BODIES = [
     b'{"epsilon": 50, "q": 1, "p": 0}',

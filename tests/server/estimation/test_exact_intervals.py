@@ -12,7 +12,7 @@ from dither_server.estimation.feldman_cousins import tails
 from dither_server.estimation.intervals import exact_interval, level_of_each, noise_law, score_interval
 from dither_shared import MECHANISMS, BitFlip, Mechanism, OptimizedUnary, RandomizedResponse
 
-PURE = [name for name, family in MECHANISMS.items() if not family.open_domain]
+PURE = [name for name, family in MECHANISMS.items() if not family.items.open]
 ALPHAS = (0.5, 0.05, 1e-3, 1e-9, 1e-9 / 16384)
 LAWS = {
     "rare": Support.between(Fraction(1, 16384), Fraction(3, 16384)),

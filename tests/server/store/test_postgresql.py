@@ -23,7 +23,7 @@ from dither_server.reading.materialize import refresh
 from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
 from dither_server.store.tables.schema import SCHEMA
 from dither_server.tally.tally import Tally
-from dither_shared import LocalHashing, Metric
+from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
     CONFLICT,
     COUNTED,
@@ -201,7 +201,7 @@ def test_a_connection_that_fails_in_any_way_when_tried_out_is_replaced(
 
 
 def test_a_commit_of_more_blocks_than_a_statement_takes(pg: Store) -> None:
-    metric = Metric(name="wide", kind="choice", mechanism=LocalHashing.calibrate(100_000, 3.0))
+    metric = Metric("wide", BooleanQuestion(), LocalHashing.calibrate(100_000, 3.0))
     rows = some_rows(metric.mechanism, 8_000)
     pg.register([metric])
     for part in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):

@@ -217,7 +217,7 @@ def test_versions_live_side_by_side(store: Store) -> None:
 def test_registering_again_takes_what_the_numbers_do_not_depend_on(store: Store) -> None:
     text = '[metrics.version]\ntype = "string"\nepsilon = 2.0\nbits = 20\ncohorts = 3\ncandidates = ["3.0"]\n'
     asked = parse_metrics(text)["version"]
-    assert (asked.version, asked.candidates) == (VERSION.version, ("3.0",))
+    assert (asked.version, asked.labels) == (VERSION.version, ("3.0",))
     store.register([asked])
     assert store.metric("version", VERSION.version) == asked
 

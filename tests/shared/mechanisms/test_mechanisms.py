@@ -222,9 +222,9 @@ def test_an_item_outside_the_domain_is_refused_without_being_told() -> None:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_where_no_cohort_is_named_it_is_the_first(name: str) -> None:
     family = MECHANISMS[name]
-    mechanism = family.configure(None if family.open_domain else 10, {"epsilon": 1.0})
+    mechanism = family.configure(None if family.items.open else 10, {"epsilon": 1.0})
     for number in range(10):
-        item = b"%d" % number if family.open_domain else number
+        item = b"%d" % number if family.items.open else number
         assert mechanism.marked(item) == mechanism.marked(item, 0)
         drawn, again = (KeyedEntropy(b"cohort", b"%d" % number) for _ in range(2))
         assert mechanism.randomize(item, drawn) == mechanism.randomize(item, again, 0)

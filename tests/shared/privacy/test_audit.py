@@ -32,9 +32,9 @@ def seeded(name: str) -> Entropy:
 def test_sound_randomizers_pass_and_the_attack_is_no_straw_man(name: str) -> None:
     family = MECHANISMS[name]
     parameters = {"epsilon": 1.0}
-    if family.open_domain:
+    if family.items.open:
         parameters["bits"] = 16
-    mechanism = family.configure(None if family.open_domain else 8, parameters)
+    mechanism = family.configure(None if family.items.open else 8, parameters)
     finding = audit(mechanism, seeded(name), draws=20_000)
     assert finding.passed
     assert finding.declared == mechanism.epsilon

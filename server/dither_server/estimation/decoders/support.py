@@ -209,7 +209,7 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
     That is the support if a report has at most one of them.
     """
     items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
-    if mechanism.open_domain:
+    if mechanism.items.open:
         items = tuple(label.encode("utf-8") for label in labels)
     cells, owners, cohorts, speaking = _marked(mechanism, items)
     supporting, trials = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)

@@ -4,22 +4,20 @@ import json
 from fractions import Fraction
 from typing import cast
 
-from dither_shared import MECHANISMS, Domain, Metric, ParameterError
+from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError
+from dither_shared.questions.fields import Fields
 
 __all__ = ["from_json", "to_json"]
 
 
 def to_json(metric: Metric) -> str:
     """Return a metric's definition: the same text for the same metric."""
-    domain = metric.domain
     definition = {
+        **metric.question.stored(),
         "name": metric.name,
-        "type": metric.kind,
+        "type": metric.question.kind,
         "description": metric.description,
         "period": metric.period,
-        "values": None if domain is None else list(domain.labels),
-        "other": None if domain is None else domain.other,
-        "candidates": list(metric.candidates),
         "mechanism": metric.mechanism.name,
         "parameters": metric.mechanism.parameters(),
     }
@@ -29,19 +27,18 @@ def to_json(metric: Metric) -> str:
 def from_json(text: str, version: str) -> Metric:
     """Read what ``to_json`` wrote. Raises ParameterError if it no longer describes ``version``."""
     definition = json.loads(text)
-    family = MECHANISMS.get(definition["mechanism"])
-    if family is None:
-        raise ParameterError(f"version {version}", "its mechanism is not known to this program; an older one knew it")
+    family, kind = MECHANISMS.get(definition["mechanism"]), QUESTIONS.get(definition["type"])
+    if family is None or kind is None:
+        what = "mechanism" if family is None else "type"
+        raise ParameterError(f"version {version}", f"its {what} is not known to this program; another one knew it")
     exact = {name: _number(value) for name, value in cast("dict[str, str]", definition["parameters"]).items()}
-    values = definition["values"]
+    given = {key: definition[key] for key in kind.keys if definition[key] not in (None, [])}
     metric = Metric(
         name=definition["name"],
-        kind=definition["type"],
+        question=kind.read(Fields(given)),
         mechanism=family(**exact),  # type: ignore[arg-type]  # each family names its own parameters
-        domain=None if values is None else Domain(tuple(values), definition["other"]),
         description=definition["description"],
         period=definition["period"],
-        candidates=tuple(definition["candidates"]),
     )
     if metric.version != version:
         raise ParameterError(f"version {version}", "its registered definition has another version; it was altered")

@@ -67,7 +67,7 @@ def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float
     before, after = device.reports(old, reports), device.reports(new if moved else old, reports)
     apart = profile(mechanism, after) - profile(mechanism, before)
     lean = 0.0
-    if not mechanism.open_domain:
+    if not mechanism.items.open:
         gained = scores(mechanism, after)
         lean = float(gained[1] - gained[0])
     return float(apart @ apart), lean

@@ -121,4 +121,4 @@ class SeriesExperiment(ABC):
 
 def items_of(mechanism: Mechanism) -> tuple[Item, Item]:
     """Return two values."""
-    return (b"firefox", b"chromium") if mechanism.open_domain else (0, 1)
+    return (b"firefox", b"chromium") if mechanism.items.open else (0, 1)

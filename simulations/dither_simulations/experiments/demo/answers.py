@@ -97,5 +97,5 @@ def _answer(metric: Metric, truth: Population, reports: int, *columns: np.ndarra
 
 def _odds(metric: Metric, example: str) -> str:
     """Return the odds sentence, with the commonest answer of a choice for its example."""
-    sentence = odds_sentence(metric.mechanism, (example, "another") if metric.kind == "choice" else None)
+    sentence = odds_sentence(metric.mechanism, (example, "another") if metric.question.names else None)
     return sentence if metric.mechanism.permanent_epsilon is None else f"{sentence}. {MEMOISATION.removesuffix('.')}"

@@ -15,7 +15,7 @@ CHOICES = parse_metrics(
     "".join(
         f'[metrics.{name}]\ntype = "choice"\nmechanism = "{name}"\nvalues = ["a", "b", "c"]\nepsilon = 1.5\n'
         for name, family in MECHANISMS.items()
-        if not family.open_domain
+        if not family.items.open
     )
 )
 """A metric of every family, so that a new one is held to coming back too."""

@@ -1,4 +1,4 @@
-"""What an answer means: every object has an item, and only what could be meant is no mistake."""
+"""What an answer means to each kind of question: every object has an item, and few are mistakes."""
 
 import subprocess
 import sys
@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_shared import Domain
-from dither_shared.questions.answers import BooleanAnswers, ChoiceAnswers, Encoded, StringAnswers, type_name
+from dither_shared import BooleanQuestion, ChoiceQuestion, RandomizedResponse, StringQuestion
+from dither_shared.questions.plain import type_name
+from dither_shared.questions.question import Encoded
 from shared import odd
 
-BOOLEAN = BooleanAnswers(Domain.boolean())
-CHOICE = ChoiceAnswers(Domain.choice(("1", "1.5", "true", "dark")))
-STRING = StringAnswers(None)
+BOOLEAN, CHOICE, STRING = (
+    question.answers(RandomizedResponse.calibrate(2, 1.0))  # no answer is read by it
+    for question in (BooleanQuestion(), ChoiceQuestion(("1", "1.5", "true", "dark")), StringQuestion())
+)
 
 
 @pytest.mark.parametrize(("values", "item"), [(odd.TRUE, 1), (odd.FALSE, 0)], ids=["true", "false"])
@@ -122,5 +124,5 @@ def test_the_name_of_a_type_is_a_name() -> None:
 
 
 def test_numpy_is_not_imported() -> None:
-    code = "import sys, dither_shared as d; d.Metric('a', 'choice', None, d.Domain.boolean()).item(object())"
+    code = "import sys, dither_shared as d; d.Metric('a', d.BooleanQuestion(), None).item(object())"
     subprocess.run([sys.executable, "-c", code + "; assert 'numpy' not in sys.modules"], check=True)

@@ -1,0 +1,81 @@
+"""Read the fields of a definition by type; a mistake is named by its key."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+
+from ..errors import ParameterError, did_you_mean
+
+__all__ = ["Fields"]
+
+
+class Fields:
+    """A table of TOML, or an object of JSON, read field by field. What reads a field raises ParameterError at its key.
+
+    Iterating yields the keys.
+    """
+
+    def __init__(self, table: Mapping[str, object]) -> None:
+        self._table = table
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def require_known(self, known: Iterable[str]) -> None:
+        """Raise ParameterError for a key that is none of the ``known``."""
+        listed = sorted(known)
+        for key in self:
+            if key in listed:
+                continue
+            meant = did_you_mean(key, listed)
+            rest = f" Known here: {', '.join(listed)}" if meant else f"; known here: {', '.join(listed)}"
+            raise ParameterError(key, f"unknown{meant}{rest}")
+
+    def one_of(self, key: str, choices: tuple[str, ...], default: str | None = None) -> str:
+        """Return one of the ``choices``."""
+        value = self._table.get(key, default)
+        if value is None:
+            raise ParameterError(key, f"missing; one of {', '.join(choices)}")
+        if not isinstance(value, str) or value not in choices:
+            raise ParameterError(key, f"{value!r} is not one of {', '.join(choices)}{did_you_mean(value, choices)}")
+        return value
+
+    def string(self, key: str, default: str) -> str:
+        """Return a string."""
+        value = self._table.get(key, default)
+        if not isinstance(value, str):
+            raise ParameterError(key, f"{value!r} is not a string")
+        return value
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        """Return a list of strings: at least one, none of them empty, and none twice."""
+        values = self._table.get(key, [])
+        if not isinstance(values, list):
+            raise ParameterError(key, f'{values!r} is not a list of strings such as ["light", "dark"]')
+        if not values:
+            wrong = "empty" if key in self else "missing"
+            raise ParameterError(key, f'{wrong}; a list of strings such as ["light", "dark"]')
+        seen: set[str] = set()
+        for value in values:
+            if not isinstance(value, str) or not value:
+                raise ParameterError(key, f"{value!r} is not a string of at least one character")
+            if value in seen:
+                raise ParameterError(key, f"{value!r} is listed twice")
+            seen.add(value)
+        return tuple(values)
+
+    def number(self, key: str) -> float:
+        """Return a number."""
+        value = self._table[key]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ParameterError(key, f"{value!r} is not a number")
+        return value
+
+    def day(self, key: str) -> date | None:
+        """Return a date, or None if there is no such field."""
+        value = self._table.get(key)
+        if isinstance(value, datetime) or not isinstance(value, date | None):
+            raise ParameterError(key, f"{value!r} is not a date such as 2027-06-30, without quotes")
+        return value

@@ -1,0 +1,62 @@
+"""Questions with listed answers: what is not listed is reported under the catch-all label."""
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import ClassVar
+
+from ..mechanism import LISTED, Items, Mechanism
+from ..mechanisms import RandomizedResponse
+from .domain import Domain
+from .fields import Fields
+from .question import Question
+
+__all__ = ["ListedQuestion"]
+
+
+class ListedQuestion(Question):
+    """A question whose ``domain`` holds all of its answers."""
+
+    items: ClassVar[Items] = LISTED
+
+    @classmethod
+    def family(cls, fields: Fields) -> type[Mechanism] | None:
+        """Return randomized response if a truth probability is given; else the best one is chosen."""
+        return RandomizedResponse if "truth" in fields else None
+
+    @abstractmethod
+    def _listed(self) -> Domain:
+        """Return the domain."""
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Its answers, in order, and which of them is the catch-all."""
+        return self._listed()
+
+    def stored(self) -> dict[str, object]:
+        """Return its answers."""
+        return {"values": list(self.domain.labels), "other": self.domain.other, "candidates": []}
+
+    @property
+    def domain_digest(self) -> object:
+        """The labels, and the catch-all."""
+        return [*self.domain.labels, self.domain.other]
+
+    @property
+    def size(self) -> int:
+        """How many answers are listed."""
+        return len(self.domain)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All answers."""
+        return self.domain.labels
+
+    @property
+    def words(self) -> str:
+        """The answers."""
+        return ", ".join(self.domain.labels)
+
+    @property
+    def example(self) -> object:
+        """The first answer."""
+        return self.domain.labels[0]

@@ -1,0 +1,73 @@
+"""Read an object that an app recorded, without running code of the app.
+
+An answer is a string, a number or a boolean of Python's own, or of a subclass of these; a scalar of numpy, which
+stands for its ``item()``; or a member of an Enum, which stands for its value. Anything else (None, a list) is a mistake
+of the app's developer.
+
+Nothing here runs code of the app, so no object can raise or take long: its type says what it is, and its content is
+read through the methods of Python's own types, even where a subclass overrides them.
+"""
+
+import sys
+from enum import Enum
+
+__all__ = ["LONGEST_TEXT", "plain", "text_of", "type_name"]
+
+LONGEST_TEXT = 1024
+"""Characters, and bytes of UTF-8, of a text; what is beyond is cut off."""
+
+_LONGEST_NUMBER = 2048
+"""Bits of an integer that is written in decimal: ``str`` may refuse one of more than 640 digits."""
+
+
+def plain(value: object) -> str | float | None:
+    """Return an answer as a str, bool, int or float of Python's own, or None for an object that is no answer."""
+    kind = type(value)  # isinstance would ask the object itself
+    if kind is str or kind is bool or kind is int or kind is float:
+        return value  # type: ignore[return-value]  # it is one of these
+    found = _inherited(value, kind)
+    return found if found is not None else _inherited(inner := _inside(value, kind), type(inner))
+
+
+def text_of(value: object) -> str | None:
+    """Return an answer as text, or None for an object that is no answer.
+
+    The text of a number is what ``str`` writes, that of a boolean "true" or "false".
+    """
+    found = value if type(value) is int else plain(value)
+    if type(found) is int:
+        return repr(found) if found.bit_length() <= _LONGEST_NUMBER else f"{found:#x}"
+    if found is None or isinstance(found, str):
+        return found
+    return repr(found) if isinstance(found, float) else "true" if found else "false"
+
+
+def type_name(value: object) -> str:
+    """Return the name of an object's type, for a message; "object" for a name that is none."""
+    name = str.__str__(type.__dict__["__name__"].__get__(type(value)))  # a metaclass may have its own idea of a name
+    return name if len(name) <= 64 and name.isidentifier() else "object"
+
+
+def _inherited(value: object, kind: type) -> str | float | None:
+    """Return the plain value in an object of a subclass of Python's own types."""
+    if kind is bool:
+        return bool(value)
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, int):
+        return int.__int__(value)  # type: ignore[arg-type]  # likewise
+    if issubclass(kind, float):
+        return float.__float__(value)  # type: ignore[arg-type]  # likewise
+    return None
+
+
+def _inside(value: object, kind: type) -> object:
+    """Return the value of an Enum's member or of a numpy scalar, or None."""
+    try:
+        if issubclass(kind, Enum):
+            return object.__getattribute__(value, "_value_")
+        # Whoever has a numpy scalar has imported numpy; we need not.
+        scalar = getattr(sys.modules.get("numpy"), "generic", None)
+        return scalar.item(value) if isinstance(scalar, type) and issubclass(kind, scalar) else None  # type: ignore[attr-defined]
+    except Exception:  # it was made to fail, and so it is no answer
+        return None

@@ -1,0 +1,101 @@
+"""A kind of question: what may be answered, and what becomes of an answer before a mechanism randomizes it.
+
+Every object has an item, a mistake too: it goes to the catch-all label, or to the empty string where there is none.
+Leaving it out would be worse than useless, for then the absence of a report is an answer.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple, Self
+
+from ..mechanism import Item, Items, Mechanism
+from .fields import Fields
+
+__all__ = ["Answers", "Encoded", "Question"]
+
+
+class Encoded(NamedTuple):
+    """An answer as the mechanism takes it."""
+
+    item: Item
+    outside: bool = False
+    """Whether it is outside the domain, and so goes to the catch-all label."""
+    mistake: bool = False
+    """Whether it is no answer at all."""
+
+
+class Answers(ABC):
+    """Reads the answers to one question; ``wanted`` tells a developer what to give."""
+
+    wanted: ClassVar[str] = "give a string, a number or a boolean"
+
+    @abstractmethod
+    def encode(self, value: object) -> Encoded:
+        """Return the item that the mechanism randomizes for ``value``; never raises."""
+
+
+class Question(ABC):
+    """One question of a kind. A subclass is a kind, and a frozen dataclass of what its definition says of answers.
+
+    Two questions are equal if they are of one kind and ask for the same.
+    """
+
+    kind: ClassVar[str]
+    """The ``type`` of a metric's definition."""
+    keys: ClassVar[frozenset[str]] = frozenset()
+    """The keys of a definition, beside those that every kind has."""
+    items: ClassVar[Items]
+    """What a mechanism must randomize to serve it."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, fields: Fields) -> Self:
+        """Return the question that a definition asks. Raises ParameterError whose place is the key."""
+
+    @classmethod
+    @abstractmethod
+    def family(cls, fields: Fields) -> type[Mechanism] | None:
+        """Return the family of mechanisms that "auto" means; None for the best one that fits ``report_budget``."""
+
+    @abstractmethod
+    def stored(self) -> dict[str, object]:
+        """Return the question as JSON's object, which ``read`` reads again; None and [] stand for what is not given."""
+
+    @property
+    @abstractmethod
+    def domain_digest(self) -> object:
+        """What a metric's version depends on, as JSON: all that decides which item an answer becomes."""
+
+    @abstractmethod
+    def answers(self, mechanism: Mechanism) -> Answers:
+        """Return how its answers are read into items of ``mechanism``."""
+
+    @property
+    def size(self) -> int | None:
+        """How many answers are listed; None if there is no list."""
+        return None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The answers whose shares are estimated."""
+        return ()
+
+    @property
+    def estimable(self) -> bool:
+        """Whether there is anything to estimate."""
+        return True
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Answers by which a sentence may name them, where "yes" and "no" would not be what is asked."""
+        return ()
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What may be answered, in words."""
+
+    @property
+    @abstractmethod
+    def example(self) -> object:
+        """An answer, to show what a report of it looks like."""
