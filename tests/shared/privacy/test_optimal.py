@@ -110,7 +110,8 @@ def test_unequal_losses_are_at_most_a_step_a_part_above_enumeration(seed: int) -
     draw = random.Random(seed)
     parts = [Part(Fraction(draw.uniform(0.01, 3.0)), reports) for reports in (1, 2, 3, 4)]
     losses = [one.epsilon for one in parts for _ in range(one.reports)]
-    moved = len(parts) * sum(2 * one.epsilon * (one.reports + 1) for one in parts) / (1 << 16)
+    width = sum((2 * one.epsilon * (one.reports + 1) for one in parts), Fraction(0))
+    moved = len(parts) * width / (1 << 16)
     for delta in (Fraction("0.2"), Fraction("1e-3"), MILLIONTH):
         found = Fraction(optimal(parts, delta))
         assert delta_by_enumeration(losses, found) <= decimal(delta)
