@@ -6,10 +6,12 @@ from fractions import Fraction
 from ..errors import ParameterError
 from ..primitives.probability import exp_above, exp_below
 
-__all__ = ["LEAST_EPSILON", "MOST_EPSILON", "Part"]
+__all__ = ["LEAST_EPSILON", "MOST_EPSILON", "MOST_REPORTS", "Part"]
 
 LEAST_EPSILON, MOST_EPSILON = Fraction(1, 10**30), Fraction(10_000)
 """The range of ε of a part that tells anything: room for amplified reports below, for groups of people above."""
+
+MOST_REPORTS = 10**9
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Part:
 
     Number, ε and δ must be fixed before the first report: to stop or go on as the answers suggest is another theorem.
     Raises ParameterError for an ε that is neither 0 nor from ``LEAST_EPSILON`` to ``MOST_EPSILON``, a δ outside [0, 1),
-    or no report.
+    or a number of reports that is not from 1 to ``MOST_REPORTS``.
     """
 
     epsilon: Fraction
@@ -30,8 +32,8 @@ class Part:
             raise ParameterError(
                 "epsilon", f"{float(self.epsilon):g} is not from {float(LEAST_EPSILON):g} to {int(MOST_EPSILON):,}"
             )
-        if self.reports < 1:
-            raise ParameterError("reports", f"{self.reports} is not a positive number")
+        if not 1 <= self.reports <= MOST_REPORTS:
+            raise ParameterError("reports", f"{self.reports} is not from 1 to {MOST_REPORTS:,}")
         if not 0 <= self.delta < 1:
             raise ParameterError("delta", f"{float(self.delta):.3g} is not in [0, 1); from 1 on it promises nothing")
 

@@ -8,10 +8,11 @@ from fractions import Fraction
 from itertools import product
 
 import pytest
+from scipy import stats
 
 from dither_shared import ParameterError
 from dither_shared.primitives.probability import log_above
-from dither_shared.privacy.optimal import optimal
+from dither_shared.privacy.optimal import _binomial, _least, _Loss, _sum, optimal
 from dither_shared.privacy.parts import Part
 
 MILLIONTH = Fraction("1e-6")
@@ -146,6 +147,12 @@ def test_many_reports_come_to_what_the_formula_says(epsilon: str, reports: int, 
     assert delta_by_formula(Fraction(epsilon), reports, found - Fraction("1e-6")) > decimal(Fraction(delta))
 
 
+def test_a_year_of_floats_is_some_thousandths_above_a_year_of_decimals() -> None:
+    """The float nearest to a tenth has no great common divisor with 2."""
+    year = ((2.0, 4), (0.5, 52), (0.1, 365))
+    assert 33.07736 < optimal([Part(Fraction(epsilon), reports) for epsilon, reports in year], MILLIONTH) < 33.0800
+
+
 def test_equal_parts_are_one_and_silent_ones_none() -> None:
     whole = optimal([part("0.7", 30)], MILLIONTH)
     assert optimal([part("0.7", 12), part("0.7", 18), part("0", 5)], MILLIONTH) == whole
@@ -169,10 +176,52 @@ def test_more_delta_means_less_epsilon_and_none_means_the_sum() -> None:
     assert losses[-1] == 0
 
 
-def test_it_never_exceeds_the_sum() -> None:
-    """Where the lattice rounds up by more than is gained, the sum stands."""
-    parts = [Part(Fraction(0.123), 1), Part(Fraction(9.87), 2)]
-    assert optimal(parts, Fraction("1e-25")) == pytest.approx(float(sum(one.total for one in parts)), abs=1e-12)
+@pytest.mark.parametrize("digits", [1, 2, 4, 8])
+@pytest.mark.parametrize(("ratio", "reports"), [(Fraction(3), 1), (Fraction(3), 40), (Fraction(11, 10), 300)])
+def test_losses_are_never_less_likely_to_be_great_than_they_are(ratio: Fraction, reports: int, digits: int) -> None:
+    """With few digits much of both tails is left out: above it counts as infinite, below as the least that is kept."""
+    loss = log_above(ratio)
+    found = _binomial(loss, reports, digits)
+    assert found.step == 2 * loss
+    chance = Fraction(1)
+    for lies in range(reports, -1, -1):
+        place = (found.top - (reports - 2 * lies) * loss) / found.step
+        bound = Fraction(found.beyond + sum(found.masses[: max(0, int(place) + 1)]), 10**digits)
+        assert bound >= chance  # that at most so many lie
+        assert bound <= chance + Fraction(4 + reports * 2, 10**digits)
+        chance -= math.comb(reports, lies) * ratio ** (reports - lies) / (1 + ratio) ** reports
+    assert chance == 0
+
+
+@pytest.mark.parametrize(("epsilon", "reports"), [("0.001", 10**6), ("0.5", 10**8)])
+def test_the_tails_that_are_left_out_are_accounted_for(epsilon: str, reports: int) -> None:
+    """The bound is a number of losses times the greatest that any of them can be, and so far above the truth."""
+    loss, digits = Fraction(epsilon), 8
+    found = _binomial(loss, reports, digits)
+    lies = stats.binom(reports, 1 / (1 + math.exp(loss)))
+    least = int((reports * loss - found.top) / found.step)
+    most = least + len(found.masses) - 1
+    greatest = Fraction(10**digits, 10) * Fraction(lies.pmf(least + len(found.masses) // 2))
+    assert 10**digits * lies.cdf(least) < found.masses[0] + found.beyond
+    assert 10**digits * lies.sf(most - 1) < found.masses[-1]
+    assert found.beyond == pytest.approx(least * float(greatest) / 10**digits, rel=0.05)
+    assert found.masses[-1] - found.masses[-2] == pytest.approx(
+        (reports - most) * float(greatest) / 10**digits, rel=0.05
+    )
+
+
+def test_infinite_losses_add_up_and_are_taken_from_delta() -> None:
+    one = _Loss(Fraction(3), Fraction(1), [2000, 3000, 4500], 500)
+    two = _Loss(Fraction(1), Fraction(1), [5000, 4900], 100)
+    both = _sum(one, two, 4)
+    assert both == _Loss(Fraction(4), Fraction(1), [1000, 2480, 3720, 2205], 600)
+    finite = _Loss(both.top, both.step, both.masses, 0)
+    assert _least(both, Fraction("0.3"), 4) == _least(finite, Fraction("0.24"), 4) > 0
+
+
+def test_sums_of_masses_are_rounded_up() -> None:
+    thirds = _Loss(Fraction(0), Fraction(1), [3333, 3334, 3333], 0)
+    assert _sum(thirds, thirds, 4).masses == [1111, 2223, 3334, 2223, 1111]
 
 
 def test_the_shorthand_for_small_totals_is_false_from_206_reports_on() -> None:
