@@ -9,6 +9,10 @@ from .mechanisms import (
     MECHANISMS,
     BitFlip,
     CountMeanSketch,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DitheredResponse,
+    Exponential,
     HadamardCountMeanSketch,
     HadamardResponse,
     LocalHashing,
@@ -22,7 +26,7 @@ from .mechanisms import (
 from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, Question, StringQuestion
+from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
 from .questions.domain import Domain
 from .wire import Batch, Report
 
@@ -34,15 +38,20 @@ __all__ = [
     "BooleanQuestion",
     "ChoiceQuestion",
     "CountMeanSketch",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "DitherError",
+    "DitheredResponse",
     "Domain",
     "Entropy",
+    "Exponential",
     "HadamardCountMeanSketch",
     "HadamardResponse",
     "KeyedEntropy",
     "LocalHashing",
     "Mechanism",
     "Metric",
+    "NumberQuestion",
     "OptimizedUnary",
     "ParameterError",
     "ProjectiveGeometry",

@@ -1,10 +1,10 @@
 """The one abstraction: a frequency mechanism whose output law is known exactly.
 
-A value marks some cells of a row; each cell is reported with one probability if it is marked and with another if it
-is not; a cohort, which is public and chosen independently of the value, says which cells a value marks. So for every
-mechanism here, with n_c reports in cohort c and frequencies f,
+A cohort, which is public and chosen independently of the value, says with which probability each cell of a row is
+reported. Most have two such probabilities: a value marks some cells, and a cell is reported with a if it is marked and
+with b if it is not. So with n_c reports in cohort c and frequencies f,
 
-    E[tally[c, j]] = n_c · ( b + (a - b) · Σ_v f_v · [j ∈ marked(v, c)] ).
+    E[tally[c, j]] = n_c · Σ_v f_v · law(v, c)[j] = n_c · ( b + (a - b) · Σ_v f_v · [j ∈ marked(v, c)] ).
 
 The randomizer stands beside its law, in plain Python, because it is the device that runs it.
 """
@@ -21,7 +21,7 @@ from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
 from .rows import RowFormat, Shape
 
-__all__ = ["LISTED", "MAX_CELLS", "MAX_COUNTERS", "STRINGS", "Item", "Items", "Mechanism", "Shape"]
+__all__ = ["LISTED", "MAX_CELLS", "MAX_COUNTERS", "NUMBERS", "STRINGS", "Item", "Items", "Mechanism", "Shape"]
 
 Item = int | bytes
 """The item that a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
@@ -37,6 +37,9 @@ class Items:
 
 LISTED = Items("listed answers")
 """Indices of a listed domain."""
+
+NUMBERS = Items("numbers")
+"""Points of an even grid over a range, numbered from 0."""
 
 STRINGS = Items("any string", open=True)
 """The UTF-8 bytes of any string."""
@@ -56,7 +59,8 @@ class Mechanism(ABC):
 
     - ``shape``: how a payload is written, ``listed``: how many cells it lists, if it does;
     - ``cohorts``, ``cells``: the shape of its tally;
-    - ``a``, ``b``: P[a cell is reported], if the value marks it and if it does not;
+    - ``a``, ``b``: P[a cell is reported], if the value marks it and if it does not; as with p and q, a mechanism whose
+      laws have more than two levels has none: its law is ``cell_law``;
     - ``p``, ``q``: P[a report supports v], if v is the user's value and if another is (Wang et al. 2017, "pure
       protocol"); for RAPPOR, which has no single support, those of one bit, a and b;
     - ``coverage``: P[a cohort speaks of v at all], 1 but where cohorts watch parts of the domain;
@@ -68,6 +72,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
+    words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Those of ``keys`` that are no numbers, with the words that each may be."""
     items: ClassVar[Items] = LISTED
     """What it randomizes, and so which kinds of question it can answer."""
     pure: ClassVar[bool] = True
@@ -86,13 +92,14 @@ class Mechanism(ABC):
     listed: int = field(init=False, repr=False, default=0)
     cohorts: int = field(init=False, default=1)
     cells: int = field(init=False, repr=False)
-    a: Fraction = field(init=False, repr=False)
-    b: Fraction = field(init=False, repr=False)
-    p: Fraction = field(init=False, repr=False)
-    q: Fraction = field(init=False, repr=False)
+    a: Fraction = field(init=False, repr=False, compare=False)
+    b: Fraction = field(init=False, repr=False, compare=False)
+    p: Fraction = field(init=False, repr=False, compare=False)
+    q: Fraction = field(init=False, repr=False, compare=False)
     coverage: Fraction = field(init=False, repr=False, default=Fraction(1))
     ratio: Fraction = field(init=False, repr=False)
     permanent_ratio: Fraction | None = field(init=False, repr=False, default=None)
+    delta: Fraction = field(init=False, repr=False, default=Fraction(0))
 
     @classmethod
     @abstractmethod
@@ -103,18 +110,28 @@ class Mechanism(ABC):
         """
 
     @classmethod
-    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+    def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
         """Return the mechanism that a definition's ``parameters`` (of ``keys``) ask for.
 
         Raises ParameterError, whose place is the parameter's key.
         """
-        cls._require_epsilon(parameters)
-        return cls.calibrate(size, **parameters)
+        return cls.calibrate(size, **cls._with_epsilon(parameters))
 
     @classmethod
-    def _require_epsilon(cls, parameters: Mapping[str, float]) -> None:
-        if "epsilon" not in parameters:
+    def _with_epsilon(cls, parameters: Mapping[str, float | str]) -> dict[str, float]:
+        """Return the parameters that are numbers, of which epsilon is one."""
+        numbers = cls._numbers(parameters)
+        if "epsilon" not in numbers:
             raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
+        return numbers
+
+    @classmethod
+    def _numbers(cls, parameters: Mapping[str, float | str]) -> dict[str, float]:
+        """Return the parameters but for ``words``; raise ParameterError if one of them is no number."""
+        for key, value in parameters.items():
+            if isinstance(value, str) and key not in cls.words:
+                raise ParameterError(key, f"{value!r} is not a number")
+        return {key: value for key, value in parameters.items() if not isinstance(value, str)}
 
     @cached_property
     def epsilon(self) -> float:
@@ -139,6 +156,11 @@ class Mechanism(ABC):
     @abstractmethod
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
+
+    def cell_law(self, item: Item, cohort: int = 0) -> tuple[Fraction, ...]:
+        """Return P[a report of ``item`` in ``cohort`` has cell j] for every j."""
+        marked = frozenset(self.marked(item, cohort))
+        return tuple(self.a if cell in marked else self.b for cell in range(self.cells))
 
     @abstractmethod
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:

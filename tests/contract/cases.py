@@ -1,14 +1,39 @@
-"""Small mechanisms of every family in the registry, and inputs that bring out their worst case."""
+"""Small mechanisms of every family, and inputs that bring out their worst case."""
 
 from dither_shared import MECHANISMS, Mechanism, Shape
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import NUMBERS, Item
+from dither_shared.mechanisms.discrete_gaussian import DiscreteGaussian
+from dither_shared.mechanisms.discrete_laplace import DiscreteLaplace
+from dither_shared.mechanisms.dithered_response import DitheredResponse
+from dither_shared.mechanisms.exponential import Exponential
+from dither_shared.mechanisms.numeric import NumericMechanism
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
+
+NUMERIC: dict[str, type[NumericMechanism]] = {
+    family.name: family for family in (DitheredResponse, DiscreteLaplace, Exponential, DiscreteGaussian)
+}
+
+FAMILIES: dict[str, type[Mechanism]] = {**MECHANISMS, **NUMERIC}
+
+
+def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
+    """Return mechanisms of a numeric family that are small enough to enumerate."""
+    family = NUMERIC[name]
+    shapes: list[dict[str, float]] = [{"resolution": steps} for steps in (1, 2, 3, 8)]
+    if "steps" in family.keys:
+        shapes = [{"steps": m, "resolution": d} for m, d in ((1, 1), (1, 4), (2, 1), (2, 3), (3, 4), (4, 2))]
+        shapes += [{"permanent_epsilon": 2 * epsilon, **shape} for shape in shapes[1:4]]
+    if "delta" in family.keys:  # a small ε would take noise of too many steps to enumerate
+        shapes = [{"delta": delta, "resolution": d} for delta in (1e-3, 0.01) for d in (1, 2, 3) if epsilon >= 1]
+    return [family.configure(None, {"epsilon": epsilon, **shape}) for shape in shapes]
 
 
 def small(name: str, epsilon: float) -> list[Mechanism]:
     """Return mechanisms of the family that are small enough to enumerate."""
-    family = MECHANISMS[name]
+    family = FAMILIES[name]
+    if name in NUMERIC:
+        return [*small_numeric(name, epsilon)]
     if family.items.open:
         shapes = [{"bits": 4, "hashes": 1}, {"bits": 4, "hashes": 2}, {"bits": 3, "hashes": 2}]
         if "hashes" not in family.keys:
@@ -27,8 +52,20 @@ def small(name: str, epsilon: float) -> list[Mechanism]:
 
 
 def every_small() -> list[tuple[float, Mechanism]]:
-    """Return (declared epsilon, mechanism) over the whole registry."""
-    return [(epsilon, mechanism) for name in MECHANISMS for epsilon in EPSILONS for mechanism in small(name, epsilon)]
+    """Return (declared epsilon, mechanism) over all families."""
+    return [(epsilon, mechanism) for name in FAMILIES for epsilon in EPSILONS for mechanism in small(name, epsilon)]
+
+
+def every_small_of_frequencies() -> list[tuple[float, Mechanism]]:
+    """Return those whose reports are for the frequencies of answers, and not for a mean."""
+    return [case for case in every_small() if case[1].items != NUMBERS]
+
+
+def every_small_numeric() -> list[tuple[float, NumericMechanism]]:
+    """Return (declared epsilon, mechanism) over the numeric families."""
+    return [
+        (epsilon, mechanism) for name in NUMERIC for epsilon in EPSILONS for mechanism in small_numeric(name, epsilon)
+    ]
 
 
 def name_of(case: object) -> str:

@@ -1,7 +1,7 @@
 """The exact output law of a randomizer, found by walking every branch of the code that the device runs."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import TypeVar
@@ -43,6 +43,11 @@ class Branching(Entropy):
         self.probability *= Fraction(threshold if happens else ONE - threshold, ONE)
         return happens
 
+    def choice(self, cumulative: Sequence[int]) -> int:
+        chosen = self._choose(len(cumulative))
+        self.probability *= Fraction(cumulative[chosen] - (cumulative[chosen - 1] if chosen else 0), ONE)
+        return chosen
+
     def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
         if (high, low) == (ONE, 0):
             return marked
@@ -78,3 +83,13 @@ def worst_ratio(laws: list[dict[Outcome, Fraction]]) -> Fraction:
     outcomes = laws[0].keys()
     assert all(law.keys() == outcomes for law in laws), "an outcome that only some inputs can give tells them apart"
     return max(max(law[y] for law in laws) / min(law[y] for law in laws) for y in outcomes)
+
+
+def worst_excess(laws: list[dict[Outcome, Fraction]], ratio: Fraction) -> Fraction:
+    """Return the largest Σ_y max(0, P[y|x] - ratio·P[y|x']) over pairs of laws, whose outcomes may differ."""
+    none = Fraction(0)
+    return max(
+        sum((max(none, chance - ratio * other.get(outcome, none)) for outcome, chance in law.items()), none)
+        for law in laws
+        for other in laws
+    )

@@ -99,7 +99,7 @@ def app(tmp_path: Path, metric: Metric) -> Iterator[Flask]:
         yield app
 
 
-class _Carrier:
+class Carrier:
     """Carries bodies to the collector's own route, in one process."""
 
     def __init__(self, client: FlaskClient) -> None:
@@ -121,7 +121,7 @@ def test_it_is_recorded_collected_estimated_exported_and_shown(app: Flask, metri
                 state=dither.MemoryState(),
                 background=False,
                 environ={},
-                transport=_Carrier(http),
+                transport=Carrier(http),
                 entropy=entropy,
                 today=lambda: TODAY,
             )
@@ -163,7 +163,7 @@ def test_the_contract_holds_for_it(metric: Metric) -> None:
             test_facts.test_no_report_reaches_farther_than_is_said,
         ):
             one(mechanism)
-        test_law.test_marked_cells_are_reported_with_a_and_others_with_b(mechanism.epsilon, mechanism)
+        test_law.test_cells_are_reported_by_the_law_that_is_stated(mechanism.epsilon, mechanism)
         test_law.test_estimates_are_unbiased_and_scatter_as_the_variance_says(mechanism.epsilon, mechanism)
         test_privacy.test_exact_ratio_is_the_one_stated_and_within_the_declared_epsilon(mechanism.epsilon, mechanism)
         test_facts.test_memory_is_said_of_all_that_have_it(mechanism.epsilon, mechanism)

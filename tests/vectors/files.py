@@ -5,6 +5,7 @@ from pathlib import Path
 from .collecting import BATCHES, TALLIES, UPLOADS
 from .devices import BODIES, PERMANENT
 from .draws import DRAWS, FIELDS, POINTS, STREAMS
+from .grids import NUMBERS
 from .questions import ANSWERS, METRICS, REFUSED_METRICS
 from .randomizers import BLOOM, CHOICES, MECHANISMS, REPORTS
 from .rendering import File, render
@@ -23,6 +24,7 @@ FILES: dict[str, File] = {
     "reports.json": REPORTS,
     "bloom.json": BLOOM,
     "answers.json": ANSWERS,
+    "numbers.json": NUMBERS,
     "metrics.json": METRICS,
     "refused_metrics.json": REFUSED_METRICS,
     "permanent.json": PERMANENT,

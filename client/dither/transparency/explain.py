@@ -5,7 +5,6 @@ from collections.abc import Iterable
 
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
-from dither_shared.privacy.wording import odds_sentence
 
 from ..reporting.account import cap_of
 from ..reporting.keys import Keys
@@ -41,7 +40,7 @@ def after(metric: Metric, reports: int) -> float:
 
 def odds(metric: Metric) -> str:
     """Return in words what one report tells of its sender."""
-    return odds_sentence(metric.mechanism, _two_labels(metric))
+    return metric.question.odds(metric.mechanism, _two_labels(metric))
 
 
 def cost(metric: Metric) -> str:

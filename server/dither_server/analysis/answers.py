@@ -6,7 +6,7 @@ from datetime import date
 from typing import Literal, TypedDict, cast
 
 from dither_shared import Mechanism, Metric, ParameterError
-from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
+from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ..estimation.estimate import Estimate, Verdict, estimate
 from ..estimation.intervals import Simultaneous
@@ -211,7 +211,7 @@ def told_privacy(metric: Metric) -> Privacy:
 def odds_of(metric: Metric) -> str:
     """Return in words what one report of a metric tells of a person, by the example of its first answer."""
     first = [shortened(name) for name in metric.question.names[:2]]
-    return odds_sentence(metric.mechanism, (first[0], first[1]) if first else None)
+    return metric.question.odds(metric.mechanism, (first[0], first[1]) if first else None)
 
 
 def introduced(metric: Metric) -> str:

@@ -18,7 +18,7 @@ they are far from normal, and by normal ones one of many rare values would seem 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypedDict, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+E = TypeVar("E")
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 
@@ -115,12 +116,12 @@ class Trend(TypedDict):
     values: list[Course]
 
 
-class TrendStep(NamedTuple):
+class TrendStep(NamedTuple, Generic[E]):
     """A step's days, both included, and its estimate."""
 
     since: date
     until: date
-    estimate: Estimate
+    estimate: E
 
 
 class _Span(NamedTuple):
@@ -152,7 +153,7 @@ class TrendTable(Table):
         return (self.rows(start, start + few) for start in range(0, len(self), few))
 
 
-def trend(metric: Metric, stretches: Sequence[TrendStep], confidence: float = 0.95) -> TrendTable:
+def trend(metric: Metric, stretches: Sequence[TrendStep[Estimate]], confidence: float = 0.95) -> TrendTable:
     """Return the course of a metric version over stretches of days that have reports, oldest first."""
     return finished(trend_steps(metric, len(stretches), stretches, confidence))
 
@@ -169,7 +170,7 @@ def finished(computing: Generator[None, None, T]) -> T:
 def trend_steps(
     metric: Metric,
     count: int,
-    stretches: Iterable[TrendStep],
+    stretches: Iterable[TrendStep[Estimate]],
     confidence: float = 0.95,
     places: Places | None = None,
 ) -> Generator[None, None, TrendTable]:
@@ -219,7 +220,7 @@ def _tests(metric: Metric, spans: Sequence[_Span], frequency: Floats, errors: Fl
     return tests
 
 
-def _step(one: TrendStep) -> Step:
+def _step(one: TrendStep[Estimate]) -> Step:
     reports = one.estimate.reports
     return Step(
         since=one.since.isoformat(), until=one.until.isoformat(), reports=reports, tested=reports >= LEAST_REPORTS

@@ -49,7 +49,7 @@ def version_named(metric: Metric, version: str | None) -> Metric:
 
 def listing(metric: Metric) -> Metric:
     """Return the metric; raise Problem if it lists no values to estimate."""
-    if not metric.labels:
+    if not metric.question.estimable:
         raise Problem(
             Kind.NO_CANDIDATES, "the metric takes any string; list candidates in metrics.toml to estimate them"
         )

@@ -7,10 +7,11 @@ from typing import Any
 from flask import Flask
 
 from ..access.roles import Role
+from ..protocol.json_schema import Json, Schema
 from ..protocol.problems import MEDIA_TYPE, Kind
 from ..reading.parameters import Parameter
 from .routing import Route, Success
-from .schemas import PROBLEM, Json, Schema
+from .schemas import PROBLEM
 
 __all__ = ["openapi"]
 

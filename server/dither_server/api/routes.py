@@ -5,9 +5,11 @@ from flask import Blueprint, Response, current_app, request
 from ..access.roles import OPEN, Role
 from ..ingest.ingest import PATH
 from ..observability.prometheus import CONTENT_TYPE
+from ..protocol.json_schema import Json
 from ..protocol.problems import Kind, Problem
-from ..reading.exports import FORMATS, chosen, json_object
+from ..reading.exports import FORMATS, answered, chosen, json_object
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
+from ..reading.summaries import summary_of
 from . import schemas
 from .diagnosis import diagnosis
 from .lookup import collector_here, described, listing, metric_named, version_named
@@ -22,7 +24,7 @@ routes = Blueprint("dither", __name__)
 _FEW = 100
 """The number of values of each metric that a list of metrics shows."""
 
-_TABLES: schemas.Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
+_TABLES: Json = {one.media_type: {} for one in FORMATS.values() if one.name != "json"}
 _ESTIMATES = Success(
     {"application/json": {"schema": {"oneOf": [schemas.ESTIMATE, {"type": "array", "items": schemas.ESTIMATE}]}}}
     | _TABLES
@@ -108,7 +110,9 @@ def estimate_metric(query: Query, name: str) -> Response:
     metric = listing(version_named(metric_named(name), query.version))
     reader = collector_here().reader
     if query.by_day or form.name != "json":
-        return streamed(lambda _: form.write(reader.tables(metric, query)), form.media_type)
+        return streamed(
+            lambda _: form.write(answered(metric, reader.tables(metric, query)), [summary_of(metric)]), form.media_type
+        )
     return streamed(lambda work: json_object(work.once(lambda: reader.table(metric, query))))
 
 
@@ -123,8 +127,8 @@ def combine_versions(asked: EstimateQuery, name: str) -> Response:
     """
     metric, collector = metric_named(name), collector_here()
     versions = [version_named(metric, version) for version in collector.store.versions(name)]
-    listed = [one for one in versions if one.labels]
-    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(name, listed, asked))))
+    listed = [one for one in versions if one.question.estimable]
+    return streamed(lambda work: json_object(work.once(lambda: collector.reader.combine(metric, listed, asked))))
 
 
 @routes.get("/v1/metrics/<name>/compare")

@@ -16,9 +16,9 @@ from flask import request
 from flask.typing import ResponseReturnValue
 
 from ..access.roles import Role
+from ..protocol.json_schema import Json, Schema
 from ..protocol.problems import Kind
 from ..reading.parameters import Parameters
-from .schemas import Json, Schema
 
 __all__ = ["HTML", "Route", "Success", "as_json", "declared"]
 

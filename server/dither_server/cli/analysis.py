@@ -8,7 +8,7 @@ import click
 
 from ..config.choices import STEPS
 from .options import Found, refusing, settings_options, stored
-from .terminal_tables import compared_as_table, trend_as_table
+from .terminal_tables import as_text
 
 if TYPE_CHECKING:
     from ..analysis.compare import Compared
@@ -41,6 +41,7 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, day_of, share_of
     from ..reading.query import Comparison
+    from ..reading.summaries import summary_of
     from .metric_by_name import listing, metric_asked
 
     query = Comparison(
@@ -55,7 +56,9 @@ def compare(found: Found, /, metric: str, as_json: bool, **asked: str | None) ->
         first = listing(metric_asked(found, store, metric, asked["version"]))
         second = listing(metric_asked(found, store, asked["other"] or metric, asked["other_version"]))
         told = cast("Compared", EstimateReader(store).compare(first, second, query).whole())
-    click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else compared_as_table(told))
+    click.echo(
+        json.dumps(told, indent=2, allow_nan=False) if as_json else as_text(summary_of(first).compared_text(told))
+    )
 
 
 @click.command("trend")
@@ -85,6 +88,7 @@ def show_trend(
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, day_of
     from ..reading.query import TrendQuery
+    from ..reading.summaries import summary_of
     from .metric_by_name import listing, metric_asked
 
     query = TrendQuery(
@@ -96,7 +100,7 @@ def show_trend(
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, version))
         told = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
-    click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else trend_as_table(told))
+    click.echo(json.dumps(told, indent=2, allow_nan=False) if as_json else as_text(summary_of(chosen).trend_text(told)))
 
 
 def _given(text: str | None, read: Callable[[str, str], T], place: str) -> T | None:

@@ -43,7 +43,7 @@ def remarks(config: Config) -> Iterator[Remark]:
     else:
         yield Remark("ok", f"{len(metrics)} metric{'' if len(metrics) == 1 else 's'}: {', '.join(metrics)}")
         for metric in metrics.values():
-            if not metric.labels:
+            if not metric.question.estimable:
                 yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
     tokens: list[StoredToken] | None = None
     try:

@@ -45,9 +45,10 @@ def export(
 ) -> None:
     """Write the estimates of each METRIC, or of all, as a table of one row a value."""
     from ..reading.estimates import EstimateReader
-    from ..reading.exports import FORMATS
+    from ..reading.exports import FORMATS, answered
     from ..reading.parameters import confidence_of, day_of
     from ..reading.query import Query
+    from ..reading.summaries import summary_of
 
     if missing := FORMATS[form].missing:
         raise ParameterError("--format", missing)
@@ -61,8 +62,10 @@ def export(
     )
     with stored(found) as store:
         reader = EstimateReader(store)
-        answers = (table for metric in _chosen(found, store, asked) for table in reader.tables(metric, query))
-        _write(FORMATS[form].write(answers), output)
+        metrics = _chosen(found, store, asked)
+        kinds = list(dict.fromkeys(map(summary_of, metrics)))
+        answers = (one for metric in metrics for one in answered(metric, reader.tables(metric, query)))
+        _write(FORMATS[form].write(answers, kinds), output)
 
 
 def _chosen(found: Found, store: "Store", asked: Sequence[str]) -> "list[Metric]":
@@ -74,9 +77,9 @@ def _chosen(found: Found, store: "Store", asked: Sequence[str]) -> "list[Metric]
     names = known_metrics(found) or dict.fromkeys(name for name, _ in store.registered())
     metrics = [metric_asked(found, store, name) for name in names]
     for metric in metrics:
-        if not metric.labels:
+        if not metric.question.estimable:
             click.echo(printable(f"{metric.name} is left out: it takes any string and lists no candidates"), err=True)
-    return [metric for metric in metrics if metric.labels]
+    return [metric for metric in metrics if metric.question.estimable]
 
 
 def _write(pieces: Iterable[bytes], output: str | None) -> None:

@@ -114,8 +114,9 @@ def estimate(
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, count_of, day_of, share_of
     from ..reading.query import Query
+    from ..reading.summaries import summary_of
     from .metric_by_name import metric_asked
-    from .terminal_tables import as_table
+    from .terminal_tables import as_text
 
     query = Query(
         since=None if since is None else day_of(since, "--since"),
@@ -130,4 +131,4 @@ def estimate(
     with stored(found) as store:
         asked = metric_asked(found, store, metric, version)
         answer = cast("Answer", EstimateReader(store).table(asked, query, strings).whole())
-    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_table(answer))
+    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(summary_of(asked).text(answer)))

@@ -38,6 +38,6 @@ def metric_asked(found: Found, store: Store, name: str, version: str | None = No
 
 def listing(metric: Metric) -> Metric:
     """Return the metric; raise ParameterError if it lists no values to estimate."""
-    if not metric.labels:
+    if not metric.question.estimable:
         raise ParameterError(metric.name, "takes any string; list candidates in its definition")
     return metric

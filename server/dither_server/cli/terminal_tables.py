@@ -1,123 +1,23 @@
 """Format answers as tables for a terminal."""
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..analysis.answers import Answer, Row
-    from ..analysis.compare import Compared, ComparedRow, Side
-    from ..analysis.trend import Course, Trend
+    from ..reading.summaries.summary import TextTable
 
-__all__ = ["aligned", "as_table", "compared_as_table", "printable", "trend_as_table"]
-
-_RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
+__all__ = ["aligned", "as_text", "printable"]
 
 
-def as_table(told: "Answer") -> str:
-    """Return a line about the answer and an aligned table of its values; shares are in percent.
-
-    ± is the standard error, scaled to the confidence; the interval is the estimate's own and may be cut at 0 or 1.
-    """
-    errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
-    days = f", {told['since']} to {told['until']}" if told["since"] else ""
-    together = ", which hold all together" if told["simultaneous"] else ""
-    head = (
-        f"{told['metric']}: {told['mechanism']}, {told['reports']:,} reports{days}, "
-        f"{100 * told['confidence']:g}% intervals{together}\n{told['privacy']}"
-    )
-    selected = any(row["found"] is not None for row in told["values"])
-    header = ("value", "share %", "±", "interval", "consistent", *["found"] * selected, "verdict")
-    rows = [header, *(_cells(row, errors) for row in told["values"])]
-    return "\n".join([head, "", *aligned(rows), "", _RULE, *[_found_rule()] * selected, *_doubts(told)])
-
-
-def compared_as_table(told: "Compared") -> str:
-    """Return a line about each side and a table of the differences; shares are in percent, differences in points."""
-    level = 1 - told["confidence"]
-    confidence = (
-        f"{100 * told['confidence']:g}% intervals; changed is what has p < {level:.3g}, by "
-        f"{told['correction'].title()}'s method"
-    )
-    header = ("value", "first %", "second %", "change", "interval", "p", "")
-    rows = [header, *(_difference(row, told["change"]) for row in told["values"])]
-    return "\n".join([*map(_side, told["sides"]), confidence, "", *aligned(rows)])
-
-
-def trend_as_table(told: "Trend") -> str:
-    """Return a line about the course and a table of the values; slopes are in points a day, ± as in ``as_table``."""
-    steps = told["steps"]
-    days = f"{steps[0]['since']} to {steps[-1]['until']}, " if steps else ""
-    head = f"{told['metric']}: {days}{len(steps)} steps, {sum(step['reports'] for step in steps):,} reports"
-    notes = f"drift is told at p < {1 - told['confidence']:.3g}, by {told['correction'].title()}'s method"
-    header = ("value", "first %", "last %", "points a day", "±", "p", "")
-    errors = NormalDist().inv_cdf((1 + told["confidence"]) / 2)
-    return "\n".join([head, notes, "", *aligned([header, *(_course(one, errors) for one in told["values"])])])
-
-
-def _doubts(told: "Answer") -> list[str]:
-    """Return lines on odd reports, on the effect of forged ones, and on people beyond the list."""
-    gains = [(row["gain_up"], row["gain_down"]) for row in told["values"]]
-    known = [max(up, down) for up, down in gains if up is not None and down is not None]
-    lines = [
-        f"odd, for honest reports (p = {check['p_value']:.2g}): {check['test']}; {check['says']}"
-        for check in told["health"]
-        if check["odd"]
-    ]
-    if known and told["reports"]:
-        share = f"{100 * told['poisoning']['share']:g}%"
-        lines.append(
-            f"If {share} of the reports were forged, a share shown here could be off by {100 * max(known):.1f} points."
-        )
-    if (rest := told["unlisted"]) is not None:
-        beyond = "looked for" if rest["beyond"] == "candidates" else "found"
-        interval = f"{_percent(rest['low'])} to {_percent(rest['high'])}"
-        lines.append(f"{_percent(rest['frequency'])}% ({interval}) hold none of those {beyond}.")
-    return lines
+def as_text(table: "TextTable") -> str:
+    """Return an answer as lines, with its rows aligned."""
+    rows = aligned([[printable(cell) for cell in row] for row in table.rows])
+    return "\n".join([*table.before, "", *rows, *([""] if table.after else []), *table.after])
 
 
 def printable(label: str) -> str:
     """Return a label in which no character can steer a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in label)
-
-
-def _cells(row: "Row", errors: float) -> tuple[str, ...]:
-    half = None if row["standard_error"] is None else errors * row["standard_error"]
-    interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
-    numbers = (_percent(row["frequency"]), _percent(half), interval, _percent(row["consistent"]))
-    found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
-    return printable(row["value"]), *numbers, *found, row["verdict"]
-
-
-def _side(side: "Side") -> str:
-    days = f"{side['since']} to {side['until']}" if side["since"] else "no days"
-    return f"{side['metric']} {side['version']}: {days}, {side['reports']:,} reports"
-
-
-def _difference(row: "ComparedRow", change: float) -> tuple[str, ...]:
-    interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
-    said = "changed" if row["changed"] else "no change seen"
-    if row["reports_needed"] is not None:
-        points = "1 point takes" if change == 0.01 else f"{100 * change:g} points take"
-        said += f"; {points} {row['reports_needed']:,} reports a side"
-    numbers = (_percent(row["first"]), _percent(row["second"]), _percent(row["difference"]), interval)
-    return printable(row["value"]), *numbers, _chance(row["adjusted"]), said
-
-
-def _course(course: "Course", errors: float) -> tuple[str, ...]:
-    ends = [course["points"][place]["frequency"] for place in (0, -1)] if course["points"] else [None, None]
-    half = None if course["slope_error"] is None else errors * course["slope_error"]
-    numbers = (*ends, course["slope"], half)
-    said = "drifts" if course["drift"] else "no drift seen"
-    return printable(course["value"]), *map(_percent, numbers), _chance(course["adjusted"]), said
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.2f}"
-
-
-def _chance(p_value: float | None) -> str:
-    return "-" if p_value is None else f"{p_value:.2g}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -132,10 +32,3 @@ def _placed(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
         cell.rjust(width) if 0 < place < last else cell.ljust(width)
         for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
-
-
-def _found_rule() -> str:
-    from ..estimation.regression.rappor import FALSE_DISCOVERIES
-
-    percent = f"{100 * FALSE_DISCOVERIES:g}%"
-    return f"found, of all candidates: those that stand out; an expected {percent} of them are not there"

@@ -1,8 +1,8 @@
 """What a page is asked to show: which days, a text to find, and which page of the results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from werkzeug.datastructures import MultiDict
 
@@ -12,9 +12,7 @@ from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, o
 from ..reading.query import Query
 from .metric_groups import TIERS
 
-__all__ = ["MetricView", "View", "Window", "window"]
-
-T = TypeVar("T")
+__all__ = ["MetricView", "View"]
 
 _MOST = 500
 """Rows or metrics of a page, at most."""
@@ -88,24 +86,3 @@ class MetricView(View):
 
     QUERIED = (*View.QUERIED, "version")
     OWN = _OWN
-
-
-@dataclass(frozen=True)
-class Window(Generic[T]):
-    """Those of many things that are shown: the ``page`` of so many ``pages`` of those that ``match``."""
-
-    shown: Sequence[T]
-    page: int
-    pages: int
-    match: int
-
-
-def window(things: Sequence[T], text: Callable[[T], str], view: View, size: int) -> Window[T]:
-    """Return the page of ``size`` things that is asked for, of those whose ``text`` holds what is to be found.
-
-    A page beyond the last is the last.
-    """
-    found = [thing for thing in things if view.find.casefold() in text(thing).casefold()]
-    pages = max(1, -(-len(found) // size))
-    page = min(view.page, pages)
-    return Window(found[(page - 1) * size : page * size], page, pages, len(found))

@@ -6,15 +6,15 @@ right to a factor of two or three, for they tell thousands of values from millio
 
 from dither_shared import Metric
 
-from ..estimation.decoders.support import decoder_of
 from ..protocol.problems import Kind, Problem
+from .summaries import summary_of
 
 __all__ = ["effort", "require_affordable"]
 
 
 def effort(metric: Metric) -> int:
     """Return the cost of one step of an answer, a day or a week, of which no value is shown."""
-    return max(1, decoder_of(metric.mechanism).cost(metric.mechanism, len(metric.labels)))
+    return summary_of(metric).effort(metric)
 
 
 def require_affordable(limit: int | None, metric: Metric, steps: int, shown: int) -> None:

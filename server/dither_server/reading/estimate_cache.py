@@ -3,17 +3,18 @@
 import hashlib
 import threading
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dither_shared import Metric
 
-from ..estimation.estimate import Estimate, estimate
 from ..tally.tally import Tally
+from .summaries import summary_of
+from .summaries.summary import Estimated
 
 __all__ = ["EstimateCache"]
 
-_OVERHEAD, _ROW = 1_000, 73
-"""Bytes of an estimate and its key, and of each value in its eight columns of numbers, verdicts and ``found``."""
+_OVERHEAD = 1_000
+"""Bytes of a key and its place."""
 
 
 class _Key(NamedTuple):
@@ -32,24 +33,24 @@ class EstimateCache:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._known: OrderedDict[_Key, Estimate] = OrderedDict()
+        self._known: OrderedDict[_Key, Estimated] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
     def estimate(
-        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, *, simultaneous: bool = False
-    ) -> Estimate:
-        """Return ``estimate`` of a tally of the metric, from memory if it is there."""
+        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool = False
+    ) -> Any:
+        """Return the estimate of a tally by the metric's summary, from memory if it is there."""
         key = _Key(metric.version, labels, _digest(tally), confidence, simultaneous)
         with self._lock:
             if (known := self._known.get(key)) is not None:
                 self._known.move_to_end(key)
                 return known
-        found = estimate(metric.mechanism, labels, tally, confidence, simultaneous=simultaneous)
+        found = summary_of(metric).estimate(metric, labels, tally, confidence, simultaneous)
         self._keep(key, found)
         return found
 
-    def _keep(self, key: _Key, found: Estimate) -> None:
+    def _keep(self, key: _Key, found: Estimated) -> None:
         with self._lock:
             if key not in self._known:
                 self._known[key] = found
@@ -59,8 +60,8 @@ class EstimateCache:
                 self._bytes -= _size(oldest)
 
 
-def _size(found: Estimate) -> int:
-    return _OVERHEAD + _ROW * len(found.labels)
+def _size(found: Estimated) -> int:
+    return _OVERHEAD + found.size
 
 
 def _digest(tally: Tally) -> bytes:

@@ -3,29 +3,23 @@
 from collections.abc import Generator, Iterator, Sequence
 from datetime import date
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
-from dither_shared import Metric
+from dither_shared import Metric, ParameterError
 
-from ..analysis.answers import estimate_table
 from ..analysis.columns import Table
-from ..analysis.combine import combined
-from ..analysis.compare import compared
-from ..analysis.trend import TrendStep, TrendTable, trend_steps
-from ..estimation.estimate import Estimate
+from ..analysis.trend import TrendStep
 from ..store import Store
-from ..tally.tally import Tally
 from .costs import require_affordable
 from .estimate_cache import EstimateCache
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .selection import Places
+from .summaries import summary_of
+from .summaries.summary import Span, Survey
 
-__all__ = ["EstimateReader", "Span"]
-
-Span = tuple[date | None, date | None]
-"""Days, both included; None is the first or the last with reports."""
+__all__ = ["EstimateReader"]
 
 
 class EstimateReader:
@@ -43,7 +37,7 @@ class EstimateReader:
     def table(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Table:
         """Return the estimates of a metric version over all the days that are asked for.
 
-        Raises Problem for one that costs too much, and what ``estimate_table`` and the store raise.
+        Raises Problem for one that costs too much, and what the metric's summary and the store raise.
         """
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         require_affordable(self._limit, metric, 1, shown)
@@ -76,34 +70,33 @@ class EstimateReader:
             require_affordable(self._limit, side, 1, asked.selection.count(len(side.labels)))
         before = self._whole(first, (asked.since, asked.until), asked)
         after = self._whole(second, (asked.other_since, asked.other_until), asked)
-        return self._chosen(
-            compared(before, after, (first.mechanism, second.mechanism), asked.confidence, asked.change), asked, "first"
-        )
+        summary = summary_of(first)
+        if summary is not summary_of(second):
+            kinds = f"{first.name} is a {first.question.kind}, {second.name} a {second.question.kind}"
+            raise ParameterError("other", f"{kinds}; only metrics of like kinds can be compared")
+        return self._chosen(summary.compare(before, after, (first, second), asked), asked, "first")
 
-    def combine(self, name: str, versions: Sequence[Metric], asked: EstimateQuery) -> Table:
-        """Return the combination of a metric's versions; the top is of their combined shares."""
+    def combine(self, named: Metric, versions: Sequence[Metric], asked: EstimateQuery) -> Table:
+        """Return the combination of the versions that are of the metric's kind; the top is by combined shares."""
+        summary = summary_of(named)
+        versions = [metric for metric in versions if summary_of(metric) is summary]
         for metric in versions:
             require_affordable(self._limit, metric, len(versions), asked.selection.count(len(metric.labels)))
         tables = [self._whole(metric, (asked.since, asked.until), asked) for metric in versions]
-        return self._chosen(combined(name, tables, [metric.mechanism for metric in versions], asked.confidence), asked)
+        return self._chosen(summary.combine(named.name, versions, tables, asked), asked)
 
-    def trend(self, metric: Metric, asked: TrendQuery) -> Generator[None, None, TrendTable]:
+    def trend(self, metric: Metric, asked: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
         spans = self._spans(metric, asked)
         require_affordable(self._limit, metric, len(spans), asked.selection.count(len(metric.labels)))
         places = None if asked.selection.everything else self._places(metric, asked)
         yield
         stretches = (TrendStep(*span, self.estimate(metric, span, asked.confidence)) for span in spans)
-        return (yield from trend_steps(metric, len(spans), stretches, asked.confidence, places))
+        return (yield from summary_of(metric).trend(metric, len(spans), stretches, asked, places))
 
-    def estimate(self, metric: Metric, span: Span, confidence: float) -> Estimate:
+    def estimate(self, metric: Metric, span: Span, confidence: float) -> Any:
         """Return the bare estimates of a span of days."""
-        return self._estimate(metric, metric.labels, self._store.tally(metric, *span), confidence, False)
-
-    def _estimate(
-        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
-    ) -> Estimate:
-        return self._cache.estimate(metric, labels, tally, confidence, simultaneous=simultaneous)
+        return self._cache.estimate(metric, metric.labels, self._store.tally(metric, *span), confidence)
 
     def _whole(
         self, metric: Metric, span: Span, asked: EstimateQuery, candidates: tuple[str, ...] | None = None
@@ -112,27 +105,22 @@ class EstimateReader:
         tally = self._store.tally(metric, *span)
         first, last = self._store.days(metric) or (None, None)
         days = (span[0] or first, span[1] or last)
-        return estimate_table(
-            metric,
-            tally,
-            days,
-            asked.confidence,
-            candidates,
-            simultaneous=isinstance(asked, Query) and asked.simultaneous,
-            forged=asked.forged if isinstance(asked, Query) else Query.forged,
-            refused=self._store.refusals(metric.name, *days),
-            estimator=self._estimate,
-        )
+        survey = Survey(metric, tally, days, self._store.refusals(metric.name, *days))
+        return summary_of(metric).table(survey, asked, self._cache.estimate, candidates)
 
     def _chosen(self, table: Table, asked: EstimateQuery, by: str = "frequency") -> Table:
         if asked.selection.everything:
             return table
+        if "value" not in table.columns:
+            raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
         labels = cast("Sequence[str]", table.columns["value"])
         return table.chosen(asked.selection.places(labels, lambda: np.asarray(table.columns[by], dtype=np.float64)))
 
     def _places(self, metric: Metric, asked: EstimateQuery) -> Places:
         """Return which values are shown in each step of an answer."""
         span = (asked.since, asked.until)
+        if not metric.labels:
+            raise ParameterError("values", "nor top, limit and offset: this metric has no values to choose from")
         return asked.selection.places(metric.labels, lambda: self.estimate(metric, span, asked.confidence).frequency)
 
     def _days(self, metric: Metric, asked: EstimateQuery) -> list[date]:

@@ -1,10 +1,14 @@
-"""Write answers for other programs: as JSON, or as a table of one row a value with the same columns in every format."""
+"""Write answers for other programs: as JSON, or as a table with the same columns in every format.
+
+Which rows a table has, one a value or others, is said by the summary of the kind of question. Where answers of several
+kinds stand in one table, it has the columns of all, and a row is empty where it is not about one.
+"""
 
 import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, get_args, get_type_hints
@@ -12,22 +16,24 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from werkzeug.datastructures import MIMEAccept
 
-from ..analysis.answers import Answer, Row
+from dither_shared import Metric
+
+from ..analysis.answers import About
 from ..analysis.columns import Table
 from ..protocol.problems import Kind, Problem
+from .summaries import summary_of
+from .summaries.summary import Summary
 
-__all__ = ["FORMATS", "Format", "chosen", "inert", "json_object", "real"]
+__all__ = ["FORMATS", "Answered", "Format", "answered", "chosen", "columns", "inert", "json_object", "real"]
+
+Answered = tuple[Summary[Any], Table]
+"""An answer, and the summary of its kind of question."""
 
 _ABOUT = ("metric", "version", "since", "until", "reports", "confidence", "simultaneous")
 """The fields about an answer that each row repeats, so that tables can be laid below one another."""
 
-_WORDS = {True: "true", False: "false", None: None}
-"""True and false, in CSV as in JSON."""
-
 _DAYS = frozenset({"since", "until"})
-_TYPES = {name: hint for of in (Answer, Row) for name, hint in get_type_hints(of).items() if name != "values"}
-COLUMNS = (*_ABOUT, *get_type_hints(Row))
-"""Every table's columns: those of the answer, then those of ``Row``, whatever these are."""
+_TYPES = {name: get_type_hints(About)[name] for name in _ABOUT}
 
 _SIGNS = "=+\\-@＝＋－＠"
 _RISKY = re.compile(rf"^['\s\x00-\x1f]|(^|[;\t\r\n])[\s\x00-\x1f\"]*[{_SIGNS}]")
@@ -39,12 +45,13 @@ full-width signs for plain ones, drops blanks and quotes in front, and in many c
 class Format:
     """A format that writes answers piece by piece, so that only one of many is in memory.
 
-    ``package`` is a package that it needs besides, and ``extra`` the extra of dither that installs it.
+    ``write`` takes the answers, and the kinds that are among them. ``package`` is a package that it needs besides, and
+    ``extra`` the extra of dither that installs it.
     """
 
     name: str
     media_type: str
-    write: Callable[[Iterable[Table]], Iterator[bytes]]
+    write: Callable[[Iterable[Answered], Sequence[Summary[Any]]], Iterator[bytes]]
     package: str | None = None
     extra: str | None = None
 
@@ -54,6 +61,17 @@ class Format:
         if self.package is None or find_spec(self.package) is not None:
             return None
         return f"{self.name} needs {self.package}, which is not installed: pip install 'dither[{self.extra}]'"
+
+
+def answered(metric: Metric, tables: Iterable[Table]) -> Iterator[Answered]:
+    """Yield the answers about one metric with their summary."""
+    summary = summary_of(metric)
+    return ((summary, table) for table in tables)
+
+
+def columns(kinds: Sequence[Summary[Any]]) -> dict[str, Any]:
+    """Return the types of a table's columns: those about an answer, then those of the rows of each kind."""
+    return _TYPES | {name: hint for kind in kinds for name, hint in get_type_hints(kind.row).items()}
 
 
 def json_object(table: Table) -> Iterator[bytes]:
@@ -87,67 +105,73 @@ def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _json(tables: Iterable[Table]) -> Iterator[bytes]:
+def _json(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
     """Yield a list of the API's answers."""
     before = b"["
-    for table in tables:
+    for _, table in answers:
         yield before
         yield from json_object(table)
         before = b",\n"
     yield b"[]\n" if before == b"[" else b"]\n"
 
 
-def _ndjson(tables: Iterable[Table]) -> Iterator[bytes]:
+def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
     """Yield one JSON object a line."""
-    for table in tables:
+    for summary, table in answers:
         about = _about(table)
-        for rows in table.chunks():
+        for rows in summary.flat(table).chunks():
             yield "".join(f"{_dumped(about | row)}\n" for row in rows).encode()
 
 
-def _csv(tables: Iterable[Table]) -> Iterator[bytes]:
+def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
     """Yield CSV with a header line (RFC 4180); what is not defined is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=COLUMNS)
+    writer = csv.DictWriter(text, fieldnames=list(columns(kinds)))
     writer.writeheader()
     yield text.getvalue().encode()
-    for table in tables:
+    for summary, table in answers:
         about = _about(table)
-        for rows in table.chunks():
+        for rows in summary.flat(table).chunks():
             text.seek(0)
             text.truncate()
-            writer.writerows(
-                {**about, **row, "value": inert(row["value"]), "found": _WORDS[row["found"]]} for row in rows
-            )
+            writer.writerows({**about, **{name: _cell(cell) for name, cell in row.items()}} for row in rows)
             yield text.getvalue().encode()
 
 
-def _arrow(tables: Iterable[Table]) -> Iterator[bytes]:
+def _cell(cell: Any) -> Any:
+    """Return what is written in a cell of CSV: text that no spreadsheet runs, and true and false as in JSON."""
+    if isinstance(cell, str):
+        return inert(cell)
+    return ("true" if cell else "false") if isinstance(cell, bool) else cell
+
+
+def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
     """Yield an Arrow IPC stream: days are dates, numbers that are not defined are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
-    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    hints = columns(kinds)
 
     def kind(column: str) -> Any:
-        hint = _TYPES[column]
-        return kinds[next((one for one in (hint, *get_args(hint)) if one in kinds), str)]
+        return types[next((one for one in (hints[column], *get_args(hints[column])) if one in types), str)]
 
     def array(column: str, values: Any) -> Any:
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             return pa.array(values, kind(column), mask=~np.isfinite(values))
         return pa.array(values, kind(column))
 
-    schema = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in COLUMNS])
+    schema = pa.schema([(column, pa.date32() if column in _DAYS else kind(column)) for column in hints])
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, schema) as stream:
-        for table in tables:
-            same = [pa.repeat(pa.scalar(value, kind(name)), len(table)) for name, value in _about(table).items()]
-            arrays = [*same, *(array(name, column) for name, column in table.columns.items())]
-            stream.write_batch(
-                pa.record_batch(
-                    [one.cast(field.type) for one, field in zip(arrays, schema, strict=True)], schema=schema
-                )
-            )
+        for summary, table in answers:
+            flat = summary.flat(table)
+            arrays = {name: pa.repeat(pa.scalar(value, kind(name)), len(flat)) for name, value in _about(table).items()}
+            arrays |= {name: array(name, column) for name, column in flat.columns.items()}
+            whole = [
+                arrays[field.name].cast(field.type) if field.name in arrays else pa.nulls(len(flat), field.type)
+                for field in schema
+            ]
+            stream.write_batch(pa.record_batch(whole, schema=schema))
             yield sink.getvalue()
             sink.seek(0)
             sink.truncate()

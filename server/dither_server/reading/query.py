@@ -7,8 +7,7 @@ from typing import Annotated, Self, TypeVar
 
 from dither_shared import ParameterError
 
-from ..config.choices import STEPS
-from .exports import FORMATS
+from ..config.choices import FORMAT_NAMES, STEPS
 from .parameters import CONFIDENCE, COUNT, DAY, PLACE, SHARE, TEXT, TEXTS, TRUTH, Parameters, one_of
 from .selection import Selection
 
@@ -65,12 +64,12 @@ class Query(OneVersion):
     simultaneous: Annotated[bool, TRUTH("Widen the intervals so that all hold together.")] = False
     forged: Annotated[float, SHARE("Assume that this share of the reports is forged, to bound their effect.")] = 0.01
     by_day: Annotated[bool, TRUTH("Answer separately for each day with reports.")] = False
-    format: Annotated[str | None, one_of(FORMATS)("Answer in this format, whatever Accept prefers.")] = None
+    format: Annotated[str | None, one_of(FORMAT_NAMES)("Answer in this format, whatever Accept prefers.")] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.format is not None and self.format not in FORMATS:
-            raise ParameterError("format", f"unknown; one of {', '.join(FORMATS)}")
+        if self.format is not None and self.format not in FORMAT_NAMES:
+            raise ParameterError("format", f"unknown; one of {', '.join(FORMAT_NAMES)}")
 
 
 @dataclass(frozen=True, kw_only=True)

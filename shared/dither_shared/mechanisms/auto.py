@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..errors import ParameterError
-from ..mechanism import Mechanism
+from ..mechanism import LISTED, Mechanism
 from . import MECHANISMS, SubsetSelection
 from .checks import checked_count, checked_epsilons, checked_size
 
@@ -40,7 +40,7 @@ def candidates(size: int, epsilon: float, permanent_epsilon: float | None = None
     """
     checked_size(size)
     checked_epsilons(epsilon, permanent_epsilon)
-    families = [family for family in MECHANISMS.values() if not family.items.open]
+    families = [family for family in MECHANISMS.values() if family.items == LISTED]
     least = SubsetSelection.calibrate(size, epsilon).risk
     found = [
         Candidate(mechanism, mechanism.risk / least)

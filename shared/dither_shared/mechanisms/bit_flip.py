@@ -73,14 +73,12 @@ class BitFlip(ChainOfBits):
         return cls(size=size, bits=bits, keep=Fraction(threshold_down(odds / (odds + 1)), ONE))
 
     @classmethod
-    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+    def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
         """Return the mechanism asked for by ``epsilon`` and ``bits``."""
-        cls._require_epsilon(parameters)
-        if "bits" not in parameters:
-            return cls.calibrate(size, parameters["epsilon"])
-        return cls.calibrate(
-            size, parameters["epsilon"], checked_count(parameters["bits"], "bits", 1, checked_size(size))
-        )
+        numbers = cls._with_epsilon(parameters)
+        if "bits" not in numbers:
+            return cls.calibrate(size, numbers["epsilon"])
+        return cls.calibrate(size, numbers["epsilon"], checked_count(numbers["bits"], "bits", 1, checked_size(size)))
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return ``ratio``: further reports of one value repeat the first."""

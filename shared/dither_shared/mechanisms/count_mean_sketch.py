@@ -45,13 +45,11 @@ class Sketch(Mechanism):
             raise ParameterError("bits", f"{self.bits} in {self.cohorts} cohorts make too large a table of counters")
 
     @classmethod
-    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+    def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
         """Return the mechanism asked for by ``epsilon``, ``bits`` and ``cohorts``."""
-        cls._require_epsilon(parameters)
-        shape = {
-            key: checked_count(parameters[key], key, 1, 1 << 16) for key in ("bits", "cohorts") if key in parameters
-        }
-        return cls._shaped(size, parameters["epsilon"], **shape)
+        numbers = cls._with_epsilon(parameters)
+        shape = {key: checked_count(numbers[key], key, 1, 1 << 16) for key in ("bits", "cohorts") if key in numbers}
+        return cls._shaped(size, numbers["epsilon"], **shape)
 
     @classmethod
     def calibrate(cls, size: int | None, epsilon: float) -> Self:

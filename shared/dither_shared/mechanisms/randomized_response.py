@@ -73,19 +73,20 @@ class RandomizedResponse(ChainOfSymbols):
         return cls(size=size, truth=truth, permanent_truth=permanent_truth)
 
     @classmethod
-    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+    def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
         """Return the mechanism asked for by ``truth`` or by ``epsilon``, but not both, and ``permanent_epsilon``."""
         size = checked_size(size)
         if "truth" not in parameters:
-            cls._require_epsilon(parameters)
-            return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"))
-        if "epsilon" in parameters:
+            numbers = cls._with_epsilon(parameters)
+            return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"))
+        numbers = cls._numbers(parameters)
+        if "epsilon" in numbers:
             raise ParameterError("truth", "stands beside epsilon; give one of them, for each follows from the other")
         permanent_truth = None
-        if "permanent_epsilon" in parameters:
-            forever = checked_epsilon(parameters["permanent_epsilon"], "permanent_epsilon")
+        if "permanent_epsilon" in numbers:
+            forever = checked_epsilon(numbers["permanent_epsilon"], "permanent_epsilon")
             permanent_truth = truths(size, forever, None)[0]
-        return cls(size=size, truth=as_probability(parameters["truth"], "truth"), permanent_truth=permanent_truth)
+        return cls(size=size, truth=as_probability(numbers["truth"], "truth"), permanent_truth=permanent_truth)
 
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""

@@ -149,24 +149,25 @@ class Rappor(ChainOfBits):
         )
 
     @classmethod
-    def configure(cls, size: int | None, parameters: Mapping[str, float]) -> Self:
+    def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
         """Return the mechanism asked for by f, p and q, or by epsilon and permanent_epsilon."""
-        widths = {key: parameters[key] for key in ("bits", "hashes", "cohorts") if key in parameters}
+        numbers = cls._numbers(parameters)
+        widths = {key: numbers[key] for key in ("bits", "hashes", "cohorts") if key in numbers}
         counts = {key: checked_count(value, key, 1, MAX_COHORTS) for key, value in widths.items()}
-        noise = [key for key in ("f", "p", "q") if key in parameters]
+        noise = [key for key in ("f", "p", "q") if key in numbers]
         if not noise:
-            if "epsilon" not in parameters:
+            if "epsilon" not in numbers:
                 raise ParameterError("epsilon", "missing; give epsilon, or f, p and q")
-            return cls.calibrate(size, parameters["epsilon"], parameters.get("permanent_epsilon"), **counts)
+            return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), **counts)
         for key in ("epsilon", "permanent_epsilon"):
-            if key in parameters:
+            if key in numbers:
                 raise ParameterError(
                     key, "stands beside f, p and q, from which it follows; give epsilon, or f, p and q"
                 )
         for key in ("f", "p", "q"):
-            if key not in parameters:
+            if key not in numbers:
                 raise ParameterError(key, "missing; f, p and q go together")
-        f, p, q = (as_probability(parameters[key], key) for key in ("f", "p", "q"))
+        f, p, q = (as_probability(numbers[key], key) for key in ("f", "p", "q"))
         return cls(**counts, permanent_f=f, instant_p=p, instant_q=q)
 
     @classmethod

@@ -112,9 +112,12 @@ def _family(kind: type[Question], fields: Fields) -> type[Mechanism] | None:
 
 def _mechanism(family: type[Mechanism] | None, question: Question, fields: Fields) -> Mechanism:
     keys = _AUTO_KEYS if family is None else family.keys
-    parameters = {key: fields.number(key) for key in keys if key in fields}
     if family is not None:
-        return _configured(family, question.size, **parameters)
+        words = {key: fields.one_of(key, family.words[key]) for key in family.words if key in fields}
+        return _configured(
+            family, question.size, **{key: fields.number(key) for key in keys - words.keys() if key in fields}, **words
+        )
+    parameters = {key: fields.number(key) for key in keys if key in fields}
     if "epsilon" not in parameters:
         raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
     budget = checked_count(parameters.pop("report_budget", DEFAULT_BUDGET), "report_budget", 1, 1 << 20)
@@ -122,7 +125,7 @@ def _mechanism(family: type[Mechanism] | None, question: Question, fields: Field
 
 
 @lru_cache(maxsize=1024, typed=True)  # typed, for a parameter may be refused for its type: 12 bits, but not 12.0
-def _configured(family: type[Mechanism], size: int | None, **parameters: float) -> Mechanism:
+def _configured(family: type[Mechanism], size: int | None, **parameters: float | str) -> Mechanism:
     """Return the mechanism asked for; metrics of one shape share it, for it never changes."""
     return family.configure(size, parameters)
 

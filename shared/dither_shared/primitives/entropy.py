@@ -8,7 +8,8 @@ same few draws, each with exactly the law that its docstring states; mechanisms 
 import os
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -53,6 +54,13 @@ class Entropy(ABC):
     def bernoulli(self, threshold: int) -> bool:
         """Return True with probability threshold/2^64."""
         return int.from_bytes(self.take(8), "big") < threshold
+
+    def choice(self, cumulative: Sequence[int]) -> int:
+        """Return i with probability (cumulative[i] - cumulative[i-1])/2^64.
+
+        The sums ascend to 2^64; before the first stands 0.
+        """
+        return bisect_right(cumulative, int.from_bytes(self.take(8), "big"))
 
     def bernoulli_bits(self, width: int, marked: int, high: int, low: int) -> int:
         """Return ``width`` independent bits as an integer, bit i being lane i.

@@ -1,9 +1,11 @@
 """What an epsilon means, in words."""
 
+import math
+
 from ..mechanism import Mechanism
 from .composition import posterior_bounds
 
-__all__ = ["MEMOISATION", "losses", "odds_sentence"]
+__all__ = ["MEMOISATION", "losses", "numeric_odds_sentence", "odds_sentence"]
 
 
 MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
@@ -27,6 +29,27 @@ def odds_sentence(mechanism: Mechanism, labels: tuple[str, str] | None = None) -
     return f"{sentence}, and {in_the_end} in 100 after any number of them" if forever else sentence
 
 
+def numeric_odds_sentence(mechanism: Mechanism) -> str:
+    """Return what one report of a number says, and how sure it can make anyone of anything about the number.
+
+    Where a cell is reported with one of two probabilities, these are told: cells are then ranges of the number.
+    """
+    most = (
+        f"whoever sees it can become at most {_factor(mechanism.epsilon)} times as sure of anything about your number"
+    )
+    if mechanism.permanent_epsilon is not None:
+        most += f", and {_factor(mechanism.permanent_epsilon)} times after any number of reports of one range"
+    if mechanism.delta:
+        most += f", but for one report in {1 / float(mechanism.delta):,.0f}"
+    if mechanism.cohorts == 1:
+        return f"your number is moved at random before it is reported; {most}"
+    truly, others = (_in_a_hundred(float(share)) for share in (mechanism.a, 1 - mechanism.a))
+    other = "the other one" if mechanism.cells == 2 else f"one of the other {mechanism.cells - 1}"
+    moment = "once for this device" if mechanism.memoised else "for each report"
+    ranges = f"your number is put into one of {mechanism.cells} ranges whose borders are chosen at random {moment}"
+    return f"{ranges}; in {truly} of 100 cases the report names that range, in {others} {other}; {most}"
+
+
 def losses(mechanism: Mechanism) -> str:
     """Return in a few words what reports of one value cost: once and, where there is a permanent part, in the end."""
     if mechanism.permanent_epsilon is None:
@@ -44,6 +67,13 @@ def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> s
         return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
     answer = f"your answer is {labels[0]}, we see it" if labels else "an answer is yours, we see it"
     return f"if {answer} {truly} times in 100; if it is another, {falsely} times"
+
+
+def _factor(epsilon: float) -> str:
+    """Return e^ε to three digits, rounded up."""
+    factor = math.exp(epsilon)
+    digits = max(0, 2 - math.floor(math.log10(factor)))
+    return f"{math.ceil(factor * 10**digits) / 10**digits:.{digits}f}"
 
 
 def _in_a_hundred(probability: float) -> str:

@@ -5,10 +5,13 @@ How an item is perturbed is said in ``mechanisms``.
 
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
+from .number import NumberQuestion
 from .question import Question
 from .string import StringQuestion
 
-__all__ = ["QUESTIONS", "BooleanQuestion", "ChoiceQuestion", "Question", "StringQuestion"]
+__all__ = ["QUESTIONS", "BooleanQuestion", "ChoiceQuestion", "NumberQuestion", "Question", "StringQuestion"]
 
-QUESTIONS: dict[str, type[Question]] = {kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, StringQuestion)}
+QUESTIONS: dict[str, type[Question]] = {
+    kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, NumberQuestion, StringQuestion)
+}
 """Every kind of question, by the ``type`` of a definition."""

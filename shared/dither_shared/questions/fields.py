@@ -68,9 +68,18 @@ class Fields:
 
     def number(self, key: str) -> float:
         """Return a number."""
-        value = self._table[key]
+        value = self._table.get(key)
+        if value is None:
+            raise ParameterError(key, "missing; a number")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ParameterError(key, f"{value!r} is not a number")
+        return value
+
+    def truth(self, key: str, default: bool) -> bool:
+        """Return true or false."""
+        value = self._table.get(key, default)
+        if not isinstance(value, bool):
+            raise ParameterError(key, f"{value!r} is not true or false")
         return value
 
     def day(self, key: str) -> date | None:

@@ -8,16 +8,25 @@ Nothing here runs code of the app, so no object can raise or take long: its type
 read through the methods of Python's own types, even where a subclass overrides them.
 """
 
+import decimal
+import math
 import sys
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 
-__all__ = ["LONGEST_TEXT", "plain", "text_of", "type_name"]
+__all__ = ["LONGEST_TEXT", "exact_number", "plain", "text_of", "type_name"]
 
 LONGEST_TEXT = 1024
 """Characters, and bytes of UTF-8, of a text; what is beyond is cut off."""
 
 _LONGEST_NUMBER = 2048
 """Bits of an integer that is written in decimal: ``str`` may refuse one of more than 640 digits."""
+
+_FIRST_DIGITS = decimal.Context(
+    prec=800, rounding=decimal.ROUND_FLOOR, Emin=-1200, Emax=400, capitals=1, clamp=0, flags=[], traps=[]
+)
+"""What is read of a Decimal: more than the 767 digits that a double may have, and all exponents of doubles."""
 
 
 def plain(value: object) -> str | float | None:
@@ -27,6 +36,21 @@ def plain(value: object) -> str | float | None:
         return value  # type: ignore[return-value]  # it is one of these
     found = _inherited(value, kind)
     return found if found is not None else _inherited(inner := _inside(value, kind), type(inner))
+
+
+def exact_number(value: object) -> float | Fraction | None:
+    """Return the number that an answer is, exactly, or None for an object that is no number.
+
+    No numbers are NaN, text, True and False. A Decimal is one too: it comes as a Fraction, rounded down to its first
+    800 digits and to a multiple of 10^-1999; an infinite one comes as a float.
+    """
+    found = plain(value)
+    if found is None:
+        held = value if issubclass(type(value), Decimal) else _inside(value, type(value))
+        return _of_decimal(held) if issubclass(type(held), Decimal) else None  # type: ignore[arg-type]  # it is one
+    if isinstance(found, float) and math.isnan(found):
+        return None
+    return None if isinstance(found, str | bool) else found
 
 
 def text_of(value: object) -> str | None:
@@ -59,6 +83,15 @@ def _inherited(value: object, kind: type) -> str | float | None:
     if issubclass(kind, float):
         return float.__float__(value)  # type: ignore[arg-type]  # likewise
     return None
+
+
+def _of_decimal(value: Decimal) -> float | Fraction | None:
+    """Return the number in a Decimal, or None for NaN."""
+    # Nothing is trapped, so nothing raises; and what comes is a Decimal of Python's own.
+    number = _FIRST_DIGITS.create_decimal(value)
+    if number.is_nan():
+        return None
+    return float(number) if number.is_infinite() else Fraction(number)
 
 
 def _inside(value: object, kind: type) -> object:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple, Self
 
 from ..mechanism import Item, Items, Mechanism
+from ..privacy.wording import odds_sentence
 from .fields import Fields
 
 __all__ = ["Answers", "Encoded", "Question"]
@@ -89,6 +90,10 @@ class Question(ABC):
     def names(self) -> Sequence[str]:
         """Answers by which a sentence may name them, where "yes" and "no" would not be what is asked."""
         return ()
+
+    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
+        """Return a sentence on what one report tells of a person; ``names`` are an answer and its opposite."""
+        return odds_sentence(mechanism, names)
 
     @property
     @abstractmethod

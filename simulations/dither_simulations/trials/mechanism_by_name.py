@@ -1,6 +1,7 @@
 """Return the mechanism of a survey by its name; ``auto`` is the best one."""
 
 from dither_shared import MECHANISMS, Mechanism
+from dither_shared.mechanism import LISTED, NUMBERS
 from dither_shared.mechanisms.auto import choose
 
 __all__ = ["AUTO", "CLOSED", "NAMES", "REMEMBERING", "named"]
@@ -8,12 +9,15 @@ __all__ = ["AUTO", "CLOSED", "NAMES", "REMEMBERING", "named"]
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
 
-NAMES = (AUTO, *MECHANISMS)
+_SHARES = {name: family for name, family in MECHANISMS.items() if family.items != NUMBERS}
 
-CLOSED = tuple(name for name, family in MECHANISMS.items() if not family.items.open)
+NAMES = (AUTO, *_SHARES)
+"""The mechanisms that estimate shares."""
+
+CLOSED = tuple(name for name, family in _SHARES.items() if family.items == LISTED)
 """The mechanisms of listed answers."""
 
-REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
+REMEMBERING = tuple(name for name, family in _SHARES.items() if "permanent_epsilon" in family.keys)
 """The mechanisms with a permanent part, which may be left out but in RAPPOR."""
 
 
@@ -25,8 +29,8 @@ def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None 
     """
     if name == AUTO:
         return choose(size, epsilon, permanent_epsilon)
-    family = MECHANISMS[name]
-    parameters = {"epsilon": epsilon}
+    family = _SHARES[name]
+    parameters: dict[str, float | str] = {"epsilon": epsilon}
     if permanent_epsilon is not None and "permanent_epsilon" in family.keys:
         parameters["permanent_epsilon"] = permanent_epsilon
     return family.configure(None if family.items.open else size, parameters)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contract.cases import every_small, name_of
+from contract.cases import every_small_of_frequencies, name_of
 from dither_server.analysis.poisoning import gains, poisoning
 from dither_server.estimation.decoders.support import support
 from dither_server.estimation.estimate import estimate
@@ -19,7 +19,9 @@ from dither_shared import (
     Shape,
 )
 
-SMALL = [mechanism for epsilon, mechanism in every_small() if epsilon == 1.0 and mechanism.size is not None]
+SMALL = [
+    mechanism for epsilon, mechanism in every_small_of_frequencies() if epsilon == 1.0 and mechanism.size is not None
+]
 
 
 def single_reports(mechanism: Mechanism) -> list[Tally]:

@@ -40,11 +40,11 @@ epsilon = 1.0
 DAYS, PEOPLE = 10, 1_000
 
 
-def trend(metric: Metric, stretches: list[TrendStep], confidence: float = 0.95) -> Trend:
+def trend(metric: Metric, stretches: list[TrendStep[Estimate]], confidence: float = 0.95) -> Trend:
     return cast("Trend", trend_table(metric, stretches, confidence).whole())
 
 
-def on_days(metric: Metric, tallies: list[Tally]) -> list[TrendStep]:
+def on_days(metric: Metric, tallies: list[Tally]) -> list[TrendStep[Estimate]]:
     days = [FIRST + timedelta(days=number) for number in range(len(tallies))]
     return [
         TrendStep(day, day, estimated(metric, tally.total, *tally.counts[0].tolist()))

@@ -19,6 +19,7 @@ from dither_server.api.openapi import openapi
 from dither_server.api.routes import routes
 from dither_server.app import collector_of
 from dither_server.dashboard.pages import pages
+from dither_server.protocol.json_schema import Schema
 from dither_server.store import StoredToken
 from server.collecting import THEME, TODAY, batch, rows_of, upload
 
@@ -129,7 +130,7 @@ def test_descriptions_are_sentences_and_names_of_schemas_are_taken_once() -> Non
             said += descriptions(operation.get("parameters", []))
     assert len(said) > 80
     assert [one for one in said if not re.fullmatch(r"[A-Z].+[.]", one, re.DOTALL) or one.startswith("Of ")] == []
-    named = [one.name for one in vars(schemas).values() if isinstance(one, schemas.Schema)]
+    named = [one.name for one in vars(schemas).values() if isinstance(one, Schema)]
     assert sorted(named) == sorted(document["components"]["schemas"])  # of two with one name, one would be lost
 
 

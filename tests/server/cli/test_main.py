@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dither_server.cli.main import cli
-from dither_server.cli.terminal_tables import as_table
+from dither_server.cli.terminal_tables import as_text
+from dither_server.reading.summaries import SUMMARIES
 from dither_server.store import Store
 from server.collecting import METRICS, METRICS_TOML, OPEN, THEME, TODAY, VERSION, environment, rows_of, upload
 
@@ -203,7 +204,7 @@ def test_labels_cannot_steer_the_terminal() -> None:
         "confidence": 0.95, "simultaneous": None, "version": "", "health": [],
         "unlisted": None, "values": [row | {"value": "\x1b[2J\n"}],
     }  # fmt: skip
-    table = as_table(answer)  # type: ignore[arg-type]
+    table = as_text(SUMMARIES["choice"].text(answer))
     assert "\x1b" not in table
     assert r"\x1b[2J\n" in table
 

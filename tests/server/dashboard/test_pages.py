@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from dither_server.analysis.trend import finished
 from dither_server.app import collector_of, create_app
 from dither_server.dashboard import pages
 from dither_server.dashboard.metric_groups import MANY
-from dither_server.dashboard.verdict_words import courses, denominator, in_words
+from dither_server.dashboard.period import denominator
 from dither_server.reading.costs import effort
+from dither_server.reading.summaries.shares_page import courses, in_words
 from dither_shared import parse_metrics
 from server.collecting import METRICS, MOBILE, THEME, TODAY, VERSION, config, problem, rows_of, upload
 
@@ -196,10 +198,10 @@ def test_up_to_30_metrics_are_one_list(tmp_path: Path) -> None:
 def test_a_denominator_is_named(since: str, until: str, period: str, said: str) -> None:
     days: dict[str, object] = {"since": since, "until": until}
     # It looks at no more of an answer.
-    assert denominator(days | {"reports": 42_000}, period) == f"the 42,000 reports {said}"  # type: ignore[arg-type]
-    assert denominator(days | {"reports": 1}, period) == f"the only report {said}"  # type: ignore[arg-type]
+    assert denominator(days | {"reports": 42_000}, period) == f"the 42,000 reports {said}"
+    assert denominator(days | {"reports": 1}, period) == f"the only report {said}"
     none = {"reports": 0, "since": None, "until": None}
-    assert denominator(none, period) == "no reports"  # type: ignore[arg-type]
+    assert denominator(none, period) == "no reports"
 
 
 def test_long_labels_are_shortened_in_the_middle() -> None:
@@ -301,16 +303,17 @@ def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: Fl
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, days = collector_of(app).reader, collector_of(app).store.active_days(THEME)
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
-    drawn = finished(courses(reader, THEME, days, rows, 0.95))
+    read = partial(reader.estimate, THEME, confidence=0.95)
+    drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.days == days
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
-    monkeypatch.setattr("dither_server.dashboard.verdict_words._WORK", 2 * effort(THEME))
-    drawn = finished(courses(reader, THEME, days, rows, 0.95))
+    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", 2 * effort(THEME))
+    drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
     assert drawn is not None
     assert drawn.days == days[1:]
-    monkeypatch.setattr("dither_server.dashboard.verdict_words._WORK", effort(THEME))
-    assert finished(courses(reader, THEME, days, rows, 0.95)) is None
+    monkeypatch.setattr("dither_server.reading.summaries.shares_page._WORK", effort(THEME))
+    assert finished(courses(THEME, rows, days, effort(THEME), read, 0.95)) is None
 
 
 def row(verdict: str, error: float | None) -> Row:

@@ -28,7 +28,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         calls.append(len(labels))
         return estimate(mechanism, labels, *more, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "estimate", counting)
+    monkeypatch.setattr("dither_server.reading.summaries.shares.estimate", counting)
     return calls
 
 
@@ -90,7 +90,7 @@ def test_what_was_not_used_for_longest_is_forgotten(computed: list[int]) -> None
 def test_an_estimate_takes_no_more_than_it_is_said_to() -> None:
     found = estimate(THEME.mechanism, THEME.labels, Tally.fold(THEME.mechanism, rows_of(THEME, 9)))
     columns = [one for one in vars(found).values() if isinstance(one, np.ndarray)]
-    assert module._ROW * len(found.labels) >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
+    assert found.size >= sum(one.nbytes for one in columns) + 8 * len(found.verdicts)
 
 
 def test_many_threads_use_one(store: Store) -> None:

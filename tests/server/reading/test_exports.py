@@ -21,7 +21,8 @@ from dither_server.analysis.answers import Row
 from dither_server.app import collector_of
 from dither_server.cli.main import cli
 from dither_server.reading import exports
-from dither_server.reading.exports import COLUMNS, FORMATS, inert, real
+from dither_server.reading.exports import FORMATS, columns, inert, real
+from dither_server.reading.summaries import summary_of
 from dither_server.store import Store, StoreError
 from server.collecting import (
     METRICS,
@@ -38,6 +39,7 @@ from server.collecting import (
 
 URL = "/v1/metrics/theme/estimate"
 ARROW = FORMATS["arrow"].media_type
+COLUMNS = list(columns([summary_of(THEME)]))
 
 
 @pytest.fixture
@@ -59,11 +61,11 @@ def test_every_format_holds_the_same_rows(client: FlaskClient) -> None:
     table = pa.ipc.open_stream(client.get(f"{URL}?format=arrow").data).read_all()
     days = {"since": TODAY, "until": TODAY}
     assert table.to_pylist() == [row | days for row in rows]
-    assert table.column_names == list(COLUMNS)
+    assert table.column_names == COLUMNS
     text = list(csv.DictReader(io.StringIO(client.get(f"{URL}?format=csv").text)))
     assert [row["value"] for row in text] == ["dark", "light", "'=1+1", "other"]
     assert [float(row["low"]) for row in text] == [row["low"] for row in rows]
-    assert list(text[0]) == list(rows[0]) == list(COLUMNS)
+    assert list(text[0]) == list(rows[0]) == COLUMNS
 
 
 def test_what_is_found_is_true_or_false_in_every_format(app: Flask) -> None:
@@ -93,7 +95,7 @@ def test_days_are_answered_one_by_one(app: Flask, client: FlaskClient) -> None:
     assert table["since"].to_pylist() == [TODAY] * 4 + [later] * 4
     assert client.get(f"{URL}?by_day=true&since=2027-01-01").json == []
     empty = pa.ipc.open_stream(client.get(f"{URL}?by_day=true&format=arrow&since=2027-01-01").data).read_all()
-    assert (empty.num_rows, empty.column_names) == (0, list(COLUMNS))
+    assert (empty.num_rows, empty.column_names) == (0, COLUMNS)
     assert problem(client.get("/v1/metrics/theme/combined?by_day=true")) == (400, "parameter")
 
 

@@ -47,6 +47,13 @@ def test_every_lane_is_below_its_threshold_with_exactly_that_probability(marked:
         assert outcomes[bits] == chance * streams
 
 
+@pytest.mark.parametrize(
+    ("word", "chosen"), [(0, 0), (1, 0), (2, 2), (ONE // 2 - 1, 2), (ONE // 2, 3), (ONE - 2, 3), (ONE - 1, 4)]
+)
+def test_a_choice_takes_as_many_words_as_its_share_and_none_without(word: int, chosen: int) -> None:
+    assert Script(word.to_bytes(8, "big")).choice([2, 2, ONE // 2, ONE - 1, ONE]) == chosen
+
+
 def test_bits_use_about_as_many_words_as_they_have_doublings() -> None:
     drawn = 0
 

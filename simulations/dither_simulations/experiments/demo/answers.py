@@ -8,7 +8,7 @@ import numpy as np
 
 from dither_server.estimation.estimate import estimate
 from dither_shared import Metric
-from dither_shared.privacy.wording import MEMOISATION, losses, odds_sentence
+from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ...output.plots import Shares
 from ...output.tables import render
@@ -97,5 +97,5 @@ def _answer(metric: Metric, truth: Population, reports: int, *columns: np.ndarra
 
 def _odds(metric: Metric, example: str) -> str:
     """Return the odds sentence, with the commonest answer of a choice for its example."""
-    sentence = odds_sentence(metric.mechanism, (example, "another") if metric.question.names else None)
+    sentence = metric.question.odds(metric.mechanism, (example, "another") if metric.question.names else None)
     return sentence if metric.mechanism.permanent_epsilon is None else f"{sentence}. {MEMOISATION.removesuffix('.')}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ..analysis.trend import Course
+from ...analysis.trend import Course
 
 __all__ = ["Bar", "Line", "bars_of_days", "line_of"]
 

@@ -1,0 +1,51 @@
+"""Which reports a page speaks of: their days, and how often one device may have reported."""
+
+from datetime import date
+from typing import Any
+
+from dither_shared import Metric
+
+from ..reading.query import Query
+from ..store import Store
+
+__all__ = ["days_of", "denominator"]
+
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_AT_MOST = {
+    "day": "at most one a device and day",
+    "week": "at most one a device and week",
+    "once": "at most one a device",
+}
+
+_DAYS = 60
+"""At most so many of the last days are drawn."""
+
+
+def denominator(told: Any, period: str) -> str:
+    """Return which reports an answer is about, in words."""
+    if told["since"] is None or told["until"] is None:
+        return "no reports"
+    reports = "the only report" if told["reports"] == 1 else f"the {told['reports']:,} reports"
+    since, until = date.fromisoformat(told["since"]), date.fromisoformat(told["until"])
+    return f"{reports} {_span(since, until)}, {_AT_MOST[period]}"
+
+
+def days_of(store: Store, metric: Metric, query: Query) -> dict[date, int]:
+    """Return the reports of the last days that are asked for."""
+    first, last = query.since or date.min, query.until or date.max
+    reports = {day: count for day, count in store.reports_by_day(metric).items() if first <= day <= last}
+    return {day: reports[day] for day in list(reports)[-_DAYS:]}
+
+
+def _span(since: date, until: date) -> str:
+    """Return days in words, without what both have in common."""
+    day, month, year = str(since.day), _MONTHS[since.month - 1], str(since.year)
+    last = f"{until.day} {_MONTHS[until.month - 1]} {until.year}"
+    if since == until:
+        return f"on {last}"
+    if since.year != until.year:
+        return f"from {day} {month} {year} to {last}"
+    return f"from {day} to {last}" if since.month == until.month else f"from {day} {month} to {last}"

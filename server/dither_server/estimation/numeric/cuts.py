@@ -1,0 +1,86 @@
+"""The share of answers below each point of the grid, with honest intervals."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import ParameterError
+
+__all__ = ["Cuts", "Share"]
+
+Floats = NDArray[np.float64]
+
+
+class Share(NamedTuple):
+    """A share of all people: unbiased with its errors, its interval, and that of the curve."""
+
+    frequency: float
+    noise_error: float
+    standard_error: float
+    low: float
+    high: float
+    consistent: float
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The shares F(i) of answers below point i, for i = 0..points: each array has points + 1 entries.
+
+    - ``frequency``: raw and unbiased: it may fall, and lie outside of [0, 1]; NaN where no report tells of it;
+    - ``noise_error``: its standard error from the noise alone; ``standard_error``: and from who happened to report;
+    - ``low``, ``high``: an interval about the population, in [0, 1]. Each holds by itself, not all together. It takes
+      many cuts together where ``frequency`` takes one, so it need not hold that.
+
+    F(0) = 0 and F(points) = 1 are known.
+    """
+
+    frequency: Floats
+    noise_error: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def between(cls, frequency: Floats, noise_error: Floats, standard_error: Floats, low: Floats, high: Floats) -> Self:
+        """Return the cuts, given all but the first and the last, which are known."""
+        ends = (1.0, 0.0, 0.0, 1.0, 1.0)
+        columns = (frequency, noise_error, standard_error, low, high)
+        return cls(*(np.concatenate([[0.0], one, [end]]) for one, end in zip(columns, ends, strict=True)))
+
+    @property
+    def points(self) -> int:
+        """How many points the grid has."""
+        return len(self.frequency) - 1
+
+    def drawn(self) -> tuple[Floats, Floats]:
+        """Return the ends made monotone for a drawing, wider and never narrower, so each still holds by itself."""
+        return np.minimum.accumulate(self.low[::-1])[::-1], np.maximum.accumulate(self.high)
+
+    def below(self, place: float, curve: Floats) -> Share:
+        """Return the share of answers below ``place``, a real number of grid steps from the lowest point.
+
+        An answer counts at its nearest point, so point i stands for answers from i - 1/2 to i + 1/2, but the first and
+        the last stand for all beyond them too. Within a point answers are taken to lie evenly, but not for the
+        interval: it reaches from all of the point's answers at or above ``place`` to all below. ``curve`` is the
+        consistent one. Raises ParameterError if ``place`` is not within the grid.
+        """
+        last = self.points - 1
+        if not 0 <= place <= last:  # NaN compares false
+            raise ParameterError("place", f"{place!r} is not in the grid, from 0 to {last}")
+        cut = math.floor(place + 0.5)
+        part = place + 0.5 - cut
+        after = cut + (part > 0)
+        weights = np.array([1 - part, part])
+        total = np.append(0.0, np.cumsum(curve))
+        both = np.array([cut, after])
+        return Share(
+            float(weights @ self.frequency[both]),
+            float(np.hypot(*(weights * self.noise_error[both]))),
+            float(np.hypot(*(weights * self.standard_error[both]))),
+            float(self.low[cut]),
+            float(self.high[after]),
+            float(np.clip(weights @ total[both], 0, 1)),
+        )

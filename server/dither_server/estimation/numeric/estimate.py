@@ -1,0 +1,65 @@
+"""Estimate all of a numeric question from a tally: mean, shares below points, quantiles and curve."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...tally.tally import Tally
+from ..confidence import require_confidence
+from .cuts import Cuts, Share
+from .law import NumericLaw
+from .likelihood import Fit, maximum_likelihood
+from .mean import Mean, mean_of
+from .quantiles import QUANTILES, Quantile, quantiles_of
+
+__all__ = ["NumericEstimate", "estimate_number"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class NumericEstimate:
+    """What a tally says of a number's distribution, over points 0..points-1 of its grid.
+
+    - ``mean``: unbiased; ``cuts``: unbiased shares below each point; both with errors and intervals at ``confidence``;
+    - ``fit``: the curve of greatest likelihood: consistent, never smoothed, and without errors.
+    """
+
+    reports: int
+    confidence: float
+    mean: Mean
+    cuts: Cuts
+    fit: Fit
+
+    def quantiles(self, shares: Sequence[float] = QUANTILES) -> list[Quantile]:
+        """Return quantiles; raise ParameterError for a share that is not strictly between 0 and 1."""
+        return quantiles_of(self.cuts, self.fit.curve, shares)
+
+    def below(self, place: float) -> Share:
+        """Return the share of answers below a place, in grid steps from the low end (``Cuts.below``)."""
+        return self.cuts.below(place, self.fit.curve)
+
+    def at_ends(self) -> tuple[Share, Share]:
+        """Return the shares at the lowest and the highest point: of all answers there and beyond the range."""
+        last = len(self.fit.curve) - 1
+        low, high = self.below(0.5), self.below(last - 0.5)
+        return low, Share(
+            1 - high.frequency, high.noise_error, high.standard_error, 1 - high.high, 1 - high.low, 1 - high.consistent
+        )
+
+
+def estimate_number(law: NumericLaw, tally: Tally, confidence: float = 0.95) -> NumericEstimate:
+    """Return the estimate at a confidence; raise ParameterError if no interval can be made at it.
+
+    Of no reports means and shares are NaN, intervals are all that is possible, and the curve is even.
+    """
+    require_confidence(confidence)
+    return NumericEstimate(
+        tally.total,
+        confidence,
+        mean_of(law, tally, confidence),
+        law.cuts(tally, confidence),
+        maximum_likelihood(law, law.cell_shares(tally), tally.total),
+    )

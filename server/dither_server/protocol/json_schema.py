@@ -1,0 +1,37 @@
+"""JSON schemas, as the API's description holds them: each once, and referred to by name."""
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["NUMBER", "REPORTS", "STRINGS", "TEXT", "Json", "Schema", "closed", "list_of", "object_of"]
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """A JSON schema with its name in the document; ``holds`` may contain other Schemas."""
+
+    name: str
+    holds: Json
+
+
+TEXT: Json = {"type": "string"}
+STRINGS: Json = {"type": "array", "items": TEXT}
+NUMBER: Json = {"type": ["number", "null"]}
+REPORTS: Json = {"type": "integer", "minimum": 0}
+
+
+def object_of(properties: Json, **more: Any) -> Json:
+    """Return the schema of an object that has these properties at least."""
+    return {"type": "object", "properties": properties, "required": list(properties), **more}
+
+
+def closed(properties: Json) -> Json:
+    """Return the schema of an object with these properties and no others."""
+    return object_of(properties, additionalProperties=False)
+
+
+def list_of(properties: Json, **more: Any) -> Json:
+    """Return the schema of an array of such objects."""
+    return {"type": "array", "items": closed(properties), **more}

@@ -1,0 +1,23 @@
+"""What an estimate of each kind of question is, and how it is compared, exported and shown. One file a kind, or a few.
+
+Reading from the database is in ``reading``; the numbers come from ``estimation`` and ``analysis``.
+"""
+
+from typing import Any
+
+from dither_shared import Metric
+
+from .shares import Shares
+from .summary import Summary
+
+__all__ = ["SUMMARIES", "summary_of"]
+
+_SHARES = Shares()
+
+SUMMARIES: dict[str, Summary[Any]] = {"boolean": _SHARES, "choice": _SHARES, "string": _SHARES}
+"""By the kind of question."""
+
+
+def summary_of(metric: Metric) -> Summary[Any]:
+    """Return what an estimate of a metric is."""
+    return SUMMARIES[metric.question.kind]

@@ -1,0 +1,149 @@
+"""What every kind of question has in common: how its tallies become answers, tables, texts and pages."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+
+from dither_shared import Metric, ParameterError
+
+from ...analysis.columns import Table
+from ...analysis.trend import TrendStep
+from ...protocol.json_schema import Schema
+from ...tally.tally import Tally
+from ..query import Comparison, EstimateQuery, Query, TrendQuery
+from ..selection import Places
+from .window import Look
+
+__all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Summary", "Survey", "TextTable"]
+
+Span = tuple[date | None, date | None]
+"""Days, both included; None is the first or the last with reports."""
+
+
+class Estimated(Protocol):
+    """Bare estimates of one tally, as the cache keeps them."""
+
+    @property
+    def reports(self) -> int:
+        """How many reports they are made of."""
+
+    @property
+    def size(self) -> int:
+        """The bytes that they take, nearly."""
+
+
+E = TypeVar("E", bound=Estimated)
+
+Estimator = Callable[[Metric, tuple[str, ...], Tally, float, bool], Any]
+"""What estimates a tally, or remembers its estimate: ``Summary.estimate``, or a cache of it."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What was collected of a metric version on some days.
+
+    ``refused`` counts the metric's refused batches by the problem's kind.
+    """
+
+    metric: Metric
+    tally: Tally
+    days: Span
+    refused: Mapping[str, int]
+
+
+class TextTable(NamedTuple):
+    """An answer for a terminal: lines, a table whose first row is its head, and lines below it."""
+
+    before: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    after: Sequence[str] = ()
+
+
+class Exhibit(ABC):
+    """An answer as a page shows it: what ``template`` reads, which defines the macros ``answers`` and ``doubts``."""
+
+    template: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def needs(self) -> str:
+        """How many reports it takes to learn something, in words, where there are none."""
+
+
+class Summary(ABC, Generic[E]):
+    """What an estimate of a kind of question is, and how it is read, compared, exported and shown."""
+
+    row: ClassVar[type]
+    """The TypedDict of one row of an export: its keys are the columns."""
+    schema: ClassVar[Schema]
+    """What the API says of an estimate."""
+
+    @abstractmethod
+    def estimate(
+        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+    ) -> E:
+        """Return the bare estimates of a tally. ``labels`` are the answers whose shares are estimated, if these are."""
+
+    @abstractmethod
+    def effort(self, metric: Metric) -> int:
+        """Return the cost of one estimate (``costs``)."""
+
+    @abstractmethod
+    def table(
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None
+    ) -> Table:
+        """Return the estimates of a survey as the API's answer. ``candidates`` replace those of the definition.
+
+        Raises ParameterError for what cannot be estimated.
+        """
+
+    def flat(self, table: Table) -> Table:
+        """Return an answer as a table of ``row``s."""
+        return table
+
+    def compare(self, first: Table, second: Table, metrics: tuple[Metric, Metric], query: Comparison) -> Table:
+        """Return the comparison of two answers. Raises ParameterError for what cannot be compared."""
+        raise ParameterError("other", f"{first.about['metric']} is of a kind that is not compared")
+
+    def combine(self, name: str, metrics: Sequence[Metric], tables: Sequence[Table], query: EstimateQuery) -> Table:
+        """Return the combination of one metric's versions. Raises ParameterError for what cannot be combined."""
+        raise ParameterError("metric", f"{name} is of a kind whose versions are not combined")
+
+    def trend(
+        self, metric: Metric, count: int, steps: Iterable[TrendStep[E]], query: TrendQuery, places: Places | None
+    ) -> Generator[None, None, Table]:
+        """Make a trend of so many ``steps``, in short steps itself. Raises ParameterError for what has none."""
+        raise ParameterError("metric", f"{metric.name} is of a kind that has no trend")
+
+    @abstractmethod
+    def exhibit(self, metric: Metric, table: Table, look: Look) -> Exhibit:
+        """Return what a page shows of an answer."""
+
+    def together(self, metric: Metric) -> bool:
+        """Return whether the intervals on a page hold all together, for the eye picks what stands out by chance."""
+        return False
+
+    @abstractmethod
+    def courses(
+        self,
+        metric: Metric,
+        exhibit: Exhibit,
+        days: Sequence[date],
+        estimate: Callable[[Span], E],
+        query: Query,
+    ) -> Generator[None, None, object | None]:
+        """Make what a page shows of the last ``days``, in short steps; None for nothing."""
+
+    @abstractmethod
+    def text(self, told: Mapping[str, Any]) -> TextTable:
+        """Return an answer for a terminal."""
+
+    def compared_text(self, told: Mapping[str, Any]) -> TextTable:
+        """Return a comparison for a terminal."""
+        raise NotImplementedError
+
+    def trend_text(self, told: Mapping[str, Any]) -> TextTable:
+        """Return a trend for a terminal."""
+        raise NotImplementedError

@@ -1,0 +1,170 @@
+"""Mechanisms of numeric questions: their items are the points 0, 1, …, size - 1 of an even grid.
+
+Point v stands for the share x = v/(size - 1) of the range. Each report has a score, an exact fraction, whose
+expectation is the x of its user: the mean of the scores estimates the mean of the answers without bias.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import ClassVar
+
+from ..errors import ParameterError
+from ..mechanism import NUMBERS, Item, Items, Mechanism, Shape
+from ..primitives.elimination import solve
+from ..primitives.entropy import Entropy
+from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_up
+from ..primitives.tabulated import TabulatedLaw, worst_ratio
+from .checks import checked_count, index_of
+
+__all__ = [
+    "MAX_RESOLUTION",
+    "NumericMechanism",
+    "TabulatedMechanism",
+    "check_no_size",
+    "checked_decay",
+    "checked_points",
+    "decay_at",
+    "points_of",
+    "powers",
+]
+
+MAX_RESOLUTION = 128
+"""Steps of the finest grid of a table: the exact scores of a finer one take minutes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumericMechanism(Mechanism):
+    """A mechanism whose reports say where on a grid an answer is, with an unbiased score of the mean.
+
+    All variances are per user, in squares of the range, and of the noise alone: n·Var[estimated mean], the answers
+    being fixed. Users drawn from a population add the variance of their answers.
+    """
+
+    items: ClassVar[Items] = NUMBERS
+    pure: ClassVar[bool] = False
+
+    size: int
+
+    @abstractmethod
+    def mean_score(self, cell: int, cohort: int = 0) -> Fraction:
+        """Return what a report of ``cell`` in ``cohort`` adds to the sum of scores: its expectation is the share x."""
+
+    @abstractmethod
+    def mean_variance(self, item: Item) -> Fraction:
+        """Return the variance of the score of a user whose answer is the point ``item``, over cohorts and noise."""
+
+    @cached_property
+    def worst_mean_variance(self) -> Fraction:
+        """The largest ``mean_variance`` of any point."""
+        return max(self.mean_variance(item) for item in range(self.size))
+
+    @cached_property
+    def average_mean_variance(self) -> Fraction:
+        """The mean of ``mean_variance`` over answers that are uniform on the range; half a step is next to each end."""
+        ends = (self.mean_variance(0) + self.mean_variance(self.size - 1)) / 2
+        return (sum((self.mean_variance(item) for item in range(1, self.size - 1)), ends)) / (self.size - 1)
+
+    @cached_property
+    def reach(self) -> tuple[float, float]:
+        """The least and the most that one report, honest or forged, adds to n times the estimated mean."""
+        scores = [self.mean_score(cell, cohort) for cell in range(self.cells) for cohort in range(self.cohorts)]
+        return float(min(scores)), float(max(scores))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TabulatedMechanism(NumericMechanism):
+    """A mechanism whose cells are the points themselves, with a tabulated law for each: symmetric about the middle."""
+
+    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "resolution"})
+
+    _laws: tuple[TabulatedLaw, ...] = field(init=False, repr=False, compare=False)
+
+    def _tabulate(self, weights: Sequence[Sequence[int]]) -> None:
+        """Take the laws in proportion to ``weights``, of which row v peaks at v."""
+        laws = tuple(TabulatedLaw.rounded(row, peak) for peak, row in enumerate(weights))
+        self._derive(shape=Shape.SYMBOL, cells=len(laws), ratio=worst_ratio(laws), _laws=laws)
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the likeliest cell, which is the point itself."""
+        return (index_of(item, self.size),)
+
+    def cell_law(self, item: Item, cohort: int = 0) -> tuple[Fraction, ...]:
+        """Return the row of the table."""
+        return self._laws[index_of(item, self.size)].probabilities
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return the point that was drawn by the law of ``item``."""
+        return self.row_format.symbol(self._laws[index_of(item, self.size)].draw(entropy))
+
+    def mean_score(self, cell: int, cohort: int = 0) -> Fraction:
+        """Return the score of ``cell``."""
+        return self._mean_scores[cell]
+
+    def mean_variance(self, item: Item) -> Fraction:
+        """Return Σ_y P(y | x) g(y)² - x²."""
+        point = index_of(item, self.size)
+        below, scores = self._whole_scores
+        square = sum(weight * score**2 for weight, score in zip(self._laws[point].weights, scores, strict=True))
+        return Fraction(square, ONE * below**2) - Fraction(point, self.size - 1) ** 2
+
+    @cached_property
+    def _mean_scores(self) -> tuple[Fraction, ...]:
+        """The g with Σ_y P(y | x) g(y) = x for all points x.
+
+        The table is symmetric about the middle, so g - 1/2 is antisymmetric, and half of the equations do.
+        """
+        last, half = self.size - 1, self.size // 2
+        rows = [law.weights for law in self._laws[:half]]
+        odd = solve(
+            [[row[y] - row[last - y] for y in range(half)] for row in rows],
+            [(2 * x - last) * ONE for x in range(half)],
+        )
+        first = [Fraction(1, 2) + one / (2 * last) for one in odd]
+        middle = [Fraction(1, 2)] * (self.size % 2)
+        return (*first, *middle, *(1 - score for score in reversed(first)))
+
+    @cached_property
+    def _whole_scores(self) -> tuple[int, tuple[int, ...]]:
+        """The scores as whole numbers over one denominator, which comes first."""
+        below = lcm(*(score.denominator for score in self._mean_scores))
+        return below, tuple(score.numerator * (below // score.denominator) for score in self._mean_scores)
+
+
+def points_of(size: int | None, resolution: object, name: str) -> int:
+    """Return the points of a grid of ``resolution`` steps; ``size`` must be left to the mechanism of that ``name``."""
+    check_no_size(size, name)
+    return checked_count(resolution, "resolution", 1, MAX_RESOLUTION) + 1
+
+
+def check_no_size(size: int | None, name: str) -> None:
+    """Raise ParameterError if a ``size`` is given to a mechanism that makes a grid of its own."""
+    if size is not None:
+        raise ParameterError("size", f"{name} takes numbers; its grid follows from the resolution")
+
+
+def checked_points(size: int) -> int:
+    """Return the points of a tabulated grid, from 2 on."""
+    return checked_count(size, "size", 2, MAX_RESOLUTION + 1)
+
+
+def checked_decay(decay: Fraction) -> Fraction:
+    """Return the ratio of neighbouring probabilities, rounded up to a multiple of 2^-64."""
+    rounded = Fraction(threshold_up(as_probability(decay, "decay")), ONE)
+    if not 0 < rounded < 1:
+        raise ParameterError("decay", f"{float(decay):g} must lie strictly between 0 (all told) and 1 (nothing told)")
+    return rounded
+
+
+def decay_at(epsilon: float, steps: int) -> Fraction:
+    """Return e^(-ε/``steps``)."""
+    return 1 / exp_below(checked_epsilon(epsilon) / steps)
+
+
+def powers(decay: Fraction, most: int) -> list[int]:
+    """Return ``decay``^0, …, ``decay``^``most``, times 2^(64 ``most``): whole numbers for a multiple of 2^-64."""
+    base = int(decay * ONE)
+    return [base**power << 64 * (most - power) for power in range(most + 1)]

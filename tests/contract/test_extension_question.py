@@ -1,0 +1,269 @@
+"""A kind of question from outside: no file of the packages knows it, and it is asked, recorded, estimated and shown.
+
+It asks for a number of stars, one to five, and its estimate is their average. Any mechanism for listed answers serves.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypedDict
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from jinja2 import ChoiceLoader, DictLoader
+
+import dither
+from contract.test_extension import Carrier
+from dither_server.analysis.columns import Table
+from dither_server.app import collector_of, create_app
+from dither_server.cli.main import cli
+from dither_server.estimation.estimate import debiased
+from dither_server.protocol.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
+from dither_server.reading.query import EstimateQuery, Query
+from dither_server.reading.summaries import SUMMARIES
+from dither_server.reading.summaries.summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
+from dither_server.reading.summaries.window import Look
+from dither_server.store.tables.definitions import from_json, to_json
+from dither_server.tally.tally import Tally
+from dither_shared import (
+    MECHANISMS,
+    QUESTIONS,
+    KeyedEntropy,
+    Mechanism,
+    Metric,
+    ParameterError,
+    Question,
+    parse_metrics,
+)
+from dither_shared.mechanism import LISTED, Items
+from dither_shared.questions.fields import Fields
+from dither_shared.questions.plain import plain
+from dither_shared.questions.question import Answers, Encoded
+from server.collecting import TODAY, config, environment
+
+STARS = {1: 10, 2: 20, 3: 20, 4: 60, 5: 90}
+AVERAGE = sum(stars * people for stars, people in STARS.items()) / sum(STARS.values())
+DEFINITION = '[metrics.liked]\ntype = "stars"\nmost = 5\nepsilon = 4.0\n'
+
+
+@dataclass(frozen=True)
+class Stars(Question):
+    """One to ``most`` stars; what is no number is one star, and a mistake."""
+
+    kind: ClassVar[str] = "stars"
+    keys: ClassVar[frozenset[str]] = frozenset({"most"})
+    items: ClassVar[Items] = LISTED
+
+    most: int
+
+    @classmethod
+    def read(cls, fields: Fields) -> Self:
+        """Return the question."""
+        return cls(int(fields.number("most")))
+
+    @classmethod
+    def family(cls, fields: Fields) -> type[Mechanism] | None:  # noqa: ARG003 - it depends on nothing
+        """Return the best one."""
+        return None
+
+    def stored(self) -> dict[str, object]:
+        """Return how many stars there are."""
+        return {"most": self.most}
+
+    @property
+    def domain_digest(self) -> object:
+        """How many stars there are."""
+        return {"stars": self.most}
+
+    @property
+    def size(self) -> int:
+        """How many stars there are."""
+        return self.most
+
+    def answers(self, mechanism: Mechanism) -> Answers:
+        """Return how stars are read."""
+        return _Read(self.most)
+
+    @property
+    def words(self) -> str:
+        """Name the range."""
+        return f"1 to {self.most} stars"
+
+    @property
+    def example(self) -> object:
+        """One star."""
+        return 1
+
+
+class _Read(Answers):
+    wanted = "give a number of stars"
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def encode(self, value: object) -> Encoded:
+        """Return the stars from 0 on."""
+        stars = plain(value)
+        if not isinstance(stars, float | int):
+            return Encoded(0, outside=True, mistake=True)
+        inside = min(max(int(stars), 1), self._most)
+        return Encoded(inside - 1, outside=inside != stars)
+
+
+class AverageRow(TypedDict):
+    """The average."""
+
+    average: float
+
+
+@dataclass(frozen=True)
+class Average:
+    """An average over so many reports."""
+
+    reports: int
+    average: float
+    size: int = 16
+
+
+@dataclass(frozen=True)
+class Shown(Exhibit):
+    """The average as a sentence."""
+
+    template: ClassVar[str] = "kinds/stars.html"
+
+    average: float
+    needs: str = "a few"
+
+
+class Averages(Summary[Average]):
+    """The average number of stars."""
+
+    row: ClassVar[type] = AverageRow
+    schema: ClassVar[Schema] = Schema(
+        "Average", closed({"metric": TEXT, "reports": REPORTS, "average": NUMBER, "values": {}})
+    )
+
+    def estimate(
+        self, metric: Metric, labels: tuple[str, ...], tally: Tally, confidence: float, simultaneous: bool
+    ) -> Average:
+        """Return the average of the estimated shares."""
+        size = metric.question.size or 0
+        shares = debiased(metric.mechanism, tuple(map(str, range(size))), tally).frequency
+        return Average(tally.total, float(shares @ np.arange(1, size + 1)))
+
+    def effort(self, metric: Metric) -> int:
+        """Return that it is small."""
+        return 1
+
+    def table(
+        self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None
+    ) -> Table:
+        """Return one row."""
+        found = estimator(survey.metric, (), survey.tally, query.confidence, False)
+        about = {"metric": survey.metric.name, "version": survey.metric.version, "reports": found.reports}
+        about |= {"since": str(survey.days[0]), "until": str(survey.days[1]), "health": [], "simultaneous": None}
+        return Table(about | {"confidence": query.confidence}, {"average": [found.average]})
+
+    def exhibit(self, metric: Metric, table: Table, look: Look) -> Exhibit:
+        """Return the average."""
+        return Shown(table.columns["average"][0])
+
+    def courses(
+        self, metric: Metric, exhibit: Exhibit, days: Sequence[date], estimate: Callable[[Span], Average], query: Query
+    ) -> Generator[None, None, object | None]:
+        """Return none."""
+        yield
+        return None
+
+    def text(self, told: Mapping[str, Any]) -> TextTable:
+        """Return a line."""
+        return TextTable(["on average"], [("stars",), (f"{told['values'][0]['average']:.2f}",)])
+
+
+TEMPLATE = """{% macro heading() %}Stars{% endmacro %}{% macro find(exhibit, view) %}{% endmacro %}
+{% macro answers(card, exhibit, view, formats) %}<p>{{ exhibit.average }} stars</p>{% endmacro %}
+{% macro brief(card, exhibit) %}<p>{{ exhibit.average }} stars</p>{% endmacro %}
+{% macro doubts(card, exhibit, percent) %}{% endmacro %}{% macro over_time() %}{% endmacro %}"""
+
+
+@pytest.fixture
+def metric(monkeypatch: pytest.MonkeyPatch) -> Metric:
+    """A metric of it, once it is in the two lists."""
+    monkeypatch.setitem(QUESTIONS, Stars.kind, Stars)
+    monkeypatch.setitem(SUMMARIES, Stars.kind, Averages())
+    return parse_metrics(DEFINITION)["liked"]
+
+
+def test_it_is_recorded_collected_estimated_exported_and_shown(tmp_path: Path, metric: Metric) -> None:
+    app = create_app(config(tmp_path, metrics={metric.name: metric}))
+    app.jinja_env.loader = _either(app.jinja_env.loader)
+    entropy = KeyedEntropy(b"another kind")
+    with closing(collector_of(app)):
+        http = app.test_client()
+        for answer, people in STARS.items():
+            for _ in range(people):
+                device = dither.Client(
+                    {metric.name: metric},
+                    endpoint="http://localhost",
+                    app="extension",
+                    state=dither.MemoryState(),
+                    background=False,
+                    environ={},
+                    transport=Carrier(http),
+                    entropy=entropy,
+                    today=lambda: TODAY,
+                )
+                with closing(device):
+                    device.consent("on")
+                    assert "1 to 5 stars" in device.consent_text()
+                    device.record(metric.name, answer)
+                    assert device.flush(10)
+        url = f"/v1/metrics/{metric.name}/estimate"
+        told = http.get(url).get_json()
+        (row,) = told["values"]
+        assert told["reports"] == sum(STARS.values())
+        assert abs(row["average"] - AVERAGE) < 0.3  # of 200 reports, and entropy is seeded: no chance in it
+        (written,) = csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text))
+        assert (written["metric"], float(written["average"])) == ("liked", row["average"])
+        for path in ("/", f"/m/{metric.name}"):
+            assert f"<p>{row['average']} stars</p>" in http.get(path).text
+        described = http.get("/openapi.json").get_json()["components"]["schemas"]
+        assert "Estimate" in described
+        for asked, place in (("trend", "metric"), ("compare", "other"), ("estimate?top=2", "values")):
+            refused = http.get(f"/v1/metrics/{metric.name}/{asked}")
+            assert (refused.status_code, refused.get_json()["detail"].partition(":")[0]) == (400, place)
+        _commands(tmp_path, row["average"])
+    assert from_json(to_json(metric), metric.version) == metric
+
+
+def _commands(folder: Path, average: float) -> None:
+    definition = folder / "metrics.toml"
+    definition.write_text(DEFINITION, encoding="utf-8")
+    run = CliRunner().invoke(cli, ["estimate", "liked"], env=environment(folder))
+    assert run.exit_code == 0, run.output
+    assert f"{average:.2f}" in run.output
+    json.loads(CliRunner().invoke(cli, ["estimate", "liked", "--json"], env=environment(folder)).output)
+
+
+def _either(loader: Any) -> Any:
+    """Return a loader that also knows the template of this kind, as a package of it would bring one along."""
+    return ChoiceLoader([DictLoader({"kinds/stars.html": TEMPLATE}), loader])
+
+
+def test_a_definition_of_it_is_read_like_any_other(metric: Metric) -> None:
+    assert (metric.question, metric.mechanism.size) == (Stars(5), 5)
+    other = parse_metrics(DEFINITION.replace("5", "6"))["liked"]
+    assert other.version != metric.version
+    with pytest.raises(ParameterError, match=r"metrics\.liked\.least: unknown"):
+        parse_metrics(DEFINITION + "least = 2\n")
+    with pytest.raises(ParameterError, match="rappor takes any string; a metric of type stars has other answers"):
+        parse_metrics(DEFINITION + 'mechanism = "rappor"\n')
+    names = [name for name, family in MECHANISMS.items() if family.items == Stars.items]
+    for name in names:
+        assert parse_metrics(DEFINITION + f'mechanism = "{name}"\n')["liked"].mechanism.name == name

@@ -1,0 +1,49 @@
+"""Shares below any place, between the points of the grid too."""
+
+import numpy as np
+import pytest
+
+from dither_server.estimation.numeric.cuts import Cuts
+from dither_shared import ParameterError
+
+CUTS = Cuts.between(
+    np.array([0.2, 0.6, 0.5]),
+    np.array([0.03, 0.04, 0.05]),
+    np.array([0.06, 0.08, 0.1]),
+    np.array([0.1, 0.4, 0.3]),
+    np.array([0.3, 0.9, 0.7]),
+)
+CURVE = np.array([0.2, 0.3, 0.1, 0.4])
+
+
+def test_the_ends_are_known() -> None:
+    assert CUTS.points == 4
+    for column, end in ((CUTS.frequency, 1), (CUTS.standard_error, 0), (CUTS.low, 1), (CUTS.high, 1)):
+        assert (column[0], column[-1]) == (0, end)
+
+
+def test_between_two_points_a_cut_stands_for_itself() -> None:
+    assert CUTS.below(1.5, CURVE) == pytest.approx((0.6, 0.04, 0.08, 0.4, 0.9, 0.5))
+
+
+def test_within_a_point_the_interval_reaches_over_all_its_answers() -> None:
+    found = CUTS.below(1.25, CURVE)
+    assert found.frequency == pytest.approx(0.25 * 0.2 + 0.75 * 0.6)
+    assert found.noise_error == pytest.approx(np.hypot(0.25 * 0.03, 0.75 * 0.04))
+    assert found.standard_error == pytest.approx(np.hypot(0.25 * 0.06, 0.75 * 0.08))
+    assert (found.low, found.high) == (0.1, 0.9)
+    assert found.consistent == pytest.approx(0.2 + 0.75 * 0.3)
+
+
+def test_the_whole_grid_can_be_asked_about_and_nothing_else() -> None:
+    assert (CUTS.below(0, CURVE).low, CUTS.below(0, CURVE).high) == (0, 0.3)
+    assert (CUTS.below(3, CURVE).low, CUTS.below(3, CURVE).high) == (0.3, 1)
+    for place in (-0.1, 3.1, float("nan")):
+        with pytest.raises(ParameterError, match="from 0 to 3"):
+            CUTS.below(place, CURVE)
+
+
+def test_a_drawing_is_monotone_and_wider() -> None:
+    low, high = CUTS.drawn()
+    assert low.tolist() == [0, 0.1, 0.3, 0.3, 1]
+    assert high.tolist() == [0, 0.3, 0.9, 0.9, 1]

@@ -1,0 +1,95 @@
+"""The whole estimate: at the edges of what a tally can be, and how often it holds the truth."""
+
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks.numeric_coverage import Run, dithered, draw, mean_in, population, run
+from dither_server.estimation.numeric.estimate import estimate_number
+from dither_server.tally.tally import Tally
+from dither_shared import ParameterError
+
+from .laws import SMALL, expected_tally, small_law
+
+RUNS = 400
+
+
+def empty(phases: int, steps: int) -> Tally:
+    return Tally(np.zeros(phases, dtype=np.int64), np.zeros((phases, steps + 1), dtype=np.int64))
+
+
+@pytest.mark.parametrize(("phases", "steps"), SMALL)
+def test_no_reports_say_nothing(phases: int, steps: int) -> None:
+    found = estimate_number(small_law(phases, steps), empty(phases, steps))
+    assert found.reports == 0
+    assert math.isnan(found.mean.estimate)
+    assert np.isnan(found.cuts.frequency[1:-1]).all()
+    assert (found.cuts.low[1:-1] == 0).all()
+    assert (found.cuts.high[1:-1] == 1).all()
+    assert {one.verdict for one in found.quantiles()} == {"too-few"}
+    assert found.fit.curve == pytest.approx(np.full(steps * phases + 1, 1 / (steps * phases + 1)))
+
+
+@pytest.mark.parametrize(("phases", "steps"), SMALL)
+def test_one_report_says_hardly_more(phases: int, steps: int) -> None:
+    tally = empty(phases, steps)
+    tally.reports[0] = tally.counts[0, 0] = 1
+    found = estimate_number(small_law(phases, steps), tally)
+    assert found.mean.low == 0
+    assert all(one.high == steps * phases for one in found.quantiles())
+    assert np.isfinite(found.fit.curve).all()
+
+
+def test_a_phase_without_reports_is_told_by_its_neighbours() -> None:
+    law = dithered(4.0, 16, 2)
+    tally = draw(law, np.full(33, 100_000), np.random.default_rng(1))
+    tally.reports[5] = 0
+    tally.counts[5] = 0
+    found = estimate_number(law, tally)
+    cut = 16 - 5
+    assert math.isnan(found.cuts.frequency[cut])
+    assert found.cuts.low[cut] < cut / 33 < found.cuts.high[cut]
+    assert found.cuts.high[cut] - found.cuts.low[cut] < 0.2
+    assert found.below(cut - 0.5).low == found.cuts.low[cut]
+
+
+@pytest.mark.parametrize(("phases", "steps"), [*SMALL, (64, 20)])
+def test_thousand_million_reports_find_everything(phases: int, steps: int) -> None:
+    law, rng = dithered(6.0, phases, steps), np.random.default_rng([2, phases, steps])
+    shares = rng.dirichlet(np.ones(law.points))
+    found = estimate_number(law, draw(law, rng.multinomial(10**9, shares), rng), 1 - 1e-9)
+    below = np.append(0, np.cumsum(shares))
+    assert found.mean.low < mean_in(shares) < found.mean.high
+    assert ((found.cuts.low <= below + 1e-12) & (below <= found.cuts.high + 1e-12)).all()
+    assert np.append(0, np.cumsum(found.fit.curve)) == pytest.approx(below, abs=2e-3)
+    ends = found.at_ends()
+    assert ends[0].low <= shares[0] <= ends[0].high
+    assert ends[1].low <= shares[-1] <= ends[1].high
+    assert ends[1].consistent == pytest.approx(found.fit.curve[-1], abs=1e-9)
+
+
+def test_what_no_interval_can_have_is_refused() -> None:
+    with pytest.raises(ParameterError, match="confidence"):
+        estimate_number(small_law(2, 1), expected_tally(small_law(2, 1), [0]), 1.0)
+
+
+def runs_of(epsilon: float, name: str, reports: int) -> list[Run]:
+    law, rng = dithered(epsilon, 16), np.random.default_rng([3, reports, *name.encode()])
+    shares = population(name, law.points)
+    return [run(law, shares, reports, rng, curve=False) for _ in range(RUNS)]
+
+
+SURVEYS = [(0.5, "hours", 3_000), (1.0, "zeros", 20_000), (4.0, "startup", 2_000)]
+
+
+@pytest.mark.parametrize(("epsilon", "name", "reports"), SURVEYS)
+def test_intervals_hold_the_truth_as_often_as_they_say(epsilon: float, name: str, reports: int) -> None:
+    """Of 400 at 95% fewer than 355 hold it with a chance of 2e-7, all with 1e-9; at 97% fewer than 365 with 8e-9."""
+    found = runs_of(epsilon, name, reports)
+    for held in (sum(one.mean for one in found), sum(one.noise for one in found)):
+        assert 355 <= held < RUNS
+    cuts = np.sum([one.cuts for one in found], axis=0)
+    assert cuts.min() >= 350
+    assert cuts.mean() < 0.998 * RUNS  # they are not trivial
+    assert np.sum([one.quantiles for one in found], axis=0).min() >= 365

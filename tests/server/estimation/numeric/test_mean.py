@@ -1,0 +1,77 @@
+"""The mean: its errors, at the smallest sizes and the largest, and means combined."""
+
+import math
+
+import numpy as np
+import pytest
+
+from dither_server.estimation.numeric.mean import combined, mean_of
+from dither_server.tally.tally import Tally
+from dither_shared import ParameterError
+
+from .laws import expected_tally, small_law
+
+
+def test_it_is_the_average_score_with_its_sample_error() -> None:
+    law = small_law(2, 2)
+    tally = expected_tally(law, [0, 3])
+    mean = mean_of(law, tally)
+    scores = np.repeat(law.score_table.ravel(), tally.counts.ravel())
+    assert mean.estimate == pytest.approx(3 / 8)
+    assert mean.standard_error == pytest.approx(scores.std(ddof=1) / math.sqrt(len(scores)))
+    assert mean.noise_error == pytest.approx(math.sqrt(law.noise_variance(tally) / len(scores)))
+    assert (mean.noise_low, mean.noise_high) == pytest.approx(
+        (mean.estimate - 1.959964 * mean.noise_error, mean.estimate + 1.959964 * mean.noise_error)
+    )
+    assert (mean.low, mean.high) == pytest.approx(
+        (mean.estimate - 1.959964 * mean.standard_error, mean.estimate + 1.959964 * mean.standard_error)
+    )
+
+
+def test_a_report_more_or_less_knows_little() -> None:
+    law = small_law(3, 2)
+    none = mean_of(law, Tally(np.zeros(3, dtype=np.int64), np.zeros((3, 3), dtype=np.int64)))
+    assert math.isnan(none.estimate)
+    assert (none.low, none.high, none.noise_low, none.noise_high) == (0, 1, 0, 1)
+    counts = np.zeros((3, 3), dtype=np.int64)
+    counts[1, 0] = 1
+    one = mean_of(law, Tally(counts.sum(axis=1), counts))
+    assert one.standard_error == pytest.approx(math.sqrt(law.worst_variance + 1 / 4))
+    many = mean_of(law, Tally(9 * counts.sum(axis=1), 9 * counts))  # all alike: their sample variance is 0
+    assert many.standard_error == many.noise_error > 0
+
+
+def test_thousand_million_reports_lose_no_digits() -> None:
+    law = small_law(4, 2)
+    few = expected_tally(law, [1, 4])
+    scale = 10**9 // few.total
+    one, all_ = mean_of(law, few), mean_of(law, Tally(few.reports * scale, few.counts * scale))
+    assert all_.estimate == pytest.approx(one.estimate, abs=1e-12)
+    ratio = (few.total - 1) / (few.total * scale - 1)
+    assert all_.standard_error == pytest.approx(one.standard_error * math.sqrt(ratio), rel=1e-9)
+
+
+@pytest.mark.parametrize("confidence", [1e-6, 0.5, 1 - 1e-9])
+def test_any_confidence_that_intervals_can_have(confidence: float) -> None:
+    tally = expected_tally(small_law(4, 2), [1, 4] * 50)
+    mean = mean_of(small_law(4, 2), tally, confidence)
+    assert mean.low < mean.noise_low < mean.estimate < mean.noise_high < mean.high
+    for refused in (0.0, 1.0, math.nan):
+        with pytest.raises(ParameterError):
+            mean_of(small_law(4, 2), tally, refused)
+
+
+def test_means_are_weighed_by_their_precision() -> None:
+    law = small_law(2, 2)
+    first, second = mean_of(law, expected_tally(law, [0, 3])), mean_of(law, expected_tally(law, [1, 4] * 8))
+    both = combined([first, second])
+    one, other = first.standard_error**-2, second.standard_error**-2
+    assert both.estimate == pytest.approx((one * first.estimate + other * second.estimate) / (one + other))
+    assert both.standard_error == pytest.approx((one + other) ** -0.5)
+    assert both.reports == first.reports + second.reports
+    weights = np.array([one, other]) / (one + other)
+    assert both.noise_error == pytest.approx(np.hypot(*(weights * [first.noise_error, second.noise_error])))
+    nothing = mean_of(law, Tally(np.zeros(2, dtype=np.int64), np.zeros((2, 3), dtype=np.int64)))
+    assert combined([nothing, first]).estimate == first.estimate
+    assert math.isnan(combined([nothing]).estimate)
+    assert combined([]).high == 1

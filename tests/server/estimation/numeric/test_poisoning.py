@@ -1,0 +1,65 @@
+"""Forged reports: what they can do by the formula, and what they do to an estimate."""
+
+import numpy as np
+import pytest
+
+from benchmarks.numeric_coverage import dithered
+from dither_server.estimation.numeric.mean import mean_of
+from dither_server.estimation.numeric.poisoning import cut_shift, mean_shift
+from dither_server.tally.tally import Tally
+from dither_shared import ParameterError
+
+from .laws import expected_tally, small_law
+
+
+def forged(tally: Tally, reports: dict[tuple[int, int], int]) -> Tally:
+    counts = tally.counts.copy()
+    for place, number in reports.items():
+        counts[place] += number
+    return Tally(counts.sum(axis=1), counts)
+
+
+def test_the_worst_score_moves_the_mean_so_far() -> None:
+    law = small_law(4, 2)
+    honest = expected_tally(law, [2, 5])
+    extra = honest.total // 99
+    part = extra / (honest.total + extra)
+    down, up = mean_shift(law, part, 3.5 / 8)
+    for place, shift in (((0, 2), up), ((3, 0), down)):
+        assert mean_of(law, forged(honest, {place: extra})).estimate == pytest.approx(3.5 / 8 + shift)
+
+
+def test_forgers_in_all_phases_or_in_few_move_shares_so_far() -> None:
+    """The lowest cell of all reports of nobody below the last cut of it."""
+    law = small_law(4, 2)
+    honest = expected_tally(law, [8])
+    for aimed, phases in ((None, range(4)), (2, (0, 1))):
+        extra = {(phase, 0): 4 * 5 // len(phases) for phase in phases}
+        attacked = forged(honest, extra)
+        part = 1 - honest.total / attacked.total
+        found = law.cuts(attacked, 0.95).frequency[4 - phases[0] if aimed else 1]
+        assert found == pytest.approx(cut_shift(law, part, aimed))
+
+
+def test_known_figures() -> None:
+    """Per forged percent: of the mean, and of shares when all choose the phases of a sixteenth of the range."""
+    shifts = {1.0: (0.016, 0.17), 2.0: (0.010, 0.08), 4.0: (0.0065, 0.03)}
+    for epsilon, (mean, aimed) in shifts.items():
+        law = dithered(epsilon)
+        assert mean_shift(law, 0.01)[1] == pytest.approx(mean, rel=0.05)
+        assert mean_shift(law, 0.01)[0] == pytest.approx(-mean, rel=0.05)
+        assert cut_shift(law, 0.01, round(law.steps * 64 / 16)) == pytest.approx(aimed, rel=0.3)
+
+
+def test_nothing_forged_moves_nothing_and_all_forged_anything() -> None:
+    law = dithered(1.0)
+    assert mean_shift(law, 0.0) == (0, 0)
+    assert cut_shift(law, 0.0, 1) == 0
+    assert cut_shift(law, 1.0) == 1
+    for bad in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ParameterError):
+            mean_shift(law, bad)
+    for cuts in (0, 65):
+        with pytest.raises(ParameterError):
+            cut_shift(law, 0.1, cuts)
+    assert np.isfinite(cut_shift(law, 0.1, 64))

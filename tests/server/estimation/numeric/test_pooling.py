@@ -1,0 +1,71 @@
+"""Pooled bounds: their coverage by enumeration, and each against every window."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.estimation.numeric.binomial import level, upper
+from dither_server.estimation.numeric.pooling import WIDTHS, pooled_bounds
+
+GAP, BASE = 0.5, 0.25
+
+
+def test_bounds_hold_as_often_as_they_say() -> None:
+    """Two cuts of one step in two phases: all counts that there can be, over populations of all shares."""
+    asked = np.array([12, 9])
+    counts = np.array([(one, other) for one in range(13) for other in range(10)])
+    found = [pooled_bounds(seen, asked, np.full(2, BASE), GAP, 2, 0.2) for seen in counts]
+    low, high = (np.array([ends[side] for ends in found]) for side in (0, 1))
+    missed = []
+    for first in np.linspace(0, 1, 21):
+        for second in np.linspace(first, 1, 11):
+            shares = np.array([first, second])
+            chance = np.prod(stats.binom.pmf(counts, asked, BASE + GAP * shares), axis=1)
+            missed += [chance @ (low > shares + 1e-12), chance @ (high < shares - 1e-12)]
+    assert np.max(missed) <= 0.1 + 1e-12
+    assert np.max(missed) > 0.03  # the bounds are not trivial
+
+
+def test_a_bound_is_that_of_the_tightest_window() -> None:
+    rng = np.random.default_rng(2)
+    asked = rng.integers(50, 400, 40)
+    base = np.repeat([BASE / 2, BASE], 20)
+    shares = np.sort(rng.beta(0.5, 0.5, 40))
+    seen = rng.binomial(asked, base + GAP * shares)
+    low, high = pooled_bounds(seen, asked, base, GAP, 20, 0.05)
+    assert high == pytest.approx([tightest(seen, asked, base, cut) for cut in range(40)], abs=0.003)
+    opposite = 1 - GAP - base[::-1]
+    failed = (asked - seen)[::-1]
+    from_above = [1 - tightest(failed, asked[::-1], opposite, cut) for cut in range(40)]
+    assert low == pytest.approx(from_above[::-1], abs=0.003)
+
+
+def tightest(seen: np.ndarray, asked: np.ndarray, base: np.ndarray, cut: int) -> float:
+    bounds = []
+    for width in WIDTHS:
+        window = slice(cut, cut + width)
+        trials = asked[window].sum()
+        bound = upper(np.array([float(seen[window].sum())]), np.array([float(trials)]), level(0.025 / len(WIDTHS)))
+        bounds.append((bound.item() - (asked * base)[window].sum() / trials) / GAP)
+    return float(min(max(min(bounds), 0.0), 1.0))
+
+
+def test_wide_windows_wait_for_enough_phases() -> None:
+    """With one phase the bound is that of its one cut, whatever the next cuts say."""
+    ends = [
+        pooled_bounds(np.array([50, seen]), np.array([100, 100]), np.full(2, BASE), GAP, 1, 0.05) for seen in (50, 100)
+    ]
+    assert (
+        ends[0][1][0]
+        == ends[1][1][0]
+        == pytest.approx((upper(np.array([50.0]), np.array([100.0]), level(0.025)).item() - BASE) / GAP)
+    )
+
+
+def test_cuts_without_reports_are_anywhere_or_told_by_their_neighbours() -> None:
+    low, high = pooled_bounds(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), np.full(2, BASE), GAP, 2, 0.05)
+    assert (low == 0).all()
+    assert (high == 1).all()
+    low, high = pooled_bounds(np.array([0, 3000]), np.array([0, 4000]), np.full(2, BASE), GAP, 2, 0.05)
+    assert (low[0], high[1]) == (0, 1)
+    assert low[1] > 0.9

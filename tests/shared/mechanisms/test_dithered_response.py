@@ -1,0 +1,168 @@
+"""Dithered response: known variances, the chain for ever, how many steps are chosen, bad parameters refused."""
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from dither_shared import ParameterError
+from dither_shared.mechanisms.dithered_response import MAX_PHASES, MAX_STEPS, DitheredResponse
+
+# ε, then on a range of 2: the least worst-case variance over m, the least average one, and both of the usual m,
+# d being large.
+TABLE = [
+    (0.25, 64.00, 64.00, 64.00, 64.00),
+    (0.5, 16.00, 16.00, 16.00, 16.00),
+    (1.0, 4.016, 4.016, 5.03, 4.15),
+    (2.0, 1.013, 0.778, 1.23, 0.858),
+    (3.0, 0.362, 0.263, 0.448, 0.284),
+    (4.0, 0.156, 0.107, 0.230, 0.132),
+    (5.0, 0.0723, 0.0478, 0.128, 0.069),
+    (6.0, 0.0345, 0.0224, 0.073, 0.038),
+    (8.0, 0.0084, 0.0053, 0.0255, 0.013),
+]
+
+
+def made(epsilon: float, **parameters: float | str) -> DitheredResponse:
+    return DitheredResponse.configure(None, {"epsilon": epsilon, **parameters})
+
+
+def of_fine_phase(mechanism: DitheredResponse, variance: Fraction) -> float:
+    """Return a variance on a range of 2 as it would be with ever more phases."""
+    return 4 * float(variance + Fraction(1, 12 * mechanism.cohorts**2 * mechanism.steps**2))
+
+
+@pytest.mark.parametrize(("epsilon", "worst", "average", "usual_worst", "usual_average"), TABLE)
+def test_variances_are_those_of_the_table(
+    epsilon: float, worst: float, average: float, usual_worst: float, usual_average: float
+) -> None:
+    def digits(expected: float) -> float:
+        return 0.51 * 10.0 ** -len(f"{expected:g}".split(".")[1]) if expected % 1 else 0.0051
+
+    best, usual = made(epsilon, **{"for": "mean"}), made(epsilon)
+    assert of_fine_phase(best, best.worst_mean_variance) == pytest.approx(worst, abs=digits(worst))
+    assert of_fine_phase(usual, usual.worst_mean_variance) == pytest.approx(usual_worst, abs=digits(usual_worst))
+    assert of_fine_phase(usual, usual.average_mean_variance) == pytest.approx(usual_average, abs=digits(usual_average))
+    every = [made(epsilon, steps=m) for m in range(1, 2 * best.steps + 3)]
+    assert best.worst_mean_variance == min(one.worst_mean_variance for one in every)
+    least = min((one for one in every), key=lambda one: one.average_mean_variance)
+    assert of_fine_phase(least, least.average_mean_variance) == pytest.approx(average, abs=digits(average))
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0])
+def test_for_the_mean_the_worst_case_is_below_the_hybrid_mechanism(epsilon: float) -> None:
+    """The hybrid mechanism of Wang et al. (2019): beyond ε = 0.6093 the same for every x; below that, Duchi's."""
+    e, s = math.exp(epsilon), math.exp(epsilon / 2)
+    hybrid = (s + 3) / (3 * s * (s - 1)) + (e + 1) ** 2 / (s * (e - 1) ** 2)
+    if epsilon <= 0.6093524930:
+        hybrid = ((e + 1) / (e - 1)) ** 2
+    assert 4 * made(epsilon, **{"for": "mean"}).worst_mean_variance < hybrid
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize("steps", [1, 2, 5])
+def test_the_formula_in_e_to_epsilon_gives_the_same(epsilon: float, steps: int) -> None:
+    mechanism, e, m = made(epsilon, steps=steps), math.exp(epsilon), steps
+    for item in (0, 1, 32, 64 * m // 2, 64 * m - 7, 64 * m):
+        first, rest = divmod(item, 64)
+        offset = (1 - rest / 64) * (first - m / 2) ** 2 + rest / 64 * (first + 1 - m / 2) ** 2
+        noise = (m + 1) / (e - 1) * (offset + (e + m) / (e - 1) * m * (m + 2) / 12)
+        expected = (noise + (64**2 - 1) / (12 * 64**2)) / m**2
+        assert float(mechanism.mean_variance(item)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_step_is_duchi_less_two_thirds_whatever_the_answer() -> None:
+    mechanism, e = made(1.0, steps=1), math.e
+    expected = ((e + 1) / (e - 1)) ** 2 - 2 / 3 - 1 / (3 * 64**2)
+    assert len({mechanism.mean_variance(item) for item in range(65)}) == 1
+    assert 4 * float(mechanism.mean_variance(0)) == pytest.approx(expected, rel=1e-14)
+
+
+def test_the_usual_steps_are_half_the_exponent() -> None:
+    epsilons = [0.25, 0.5, 1, 1.5, 2, 3, 4, 5, 6]
+    assert [made(epsilon).steps for epsilon in epsilons] == [1, 1, 2, 2, 3, 4, 7, 12, 20]
+    assert made(25.0).steps == MAX_STEPS
+
+
+def test_a_row_has_two_bytes() -> None:
+    mechanism = made(1.0)
+    assert (mechanism.size, mechanism.steps, mechanism.cohorts, mechanism.cells) == (129, 2, 64, 3)
+    assert mechanism.row_bytes == 2
+    assert made(10.0, steps=255, resolution=256).row_bytes == 2
+    assert made(10.0, steps=MAX_STEPS, resolution=MAX_PHASES).row_bytes == 3
+
+
+def test_the_cell_is_that_of_the_point_in_its_phase() -> None:
+    mechanism = made(1.0, steps=2, resolution=4)
+    assert [[mechanism.marked(v, c)[0] for v in range(9)] for c in range(4)] == [
+        [0, 0, 0, 0, 1, 1, 1, 1, 2],
+        [0, 0, 0, 1, 1, 1, 1, 2, 2],
+        [0, 0, 1, 1, 1, 1, 2, 2, 2],
+        [0, 1, 1, 1, 1, 2, 2, 2, 2],
+    ]
+    for wrong in (-1, 9):
+        with pytest.raises(ParameterError, match="item: "):
+            mechanism.marked(wrong)
+
+
+def test_the_chain_for_ever_has_the_epsilons_of_its_formula() -> None:
+    mechanism = made(1.0, permanent_epsilon=2.0, steps=2)
+    assert mechanism.resolution == 16
+    assert mechanism._chain.permanent is not None
+    assert float(mechanism._chain.instant.ratio) == pytest.approx(4.45404071080193, rel=1e-14)
+    after = [mechanism.epsilon_after(reports) for reports in (1, 2, 5, 60)]
+    assert after == pytest.approx([1, 1.6609, 1.9954, 2], abs=5e-5)
+    assert after[0] == pytest.approx(1, abs=1e-15)
+    assert after[0] <= 1
+    assert mechanism.permanent_epsilon == pytest.approx(2, abs=1e-15)
+    assert mechanism.mean_variance(5) == pytest.approx(
+        float(made(1.0, steps=2, resolution=16).mean_variance(5)), rel=1e-12
+    )
+
+
+def test_values_in_one_cell_share_their_permanent_draw() -> None:
+    mechanism = made(1.0, permanent_epsilon=2.0, steps=2)
+    for phase in range(16):
+        assert len({mechanism.marked(item, phase) for item in range(mechanism.size)}) <= 3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "place"),
+    [
+        ({}, "epsilon"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"epsilon": "1"}, "epsilon"),
+        ({"epsilon": 1.0, "permanent_epsilon": 1.0}, "permanent_epsilon"),
+        ({"epsilon": 1.0, "steps": 0}, "steps"),
+        ({"epsilon": 1.0, "steps": 2.0}, "steps"),
+        ({"epsilon": 1.0, "steps": MAX_STEPS + 1}, "steps"),
+        ({"epsilon": 1.0, "resolution": 0}, "resolution"),
+        ({"epsilon": 1.0, "resolution": MAX_PHASES + 1}, "resolution"),
+        ({"epsilon": 1.0, "resolution": "64"}, "resolution"),
+        ({"epsilon": 1.0, "for": "median"}, "for"),
+        ({"epsilon": 1.0, "for": 1}, "for"),
+        ({"epsilon": 1.0, "for": "mean", "steps": 2}, "for"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(parameters: dict[str, float | str], place: str) -> None:
+    with pytest.raises(ParameterError) as raised:
+        DitheredResponse.configure(None, parameters)
+    assert raised.value.place == place
+
+
+def test_a_size_is_not_given_and_must_fit_the_steps() -> None:
+    with pytest.raises(ParameterError, match=r"size: .* its grid follows"):
+        DitheredResponse.configure(129, {"epsilon": 1.0})
+    with pytest.raises(ParameterError, match="size: 128 points"):
+        DitheredResponse(size=128, steps=2, truth=Fraction(3, 4))
+    with pytest.raises(ParameterError, match="resolution: 300"):
+        DitheredResponse(size=601, steps=2, truth=Fraction(3, 4))
+    with pytest.raises(ParameterError, match="truth: "):
+        DitheredResponse(size=129, steps=2, truth=Fraction(1, 3))
+
+
+def test_steps_for_the_mean_are_found_at_the_largest_epsilon() -> None:
+    best = made(25.0, **{"for": "mean"})
+    assert best.steps == MAX_STEPS
+    assert best.worst_mean_variance < made(25.0, steps=MAX_STEPS - 1).worst_mean_variance

@@ -1,0 +1,54 @@
+"""Tabulated laws draw what is written, and what they tell is found exactly."""
+
+from fractions import Fraction
+
+import pytest
+
+from dither_shared import KeyedEntropy, ParameterError
+from dither_shared.primitives.probability import ONE
+from dither_shared.primitives.tabulated import TabulatedLaw, divergence, worst_ratio
+
+QUARTER = ONE // 4
+
+
+def test_a_law_has_the_probabilities_that_are_written_down() -> None:
+    law = TabulatedLaw((QUARTER, 0, 3 * QUARTER - 1, 1))
+    assert list(law.probabilities) == [Fraction(1, 4), 0, Fraction(3, 4) - Fraction(1, ONE), Fraction(1, ONE)]
+    assert law.cumulative == (QUARTER, QUARTER, ONE - 1, ONE)
+    entropy = KeyedEntropy(b"tabulated")
+    drawn = [law.draw(entropy) for _ in range(4000)]
+    assert set(drawn) == {0, 2}
+    assert abs(drawn.count(0) - 1000) < 5 * (4000 * 3 / 16) ** 0.5  # a miss has a probability below 1e-6
+
+
+@pytest.mark.parametrize("weights", [(), (ONE - 1,), (ONE, 1), (ONE + 1, -1)])
+def test_what_is_no_law_is_refused(weights: tuple[int, ...]) -> None:
+    with pytest.raises(ParameterError, match="weights: "):
+        TabulatedLaw(weights)
+
+
+@pytest.mark.parametrize("weights", [[1, 1, 1], [7, 3, 1, 1], [1, 10**30, 2], [5, 5]])
+def test_all_but_the_peak_are_rounded_up_by_less_than_one(weights: list[int]) -> None:
+    peak = weights.index(max(weights))
+    row = TabulatedLaw.rounded(weights, peak).weights
+    for place, (weight, whole) in enumerate(zip(weights, row, strict=True)):
+        exact = Fraction(weight * ONE, sum(weights))
+        assert exact - len(weights) < whole <= exact if place == peak else exact <= whole < exact + 1
+    assert sum(row) == ONE
+
+
+def test_the_worst_ratio_is_over_outcomes_and_pairs() -> None:
+    laws = [TabulatedLaw((QUARTER, 3 * QUARTER, 0)), TabulatedLaw((2 * QUARTER, 2 * QUARTER, 0))]
+    assert worst_ratio(laws) == 2
+    assert worst_ratio(laws[:1]) == 1
+    with pytest.raises(ParameterError, match="only some inputs"):
+        worst_ratio([*laws, TabulatedLaw((QUARTER, QUARTER, 2 * QUARTER))])
+
+
+def test_divergence_is_the_excess_beyond_the_ratio() -> None:
+    one, other = (3 * QUARTER, QUARTER, 0), (QUARTER, QUARTER, 2 * QUARTER)
+    assert divergence(one, other, Fraction(1)) == Fraction(1, 2)
+    assert divergence(one, other, Fraction(2)) == Fraction(1, 4)
+    assert divergence(one, other, Fraction(3)) == 0
+    assert divergence(other, one, Fraction(1000)) == Fraction(1, 2)  # what only the other can give
+    assert divergence(one, other, Fraction(7, 3)) == Fraction(3, 4) - Fraction(7, 12)

@@ -1,0 +1,111 @@
+"""What an answer is as a number: read exactly, whoever made the object, and in bounded time."""
+
+import enum
+import math
+from decimal import Decimal, FloatOperation, Inexact, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dither_shared.questions.grid import Grid
+from dither_shared.questions.plain import exact_number, type_name
+from shared import odd
+
+
+class SpitefulDecimal(Decimal):
+    __str__ = __repr__ = __eq__ = __hash__ = __float__ = __int__ = __bool__ = __pos__ = __lt__ = odd._fail
+    as_integer_ratio = as_tuple = is_nan = is_infinite = odd._fail
+
+
+class Price(enum.Enum):
+    LOW = Decimal("0.15")
+    NONE = Decimal("nan")
+
+
+class Charge(Decimal, enum.Enum):
+    HIGH = "1.5"
+
+
+NUMBERS: list[tuple[object, float | Fraction]] = [
+    (0, 0),
+    (-(2**53) - 1, -(2**53) - 1),
+    (10**1_000_000, 10**1_000_000),
+    (1.5, 1.5),
+    (5e-324, 5e-324),
+    (math.inf, math.inf),
+    (Decimal(0), 0),
+    (Decimal("0.15"), Fraction(3, 20)),
+    (Decimal("-1e5"), -(10**5)),
+    (Decimal("inf"), math.inf),
+    (Decimal("-inf"), -math.inf),
+    *((Decimal(double), Fraction(double)) for double in (1.1, 5e-324, 1.7976931348623157e308)),
+    (SpitefulDecimal("0.15"), Fraction(3, 20)),
+    (odd.SpitefulInt(7), 7),
+    (odd.SpitefulFloat(7.5), 7.5),
+    (odd.Number.TWO, 2),
+    (Price.LOW, Fraction(3, 20)),
+    (Charge.HIGH, Fraction(3, 2)),
+    (np.float64(0.1), 0.1),
+    (np.float32(0.1), Fraction(13421773, 2**27)),
+    (np.float16(1.5), 1.5),
+    (np.int8(-3), -3),
+    (np.uint64(2**64 - 1), 2**64 - 1),
+]
+
+
+@pytest.mark.parametrize(("value", "number"), NUMBERS, ids=map(str, range(len(NUMBERS))))
+def test_a_number_is_read_exactly(value: object, number: float | Fraction) -> None:
+    found = exact_number(value)
+    assert type(found) in {int, float, Fraction}
+    assert found == number
+
+
+def test_what_is_no_number() -> None:
+    for value in (
+        *(one for one in odd.NO_ANSWERS if not isinstance(one, Decimal)),
+        *("", "1", "nan", np.str_("1"), odd.Spiteful("1"), True, False, np.True_, odd.Theme.DARK, odd.Theme.YES),
+        *(math.nan, np.float64("nan"), odd.SpitefulFloat("nan"), Fraction(1, 2), np.longdouble(1)),
+        *(Decimal("nan"), Decimal("sNaN"), Decimal("-nan" + "1" * 1000), SpitefulDecimal("snan123"), Price.NONE),
+    ):
+        assert exact_number(value) is None, type_name(value)
+
+
+@given(st.decimals())
+def test_a_decimal_is_read_as_it_is(value: Decimal) -> None:
+    number = exact_number(value)
+    if number is None:
+        assert value.is_nan()
+    else:
+        assert number == (Fraction(value) if value.is_finite() else float(value))
+
+
+def test_a_long_decimal_counts_with_its_first_digits_and_on_the_right_side() -> None:
+    digits = "1" * 1_000_000
+    for text, near in (
+        (f"0.{digits}", 1 / 9),
+        ("1e999999", math.inf),
+        ("-1e999999", -math.inf),
+        (f"1{digits}e-999999999", 0.0),
+        ("1e-999999999", 0.0),
+        (f"{digits}e-1000000", 1 / 9),
+    ):
+        number = exact_number(Decimal(text))
+        assert number is not None
+        point, outside = Grid(-1, 1, False, 2001).point(number)
+        assert (point, outside) == Grid(-1, 1, False, 2001).point(near), text
+    halves = Grid(-1, 1, False, 2)  # the boundary is 0
+    assert [halves.point(exact_number(Decimal(f"{sign}1e-999999999")) or 0).point for sign in ("", "-")] == [1, 0]
+
+
+def test_the_settings_of_an_app_for_decimals_are_neither_used_nor_touched() -> None:
+    with localcontext(prec=3, Emax=5, Emin=-5) as context:
+        context.traps[Inexact] = context.traps[FloatOperation] = True
+        context.clear_flags()
+        number = exact_number(Decimal("123456.789"))
+        assert number == Fraction(123456789, 1000)
+        assert number is not None
+        assert Grid(1, 10**6, True, 129).point(number).point == 109
+        assert not any(context.flags.values())
