@@ -57,15 +57,17 @@ def of_metrics(path: Path, days: int, values: int | None = None) -> list[Asked]:
     number of different values that a device has; without it, as many as there are and its cap pays for.
     Raises ParameterError, as reading a definition does.
     """
-    return [
-        Asked(name, Part(Fraction(metric.charge), _charges(metric, days, values)), metric.mechanism.memoised)
-        for name, metric in load_metrics(path).items()
-    ]
+    return [_of_metric(metric, days, values) for metric in load_metrics(path).values()]
 
 
 def of_group(asked: Sequence[Asked], people: int) -> list[Asked]:
     """Return what each part is for people whose answers all depend on one secret; raise ParameterError as Part does."""
     return [replace(one, part=one.part.of_group(people)) for one in asked]
+
+
+def _of_metric(metric: Metric, days: int, values: int | None) -> Asked:
+    part = Part(Fraction(metric.charge), _charges(metric, days, values), metric.mechanism.delta)
+    return Asked(metric.name, part, metric.mechanism.memoised)
 
 
 def _charges(metric: Metric, days: int, values: int | None) -> int:

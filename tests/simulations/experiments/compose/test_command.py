@@ -49,6 +49,15 @@ period = "once"
 type = "boolean"
 epsilon = 1.0
 cap = 7.5
+
+[metrics.memory]
+type = "number"
+low = 0
+high = 64
+mechanism = "discrete-gaussian"
+epsilon = 1.0
+delta = 1e-9
+period = "week"
 """
 
 
@@ -140,12 +149,14 @@ def test_a_definition_is_charged_as_devices_charge_it(metrics: Path) -> None:
         "page": 4,
         "age": 1,
         "rare": 7,
-        "together": 433,
+        "memory": 53,
+        "together": 486,
     }
     assert found["plan"]["sum"] == pytest.approx(6, abs=1e-9)
     assert found["page"]["sum"] <= 9
-    assert found["together"]["sum"] == pytest.approx(365 + 26.5 + 6 + found["page"]["sum"] + 3 + 7, abs=1e-6)
-    assert found["together"]["optimal"] < 290
+    assert found["together"]["sum"] == pytest.approx(365 + 26.5 + 6 + found["page"]["sum"] + 3 + 7 + 53, rel=1e-3)
+    assert found["together"]["optimal"] < 330
+    assert 0.9 * 53e-9 < found["together"]["sum_delta"] <= 53e-9
 
 
 @pytest.mark.parametrize(("days", "weeks"), [("1", 1), ("2", 2), ("8", 2), ("9", 3), ("365", 53)])
