@@ -91,6 +91,9 @@ ROOMS: dict[str, Room] = {
     ),
     "health": Room(_named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health")),
     "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "binomial", "audit")),
+    "composition": Room(
+        _named(f"{_SHARED}/privacy", "optimal", "parts"), _tests("shared/privacy", "parts", "optimal", "composition")
+    ),
     "collisions": Room(
         _named(f"{_SERVER}/estimation", "collisions"),
         _tests("server/estimation", "collisions", "decoders/test_support", "intervals"),

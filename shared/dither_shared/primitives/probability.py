@@ -22,7 +22,10 @@ __all__ = [
     "as_probability",
     "checked_epsilon",
     "epsilon_of",
+    "exp_above",
     "exp_below",
+    "float_above",
+    "log_above",
     "threshold_down",
     "threshold_up",
     "toward",
@@ -72,24 +75,42 @@ def as_probability(value: float | Fraction, place: str) -> Fraction:
 
 @lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon asks for the same few
 def exp_below(exponent: Fraction) -> Fraction:
-    """Return a rational just below e^exponent (relative distance under 1e-100), for exponent >= 0."""
+    """Return a rational just below e^exponent; relative distance under 1e-100, if ``exponent`` is under 10^8."""
     context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)
     low = context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
     # Decimal.exp rounds to nearest whatever the context says: one step down is certainly below.
     return Fraction(context.next_minus(context.exp(low)))
 
 
+def exp_above(exponent: Fraction) -> Fraction:
+    """Return a rational just above e^exponent, as near as ``exp_below`` is."""
+    return 1 / exp_below(-exponent)
+
+
+def log_above(ratio: Fraction) -> Fraction:
+    """Return a rational that is ln(ratio) or just above it, for ratio > 0."""
+    if ratio == 1:
+        return Fraction(0)
+    context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_CEILING)
+    high = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
+    # Decimal.ln rounds to nearest whatever the context says: one step up is certainly above.
+    return Fraction(context.next_plus(context.ln(high)))
+
+
+def float_above(exact: Fraction) -> float:
+    """Return the least float that is not below ``exact``; it may be infinite."""
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
 def epsilon_of(ratio: Fraction) -> float:
     """Return ln(ratio) rounded up to a float: an upper bound on the privacy loss, for ratio >= 1."""
     if ratio < 1:
         raise ParameterError("ratio", f"{ratio} is below 1")
-    if ratio == 1:
-        return 0.0
-    context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_CEILING)
-    high = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    bound = Fraction(context.next_plus(context.ln(high)))
-    nearest = float(bound)
-    return nearest if Fraction(nearest) >= bound else math.nextafter(nearest, math.inf)
+    return float_above(log_above(ratio))
 
 
 def threshold_down(probability: Fraction) -> int:

@@ -14,7 +14,10 @@ from dither_shared.primitives.probability import (
     as_probability,
     checked_epsilon,
     epsilon_of,
+    exp_above,
     exp_below,
+    float_above,
+    log_above,
     threshold_down,
     threshold_up,
     toward,
@@ -37,12 +40,33 @@ def test_epsilon_of_no_difference_is_zero_and_below_it_is_refused() -> None:
         epsilon_of(Fraction(1, 2))
 
 
-@pytest.mark.parametrize("exponent", [Fraction(1, 3), Fraction(1), Fraction(25), Fraction(0.1)])
-def test_exp_is_bounded_from_below_to_a_hundred_digits(exponent: Fraction) -> None:
-    below = exp_below(exponent)
+@pytest.mark.parametrize("ratio", [*RATIOS, *(1 / ratio for ratio in RATIOS), Fraction(1)])
+def test_log_is_bounded_from_above_to_a_hundred_digits(ratio: Fraction) -> None:
+    with localcontext(prec=200):
+        exact = Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
+    assert 0 <= log_above(ratio) - exact <= Fraction(1, 10**100)
+
+
+@pytest.mark.parametrize("size", [Fraction(1, 3), Fraction(1), Fraction(25), Fraction(0.1), Fraction(10_000)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_exp_is_bounded_from_both_sides_to_a_hundred_digits(size: Fraction, sign: int) -> None:
+    exponent = sign * size
     with localcontext(prec=200):
         exact = Fraction((Decimal(exponent.numerator) / Decimal(exponent.denominator)).exp())
-    assert 0 < exact - below < exact / 10**100
+    assert 0 < exact - exp_below(exponent) < exact / 10**100
+    assert 0 < exp_above(exponent) - exact < exact / 10**100
+
+
+@pytest.mark.parametrize(
+    "exact", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(7), Fraction(0), Fraction(-2, 3)]
+)
+def test_a_float_above_is_the_least(exact: Fraction) -> None:
+    found = float_above(exact)
+    assert Fraction(math.nextafter(found, -math.inf)) < exact <= Fraction(found)
+
+
+def test_beyond_all_floats_is_infinity() -> None:
+    assert float_above(Fraction(10**400)) == math.inf
 
 
 def test_thresholds_round_each_its_way_and_toward_the_centre() -> None:

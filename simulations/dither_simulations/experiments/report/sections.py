@@ -65,6 +65,14 @@ SECTIONS = (
         ),
     ),
     Section(
+        "compose",
+        "What a year comes to",
+        "One question a day at ε = 0.5 and one a week at ε = 1. Losses add up. If a small δ is granted, the least that "
+        "is true falls below the sum; advanced composition stays above it for long.",
+        _words("compose --part 0.5x365 --part 1x52"),
+        quick=(),
+    ),
+    Section(
         "averaging",
         "Attack: many reports of one value",
         "Whoever holds many reports of one device guesses its value. Permanent draws bound what can ever be guessed.",

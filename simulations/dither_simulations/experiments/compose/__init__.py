@@ -1,0 +1,1 @@
+"""``dither-sim compose``: what the reports of several questions over days come to."""

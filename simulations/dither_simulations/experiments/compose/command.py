@@ -1,0 +1,116 @@
+"""The command ``dither-sim compose``."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from dither_shared import ParameterError
+
+from ...options.common import plot_option
+from ...options.run import Run, run_options
+
+if TYPE_CHECKING:
+    from .asked import Asked
+
+__all__ = ["compose"]
+
+_Read = TypeVar("_Read")
+
+
+def _read(text: str, parameter: click.Parameter, read: Callable[[str], _Read]) -> _Read:
+    try:
+        return read(text)
+    except ParameterError as error:
+        raise click.BadParameter(str(error), param=parameter) from None
+
+
+def _exact(_: click.Context, parameter: click.Parameter, text: str | None) -> Fraction | None:
+    """Read a decimal number, exactly: an option's callback."""
+    from .asked import exact
+
+    return None if text is None else _read(text, parameter, exact)
+
+
+def _parts(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> "list[Asked]":
+    """Read parts: an option's callback."""
+    from .asked import asked_by_hand
+
+    return [_read(text, parameter, asked_by_hand) for text in texts]
+
+
+@click.command()
+@click.option("--epsilon", callback=_exact, metavar="ε", help="Privacy loss of one report.")
+@click.option("--reports", type=click.IntRange(1, 10**9), help="Number of reports of --epsilon.  [default: 1]")
+@click.option(
+    "--part",
+    "parts",
+    callback=_parts,
+    multiple=True,
+    metavar="εxREPORTS",
+    help="Add so many reports, 0.5x365; if each has a δ, 0.1:1e-9x30. Repeatable.",
+)
+@click.option(
+    "--metrics",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Add the metrics of this metrics.toml: what they cost one device in --days.",
+)
+@click.option("--days", type=click.IntRange(1, 100_000), help="Days that --metrics are asked.  [default: 365]")
+@click.option(
+    "--values",
+    type=click.IntRange(min=1),
+    help="Different values of a device, of each metric with permanent draws.  [default: as many as its cap pays for]",
+)
+@click.option(
+    "--delta", callback=_exact, metavar="δ", default="1e-6", show_default=True, help="Grant this δ to all, or 0."
+)
+@click.option(
+    "--group", "people", type=click.IntRange(1, 10_000), default=1, show_default=True, help="People with one secret."
+)
+@click.option("--parallel", is_flag=True, help="Each person answers one of the parts, and not all.")
+@run_options
+@plot_option
+def compose(run: Run, people: int, delta: Fraction, parallel: bool, plot: Path | None, **given: Any) -> None:
+    """Add up what reports tell: of one question day by day, of several, of a whole metrics.toml.
+
+    Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
+    """
+    from .asked import of_group
+    from .bounds import course, weigh
+    from .output import composition_plot, composition_table
+
+    asked = of_group(_asked(**given), people)
+    rows = weigh(asked, delta, one_of_them=parallel)
+    run.tell(rows, lambda: composition_table(rows, asked, people))
+    if plot is not None:
+        from ...output.plots import save
+
+        save(composition_plot(list(course(asked, delta, one_of_them=parallel))), plot)
+
+
+def _asked(
+    epsilon: Fraction | None,
+    reports: int | None,
+    parts: "list[Asked]",
+    metrics: Path | None,
+    days: int | None,
+    values: int | None,
+) -> "list[Asked]":
+    """Return the parts that were given, in the order of --epsilon, --part and --metrics."""
+    from dither_shared.privacy.parts import Part
+
+    from .asked import Asked, of_metrics
+
+    if epsilon is None and reports is not None:
+        raise ParameterError("--reports", "goes with --epsilon; or write both as one, --part 0.5x365")
+    if metrics is None and (days is not None or values is not None):
+        raise ParameterError("--days" if days is not None else "--values", "goes with --metrics")
+    found = [] if epsilon is None else [Asked(f"{float(epsilon):g}x{reports or 1}", Part(epsilon, reports or 1))]
+    found += parts
+    if metrics is not None:
+        found += of_metrics(metrics, days or 365, values)
+    if not found:
+        raise ParameterError("--epsilon", "missing; give it, or --part, or --metrics")
+    return found

@@ -1,0 +1,237 @@
+"""The optimal composition beside enumeration of all signs, the binomial formula in 60 digits, and known values."""
+
+import math
+import random
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from scipy import stats
+
+from dither_shared import ParameterError
+from dither_shared.primitives.probability import log_above
+from dither_shared.privacy.optimal import _binomial, _least, _Loss, _sum, optimal
+from dither_shared.privacy.parts import Part
+
+MILLIONTH = Fraction("1e-6")
+DIGITS = Context(prec=60, Emin=-(10**9), Emax=10**9)
+
+
+def part(epsilon: str, reports: int) -> Part:
+    return Part(Fraction(epsilon), reports)
+
+
+def odds(exponent: Fraction) -> Decimal:
+    return DIGITS.exp(DIGITS.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
+
+
+def decimal(value: float | Fraction) -> Decimal:
+    exact = Fraction(value)
+    return DIGITS.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+
+
+def delta_by_enumeration(losses: Sequence[Fraction], epsilon: Fraction) -> Decimal:
+    """Σ over all signs of [P - e^ε Q]_+, for one randomized response each, to 60 digits."""
+    context, found, factor = DIGITS, Decimal(0), odds(epsilon)
+    for signs in product((True, False), repeat=len(losses)):
+        likely = context.exp(decimal(sum((loss for loss, sign in zip(losses, signs, strict=True) if sign), Fraction())))
+        flipped = context.exp(
+            decimal(sum((loss for loss, sign in zip(losses, signs, strict=True) if not sign), Fraction()))
+        )
+        found = context.add(found, max(Decimal(0), context.subtract(likely, context.multiply(factor, flipped))))
+    for loss in losses:
+        found = context.divide(found, context.add(1, odds(loss)))
+    return found
+
+
+def delta_by_formula(loss: Fraction, reports: int, epsilon: Fraction) -> Decimal:
+    """δ(ε) = Σ_l C(k, l) [e^((k-l) loss) - e^(ε + l loss)]_+ / (1 + e^loss)^k (Kairouz, Oh and Viswanath 2015)."""
+    context, ratio = DIGITS, odds(loss)
+    chance = context.power(context.divide(ratio, context.add(1, ratio)), reports)
+    found, gone = Decimal(0), odds(epsilon - reports * loss)
+    for lies in range(reports + 1):
+        if (reports - 2 * lies) * loss <= epsilon:
+            break
+        found = context.add(found, context.multiply(chance, context.subtract(1, gone)))
+        gone = context.multiply(gone, context.multiply(ratio, ratio))
+        step = context.divide(context.multiply(chance, reports - lies), lies + 1)
+        chance = context.divide(step, ratio)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("reports", "multiple", "delta"),
+    [
+        (10, 8, Fraction(6561, 131072)),
+        (10, 6, Fraction(3645, 16384)),
+        (10, 4, Fraction(16119, 32768)),
+        (30, 18, Fraction(3425932652213259, 18014398509481984)),
+    ],
+)
+def test_exact_values_of_odds_of_three(reports: int, multiple: int, delta: Fraction) -> None:
+    loss = log_above(Fraction(3))
+    found = optimal([Part(loss, reports)], delta)
+    assert Fraction(found) >= multiple * log_above(Fraction(3)) - Fraction(1, 10**100)
+    assert found == pytest.approx(multiple * math.log(3), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        ([part("1", 30)], 29.9879),
+        ([part("0.1", 365)], 10.3139),
+        ([part("0.5", 30)], 13.9520),
+        ([part("1", 365)], 244.6341),
+        ([part("1", 30), part("0.5", 30)], 39.2233),
+        ([part("2", 4), part("0.5", 52), part("0.1", 365)], 33.0774),
+    ],
+)
+def test_known_values_at_a_millionth(parts: list[Part], found: float) -> None:
+    assert optimal(parts, MILLIONTH) == pytest.approx(found, abs=6e-5)
+
+
+@pytest.mark.parametrize("delta", ["0.4", "0.01", "1e-6", "1e-12", "1e-30"])
+@pytest.mark.parametrize("epsilon", ["1e-4", "0.1", "1", "2.5", "10"])
+@pytest.mark.parametrize("reports", [1, 2, 7, 10])
+def test_equal_losses_come_to_what_enumeration_of_all_signs_says(epsilon: str, reports: int, delta: str) -> None:
+    """The bound grants no more than δ, and a bound lower by 1e-7 of it would."""
+    found = Fraction(optimal([part(epsilon, reports)], Fraction(delta)))
+    losses = [Fraction(epsilon)] * reports
+    assert 0 <= found <= reports * Fraction(epsilon) * (1 + Fraction(1, 2**50))
+    assert delta_by_enumeration(losses, found) <= decimal(Fraction(delta))
+    if found:
+        assert delta_by_enumeration(losses, found * (1 - Fraction("1e-7"))) > decimal(Fraction(delta))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_unequal_losses_are_at_most_a_step_a_part_above_enumeration(seed: int) -> None:
+    """Without a common divisor the lattice has 65,536 points over all losses, and each part is moved by one at most."""
+    draw = random.Random(seed)
+    parts = [Part(Fraction(draw.uniform(0.01, 3.0)), reports) for reports in (1, 2, 3, 4)]
+    losses = [one.epsilon for one in parts for _ in range(one.reports)]
+    width = sum((2 * one.epsilon * (one.reports + 1) for one in parts), Fraction(0))
+    moved = len(parts) * width / (1 << 16)
+    for delta in (Fraction("0.2"), Fraction("1e-3"), MILLIONTH):
+        found = Fraction(optimal(parts, delta))
+        assert delta_by_enumeration(losses, found) <= decimal(delta)
+        if found > 2 * moved:
+            assert delta_by_enumeration(losses, found - moved - Fraction("1e-7")) > decimal(delta)
+
+
+def test_losses_with_a_common_divisor_are_not_moved() -> None:
+    parts = [part("0.3", 3), part("0.5", 3), part("1.2", 4)]
+    losses = [one.epsilon for one in parts for _ in range(one.reports)]
+    for delta in (Fraction("0.2"), Fraction("1e-3"), MILLIONTH):
+        found = Fraction(optimal(parts, delta))
+        assert delta_by_enumeration(losses, found) <= decimal(delta)
+        assert delta_by_enumeration(losses, found * (1 - Fraction("1e-7"))) > decimal(delta)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "delta"),
+    [
+        ("1", 1_000, "1e-6"),
+        ("1", 10_000, "1e-12"),
+        ("0.01", 10_000, "1e-9"),
+        ("1e-4", 100_000, "1e-6"),
+        ("1", 100_000, "1e-12"),
+        ("10", 100_000, "1e-6"),
+    ],
+)
+def test_many_reports_come_to_what_the_formula_says(epsilon: str, reports: int, delta: str) -> None:
+    """At these numbers the tails of the binomial law are left out."""
+    found = Fraction(optimal([part(epsilon, reports)], Fraction(delta)))
+    assert delta_by_formula(Fraction(epsilon), reports, found) <= decimal(Fraction(delta))
+    assert delta_by_formula(Fraction(epsilon), reports, found - Fraction("1e-6")) > decimal(Fraction(delta))
+
+
+def test_a_year_of_floats_is_some_thousandths_above_a_year_of_decimals() -> None:
+    """The float nearest to a tenth has no great common divisor with 2."""
+    year = ((2.0, 4), (0.5, 52), (0.1, 365))
+    assert 33.07736 < optimal([Part(Fraction(epsilon), reports) for epsilon, reports in year], MILLIONTH) < 33.0800
+
+
+def test_equal_parts_are_one_and_silent_ones_none() -> None:
+    whole = optimal([part("0.7", 30)], MILLIONTH)
+    assert optimal([part("0.7", 12), part("0.7", 18), part("0", 5)], MILLIONTH) == whole
+    assert optimal([], MILLIONTH) == optimal([part("0", 9)], MILLIONTH) == 0
+
+
+def test_a_billion_reports_and_a_score_of_parts_can_be_had() -> None:
+    """Where a binomial law has more points than the lattice, it is moved onto it."""
+    assert 0.4621e9 < optimal([part("1", 10**9)], MILLIONTH) < 0.4623e9  # the mean loss is 1e9 · tanh(1/2)
+    parts = [Part(Fraction(0.1 + 0.0837 * number), 1 + 97 * number) for number in range(20)]
+    mean = sum(one.reports * float(one.epsilon) * math.tanh(float(one.epsilon) / 2) for one in parts)
+    assert mean < optimal(parts, MILLIONTH) < 0.9 * float(sum(one.total for one in parts))
+
+
+def test_more_delta_means_less_epsilon_and_none_means_the_sum() -> None:
+    parts = [part("1", 40), Part(Fraction(0.3), 40)]
+    losses = [optimal(parts, Fraction(delta)) for delta in ("0", "1e-30", "1e-12", "1e-6", "0.5", "0.9999999")]
+    assert losses == sorted(losses, reverse=True)
+    assert Fraction(losses[0]) >= 40 + 40 * Fraction(0.3)
+    assert losses[0] == pytest.approx(52)
+    assert losses[-1] == 0
+
+
+@pytest.mark.parametrize("digits", [1, 2, 4, 8])
+@pytest.mark.parametrize(("ratio", "reports"), [(Fraction(3), 1), (Fraction(3), 40), (Fraction(11, 10), 300)])
+def test_losses_are_never_less_likely_to_be_great_than_they_are(ratio: Fraction, reports: int, digits: int) -> None:
+    """With few digits much of both tails is left out: above it counts as infinite, below as the least that is kept."""
+    loss = log_above(ratio)
+    found = _binomial(loss, reports, digits)
+    assert found.step == 2 * loss
+    chance = Fraction(1)
+    for lies in range(reports, -1, -1):
+        place = (found.top - (reports - 2 * lies) * loss) / found.step
+        bound = Fraction(found.beyond + sum(found.masses[: max(0, int(place) + 1)]), 10**digits)
+        assert bound >= chance  # that at most so many lie
+        assert bound <= chance + Fraction(4 + reports * 2, 10**digits)
+        chance -= math.comb(reports, lies) * ratio ** (reports - lies) / (1 + ratio) ** reports
+    assert chance == 0
+
+
+@pytest.mark.parametrize(("epsilon", "reports"), [("0.001", 10**6), ("0.5", 10**8)])
+def test_the_tails_that_are_left_out_are_accounted_for(epsilon: str, reports: int) -> None:
+    """The bound is a number of losses times the greatest that any of them can be, and so far above the truth."""
+    loss, digits = Fraction(epsilon), 8
+    found = _binomial(loss, reports, digits)
+    lies = stats.binom(reports, 1 / (1 + math.exp(loss)))
+    least = int((reports * loss - found.top) / found.step)
+    most = least + len(found.masses) - 1
+    greatest = Fraction(10**digits, 10) * Fraction(lies.pmf(least + len(found.masses) // 2))
+    assert 10**digits * lies.cdf(least) < found.masses[0] + found.beyond
+    assert 10**digits * lies.sf(most - 1) < found.masses[-1]
+    assert found.beyond == pytest.approx(least * float(greatest) / 10**digits, rel=0.05)
+    assert found.masses[-1] - found.masses[-2] == pytest.approx(
+        (reports - most) * float(greatest) / 10**digits, rel=0.05
+    )
+
+
+def test_infinite_losses_add_up_and_are_taken_from_delta() -> None:
+    one = _Loss(Fraction(3), Fraction(1), [2000, 3000, 4500], 500)
+    two = _Loss(Fraction(1), Fraction(1), [5000, 4900], 100)
+    both = _sum(one, two, 4)
+    assert both == _Loss(Fraction(4), Fraction(1), [1000, 2480, 3720, 2205], 600)
+    finite = _Loss(both.top, both.step, both.masses, 0)
+    assert _least(both, Fraction("0.3"), 4) == _least(finite, Fraction("0.24"), 4) > 0
+
+
+def test_sums_of_masses_are_rounded_up() -> None:
+    thirds = _Loss(Fraction(0), Fraction(1), [3333, 3334, 3333], 0)
+    assert _sum(thirds, thirds, 4).masses == [1111, 2223, 3334, 2223, 1111]
+
+
+def test_the_shorthand_for_small_totals_is_false_from_206_reports_on() -> None:
+    """ε sqrt(8 k ln(1/δ)) of corollary 3.21 (Dwork and Roth), with ε = 1 and δ = 1e-6."""
+    shorthand = {reports: math.sqrt(8 * reports * math.log(1e6)) for reports in (205, 206)}
+    assert optimal([part("1", 205)], MILLIONTH) < shorthand[205]
+    assert optimal([part("1", 206)], MILLIONTH) > shorthand[206]
+
+
+@pytest.mark.parametrize("delta", ["1e-31", "1", "-0.1", "2"])
+def test_a_delta_that_cannot_be(delta: str) -> None:
+    with pytest.raises(ParameterError, match=r"delta: .* is neither 0 nor from 1e-30 to below 1"):
+        optimal([part("1", 3)], Fraction(delta))

@@ -1,0 +1,255 @@
+"""The command ``dither-sim compose``; the bounds themselves are tested where they live."""
+
+import csv
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_shared.privacy.optimal import optimal
+from dither_shared.privacy.parts import Part
+from dither_shared.privacy.wording import MEMOISATION
+from dither_simulations.cli import main
+from dither_simulations.experiments.compose.output import rounded_up
+
+METRICS = """
+[metrics.theme]
+type = "choice"
+values = ["light", "dark", "system"]
+epsilon = 1.0
+
+[metrics.crash]
+type = "boolean"
+epsilon = 0.5
+period = "week"
+
+[metrics.plan]
+type = "choice"
+values = ["free", "paid"]
+other = "other"
+epsilon = 1.0
+permanent_epsilon = 2.0
+
+[metrics.page]
+type = "string"
+epsilon = 1.0
+permanent_epsilon = 2.0
+cap = 9.0
+
+[metrics.age]
+type = "boolean"
+epsilon = 3.0
+period = "once"
+
+[metrics.rare]
+type = "boolean"
+epsilon = 1.0
+cap = 7.5
+
+[metrics.memory]
+type = "number"
+low = 0
+high = 64
+mechanism = "discrete-gaussian"
+epsilon = 1.0
+delta = 1e-9
+period = "week"
+"""
+
+
+@pytest.fixture
+def metrics(tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.toml"
+    path.write_text(METRICS)
+    return path
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["compose", *map(str, arguments)])
+
+
+def rows(*arguments: str | Path) -> list[dict[str, Any]]:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    return list(json.loads(result.stdout))
+
+
+def test_one_question_shows_the_sum_the_theorem_and_the_optimum() -> None:
+    (row,) = rows("--epsilon", "1", "--reports", "30")
+    assert row["sum"] == 30
+    assert row["advanced"] == pytest.approx(80.34, abs=0.01)
+    assert row["optimal"] == pytest.approx(29.988, abs=0.001)
+    assert (row["part"], row["reports"], row["epsilon"]) == ("1x30", 30, 1.0)
+    assert row["delta"] == pytest.approx(1e-6)
+    assert Fraction(row["delta"]) >= Fraction("1e-6")
+    told = run("--epsilon", "1", "--reports", "30").stdout
+    assert "at most ε = 30, the sum of the losses." in told
+    assert "With δ = 1e-6 it is ε = 29.9879, by optimal composition." in told
+    assert "say the sum" in told
+    assert "say the sum" not in run("--epsilon", "1", "--reports", "365").stdout
+
+
+def test_several_questions_come_to_less_than_their_sum() -> None:
+    found = rows("--part", "2x4", "--part", "0.5x52", "--part", "0.1×365")
+    assert [row["part"] for row in found] == ["2x4", "0.5x52", "0.1×365", "together"]
+    assert [row["sum"] for row in found] == [8, 26, 36.5, 70.5]
+    assert [row["reports"] for row in found] == [4, 52, 365, 421]
+    assert found[-1]["optimal"] == pytest.approx(33.0774, abs=6e-5)
+    assert found[-1]["epsilon"] is None
+
+
+def test_the_shorthand_is_called_false_where_it_is() -> None:
+    assert "shorthand" not in run("--epsilon", "1", "--reports", "205").stdout
+    assert "says 150.9, and is false" in run("--epsilon", "1", "--reports", "206").stdout
+
+
+def test_what_one_person_answers_one_of_is_the_dearest() -> None:
+    found = rows("--part", "1x30", "--part", "0.5x365", "--part", "3:1e-9", "--parallel")
+    last = found[-1]
+    assert last["part"] == "one of them"
+    for name in ("sum", "sum_delta", "advanced", "optimal", "delta", "reports"):
+        assert last[name] == max(row[name] for row in found[:-1])
+    assert "One of these parts" in run("--part", "1x30", "--part", "0.5x365", "--parallel").stdout
+
+
+def test_deltas_of_reports_are_added() -> None:
+    (row,) = rows("--part", "0.1:1e-9x365", "--delta", "1e-7")
+    assert row["sum_delta"] == pytest.approx(3.65e-7)
+    assert row["delta"] == pytest.approx(4.65e-7)
+    assert row["optimal"] == optimal([Part(Fraction("0.1"), 365)], Fraction("1e-7"))
+    assert "ε = 36.5 with δ = 3.65e-7" in run("--part", "0.1:1e-9x365").stdout
+
+
+def test_without_a_delta_there_is_the_sum_alone() -> None:
+    (row,) = rows("--epsilon", "1", "--reports", "365", "--delta", "0")
+    assert (row["sum"], row["optimal"], row["advanced"], row["delta"]) == (365, 365, None, 0)
+    told = run("--epsilon", "1", "--reports", "365", "--delta", "0").stdout
+    assert "optimal" not in told
+    assert "shorthand" not in told
+
+
+def test_a_group_of_people_multiplies_the_loss() -> None:
+    (row,) = rows("--epsilon", "0.1", "--reports", "365", "--group", "3")
+    assert (row["epsilon"], row["sum"]) == pytest.approx((0.3, 109.5))
+    assert row["optimal"] == optimal([Part(Fraction("0.3"), 365)], Fraction("1e-6"))
+    assert "of 3 people with one secret" in run("--epsilon", "0.1", "--group", "3").stdout
+
+
+def test_a_definition_is_charged_as_devices_charge_it(metrics: Path) -> None:
+    """A year touches 53 weeks; permanent draws are charged for each value, up to the cap; other caps silence."""
+    found = {row["part"]: row for row in rows("--metrics", metrics)}
+    assert {name: row["reports"] for name, row in found.items()} == {
+        "theme": 365,
+        "crash": 53,
+        "plan": 3,
+        "page": 4,
+        "age": 1,
+        "rare": 7,
+        "memory": 53,
+        "together": 486,
+    }
+    assert found["plan"]["sum"] == pytest.approx(6, abs=1e-9)
+    assert found["page"]["sum"] <= 9
+    assert found["together"]["sum"] == pytest.approx(365 + 26.5 + 6 + found["page"]["sum"] + 3 + 7 + 53, rel=1e-3)
+    assert found["together"]["optimal"] < 330
+    assert 0.9 * 53e-9 < found["together"]["sum_delta"] <= 53e-9
+
+
+@pytest.mark.parametrize(("days", "weeks"), [("1", 1), ("2", 2), ("8", 2), ("9", 3), ("365", 53)])
+def test_days_lie_in_as_many_weeks_as_a_calendar_allows(metrics: Path, days: str, weeks: int) -> None:
+    found = {row["part"]: row["reports"] for row in rows("--metrics", metrics, "--days", days)}
+    assert found["crash"] == weeks
+    assert found["theme"] == int(days)
+
+
+def test_the_values_of_a_device_may_be_said_and_other_parts_added(metrics: Path) -> None:
+    found = {row["part"]: row for row in rows("--metrics", metrics, "--days", "2", "--values", "1", "--part", "2x3")}
+    assert next(iter(found)) == "2x3"
+    assert [found[name]["reports"] for name in ("theme", "plan", "page", "rare")] == [2, 1, 1, 2]
+    told = run("--metrics", metrics).stdout
+    assert "only if its value is new: plan, page." in told
+    assert MEMOISATION in told
+    assert MEMOISATION not in run("--epsilon", "1").stdout
+
+
+def test_results_are_written_and_drawn(tmp_path: Path) -> None:
+    picture = tmp_path / "losses.svg"
+    result = run("--part", "1x30", "--part", "0.5x52", "--out", tmp_path / "rows.csv", "--plot", picture)
+    assert result.exit_code == 0, result.output
+    with (tmp_path / "rows.csv").open(newline="") as stream:
+        assert [row["part"] for row in csv.DictReader(stream)] == ["1x30", "0.5x52", "together"]
+    assert picture.read_bytes().startswith(b"<?xml")
+    for extreme in (("--epsilon", "1"), ("--epsilon", "10", "--reports", "100000", "--delta", "0")):
+        assert run(*extreme, "--plot", tmp_path / "one.png").exit_code == 0
+
+
+@pytest.mark.parametrize("delta", ["0", "1e-12", "1e-6", "0.5"])
+@pytest.mark.parametrize("reports", ["1", "10000", "100000"])
+@pytest.mark.parametrize("epsilon", ["1e-4", "10"])
+def test_extremes_have_bounds_in_order(epsilon: str, reports: str, delta: str) -> None:
+    (row,) = rows("--epsilon", epsilon, "--reports", reports, "--delta", delta)
+    assert 0 <= row["optimal"] <= row["sum"]
+    assert Fraction(row["sum"]) >= Fraction(epsilon) * int(reports)
+    assert row["advanced"] is None or row["advanced"] > row["optimal"]
+
+
+def test_twenty_parts_whose_losses_have_no_common_divisor_are_added_up() -> None:
+    parts = [f"{0.05 + math.sqrt(number) / 3!r}x{10 + 17 * number}" for number in range(20)]
+    last = rows(*(word for part in parts for word in ("--part", part)))[-1]
+    assert 0.5 * last["sum"] < last["optimal"] < 0.95 * last["sum"]
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        (0.0, "0"),
+        (0.1, "0.1"),
+        (29.98786, "29.9879"),
+        (29.987801, "29.9879"),
+        (365.0, "365"),
+        (1234567.0, "1.23457e+6"),
+        (1.0000001e-6, "1.00001e-6"),
+    ],
+)
+def test_numbers_are_shown_rounded_up(number: float, shown: str) -> None:
+    assert rounded_up(number) == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((), "--epsilon: missing"),
+        (("--reports", "3"), "--reports: goes with --epsilon"),
+        (("--epsilon", "1", "--reports", "0"), "--reports"),
+        (("--epsilon", "-1"), "'-1': not a number"),
+        (("--epsilon", "nan"), "--epsilon"),
+        (("--epsilon", "1e999999999"), "--epsilon"),
+        (("--epsilon", "1e-99"), "epsilon: 1e-99 is not from 1e-30"),
+        (("--epsilon", "1", "--group", "20000"), "--group"),
+        (("--epsilon", "20", "--group", "1000"), "epsilon: 20000"),
+        (("--part", "1y"), "--part': '1y': not εxREPORTS"),
+        (("--part", "1x"), "--part"),
+        (("--part", "1x0"), "reports: 0"),
+        (("--part", "1:1x3"), "delta: 1 is not in [0, 1)"),
+        (("--part", "20000x3"), "epsilon: 20000"),
+        (("--part", "1:1e-3x1000"), "delta: all together are 1"),
+        (("--part", "5:1e-3", "--group", "3"), "delta: 22.2 is not in [0, 1)"),
+        (("--epsilon", "1", "--delta", "1"), "delta: all together are 1"),
+        (("--epsilon", "1", "--delta", "1e-31"), "delta: 1e-31 is neither 0 nor"),
+        (("--epsilon", "1", "--delta", "few"), "--delta"),
+        (("--epsilon", "1", "--days", "3"), "--days: goes with --metrics"),
+        (("--epsilon", "1", "--values", "3"), "--values: goes with --metrics"),
+        (("--metrics", "nowhere.toml"), "nowhere.toml: cannot be read"),
+        (("--epsilon", "0", "--plot", "p.png"), "--plot: no ε is above 0"),
+        (("--epsilon", "1", "--plot", "p.txt"), "--plot"),
+        (("--epsilon", "1", "--out", "rows.txt"), "--out"),
+    ],
+)
+def test_what_is_wrong_is_named_and_the_status_is_2(arguments: tuple[str, ...], named: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert named in result.stderr.splitlines()[-1]
