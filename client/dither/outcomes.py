@@ -27,7 +27,8 @@ from typing import Any, Self, TypeVar, cast
 __all__ = ["Outcome", "Timer"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_COROUTINE = 0x80  # inspect.CO_COROUTINE, without an import that costs more than all of dither
+# Those of inspect, without an import that costs more than all of dither:
+_GENERATOR, _COROUTINE = 0x20, 0x80
 
 
 class _Work(ABC):
@@ -52,7 +53,11 @@ class _Work(ABC):
         return self
 
     def __call__(self, function: _Function) -> _Function:
-        """Return ``function``, a coroutine function or not, so that each of its calls is such a piece of work."""
+        """Return ``function`` so that each of its calls is such a piece of work, up to the end of it.
+
+        It may be a coroutine or a generator function. Of anything else that only begins the work when it is called,
+        such as an asynchronous generator function, the call itself is the work: use a ``with`` inside.
+        """
 
         @wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
@@ -64,9 +69,14 @@ class _Work(ABC):
             with self._piece():
                 return await function(*arguments, **named)
 
-        code = getattr(function, "__code__", None)
-        later = code is not None and code.co_flags & _COROUTINE
-        return cast("_Function", call_later if later else call)
+        @wraps(function)
+        def call_on(*arguments: Any, **named: Any) -> Any:
+            with self._piece():
+                return (yield from function(*arguments, **named))
+
+        flags = getattr(getattr(function, "__code__", None), "co_flags", 0)
+        wrapped = call_later if flags & _COROUTINE else call_on if flags & _GENERATOR else call
+        return cast("_Function", wrapped)
 
 
 class Outcome(_Work):

@@ -213,3 +213,20 @@ def test_a_recorder_that_fails_leaves_no_beginning_behind(clock: Clock) -> None:
     with pytest.raises(dither.ParameterError, match=r"startup: 0 0\.0"), timer:
         pass
     assert not timer.busy
+
+
+def test_a_generator_lasts_until_its_end(telemetry: Telemetry, clock: Clock) -> None:
+    @telemetry.timer("startup")
+    def rows() -> Generator[int, str, str]:
+        clock.now += 1
+        said = yield 1
+        clock.now += 2
+        return said
+
+    generator = rows()
+    assert next(generator) == 1
+    assert telemetry.recorded("startup") == []
+    with pytest.raises(StopIteration) as end:
+        generator.send("done")
+    assert end.value.value == "done"
+    assert telemetry.recorded("startup") == [3.0]

@@ -19,6 +19,8 @@ _VALUES = "Show only these values; repeat the parameter for each. What is left o
 _QUANTILE = "Show the quantile of this share of a number, such as 0.95; repeat the parameter for each."
 _AT = "Show the share of people below this point of a number; repeat the parameter for each."
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
+_MOST_POINTS = 100
+"""Quantiles and points of one answer: each is a sum over the grid."""
 _TOP = "Show this many of the most frequent values, in the order of their shares. Excludes limit and offset."
 
 T = TypeVar("T")
@@ -74,6 +76,9 @@ class Query(OneVersion):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in ("quantile", "at"):
+            if len(getattr(self, name)) > _MOST_POINTS:
+                raise ParameterError(name, f"given more than {_MOST_POINTS} times; ask again for the others")
         if self.format is not None and self.format not in FORMAT_NAMES:
             raise ParameterError("format", f"unknown; one of {', '.join(FORMAT_NAMES)}")
 

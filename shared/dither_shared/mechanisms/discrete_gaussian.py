@@ -61,11 +61,12 @@ class DiscreteGaussian(NumericMechanism):
             raise ParameterError(
                 "deviation", f"{float(self.deviation):g} steps; it must lie between {MIN_DEVIATION} and {MAX_DEVIATION}"
             )
-        noise, ratio = gaussian_noise(self.deviation), _odds(loss)
+        deviation = Fraction(self.deviation)  # which a whole number may stand for
+        noise, ratio = gaussian_noise(deviation), _odds(loss)
         self._derive(
             shape=Shape.SYMBOL,
             cells=last + len(noise),
-            deviation=Fraction(self.deviation),
+            deviation=deviation,
             loss=loss,
             ratio=ratio,
             delta=max(_delta(noise, apart, ratio) for apart in range(1, self.size)),

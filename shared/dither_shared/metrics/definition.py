@@ -48,6 +48,8 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
         document = tomllib.loads(text.removeprefix("\ufeff"))  # by which some editors mark UTF-8
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(source, f"not TOML: {error}") from None
+    except (ValueError, RecursionError):  # digits without end, or lists in lists
+        raise ParameterError(source, "a number or a list in it is too long to be read") from None
     try:
         Fields(document).require_known({"metrics"})
         tables = document.get("metrics")

@@ -73,10 +73,15 @@ def as_probability(value: float | Fraction, place: str) -> Fraction:
     return Fraction(value)
 
 
+def _context(rounding: str) -> decimal.Context:
+    """Return a context that takes nothing from ``decimal.DefaultContext``, which the app may have changed."""
+    return decimal.Context(_DIGITS, rounding, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 0, [], [])
+
+
 @lru_cache(maxsize=256)  # every mechanism that is tried for an epsilon asks for the same few
 def exp_below(exponent: Fraction) -> Fraction:
     """Return a rational just below e^exponent; relative distance under 1e-100, if ``exponent`` is under 10^8."""
-    context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)
+    context = _context(decimal.ROUND_FLOOR)
     low = context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator))
     # Decimal.exp rounds to nearest whatever the context says: one step down is certainly below.
     return Fraction(context.next_minus(context.exp(low)))
@@ -91,7 +96,7 @@ def log_above(ratio: Fraction) -> Fraction:
     """Return a rational that is ln(ratio) or just above it, for ratio > 0."""
     if ratio == 1:
         return Fraction(0)
-    context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_CEILING)
+    context = _context(decimal.ROUND_CEILING)
     high = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
     # Decimal.ln rounds to nearest whatever the context says: one step up is certainly above.
     return Fraction(context.next_plus(context.ln(high)))

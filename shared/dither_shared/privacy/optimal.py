@@ -148,7 +148,9 @@ def _sum(one: _Loss, two: _Loss, digits: int) -> _Loss:
     return _Loss(one.top + two.top, one.step, masses, one.beyond + two.beyond)
 
 
-_EXACT = decimal.Context(prec=decimal.MAX_PREC, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+_EXACT = decimal.Context(
+    decimal.MAX_PREC, decimal.ROUND_HALF_EVEN, decimal.MIN_EMIN, decimal.MAX_EMAX, 1, 0, [], [decimal.Inexact]
+)
 
 
 def _convolved(one: Sequence[int], two: Sequence[int]) -> Iterator[int]:

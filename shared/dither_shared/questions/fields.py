@@ -8,6 +8,10 @@ from ..errors import ParameterError, did_you_mean
 __all__ = ["Fields"]
 
 
+_MOST_BITS = 1000
+"""Bits of an integer: any that is shorter is a float, too."""
+
+
 class Fields:
     """A table of TOML, or an object of JSON, read field by field. What reads a field raises ParameterError at its key.
 
@@ -73,6 +77,8 @@ class Fields:
             raise ParameterError(key, "missing; a number")
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ParameterError(key, f"{value!r} is not a number")
+        if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+            raise ParameterError(key, f"a number of {value.bit_length()} bits; at most {_MOST_BITS} can be read")
         return value
 
     def truth(self, key: str, default: bool) -> bool:

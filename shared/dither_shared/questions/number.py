@@ -25,6 +25,8 @@ _FEW = 15
 _WIDE, _USUAL = 100.0, 10.0
 """Of a range from above 0, high over low from which its logarithm is even better; from 0, as if it began at 10."""
 
+_LONGEST_UNIT = 32
+
 
 @dataclass(frozen=True)
 class NumberQuestion(Question):
@@ -45,6 +47,8 @@ class NumberQuestion(Question):
     unit: str = ""
 
     def __post_init__(self) -> None:
+        if len(self.unit) > _LONGEST_UNIT or not self.unit.isprintable():
+            raise ParameterError("unit", f"not a word of at most {_LONGEST_UNIT} characters, such as s or MiB")
         ends = Grid(self.low, self.high, self.log, 2)
         object.__setattr__(self, "low", ends.low)  # one way to say the same question
         object.__setattr__(self, "high", ends.high)

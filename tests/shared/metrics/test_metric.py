@@ -261,3 +261,20 @@ def test_a_number_of_the_wrong_type_is_refused_though_an_equal_one_was_right() -
     assert only(text).mechanism.cells == 12
     with pytest.raises(ParameterError, match=r"bits: 12\.0 is not a whole number"):
         only(text.replace("12", "12.0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("epsilon = 1" + 400 * "0", "metrics.a.epsilon"),
+        ("epsilon = 1.0\ncap = -1" + 400 * "0", "metrics.a.cap"),
+        ("epsilon = 1" + 5000 * "0", "metrics.toml"),
+        ("epsilon = 0x1" + 9000 * "0", "metrics.a.epsilon"),
+        ("epsilon = " + 100_000 * "[", "metrics.toml"),
+    ],
+    ids=["epsilon", "cap", "digits", "hexadecimal", "lists"],
+)
+def test_numbers_without_end_are_refused_by_their_place(text: str, place: str) -> None:
+    with pytest.raises(ParameterError, match=place) as refused:
+        parse_metrics(f'[metrics.a]\ntype = "boolean"\n{text}\n')
+    assert len(str(refused.value)) < 200

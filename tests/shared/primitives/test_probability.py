@@ -1,6 +1,8 @@
 """Directed rounding and the epsilon of exact ratios."""
 
 import math
+import subprocess
+import sys
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -101,3 +103,22 @@ def test_certainty_is_a_probability(end: float) -> None:
 def test_probability_that_cannot_be(wrong: object) -> None:
     with pytest.raises(ParameterError, match="truth: "):
         as_probability(wrong, "truth")  # type: ignore[arg-type]
+
+
+def test_settings_of_the_app_change_no_number() -> None:
+    """In a process of its own: whoever imports this later takes a changed default context along."""
+    code = """
+import decimal
+decimal.DefaultContext.Emax, decimal.DefaultContext.prec = 1, 3
+decimal.DefaultContext.traps[decimal.Inexact] = True
+decimal.setcontext(decimal.DefaultContext)
+import dither_shared
+metrics = dither_shared.parse_metrics('[metrics.a]\\ntype = "boolean"\\nepsilon = 5.0\\npermanent_epsilon = 6.0')
+print(metrics["a"].version, metrics["a"].mechanism.epsilon)
+"""
+    run = [sys.executable, "-c"]
+    changed = subprocess.check_output([*run, code], text=True)
+    usual = subprocess.check_output(
+        [*run, "import dither_shared" + code.partition("import dither_shared")[2]], text=True
+    )
+    assert changed == usual

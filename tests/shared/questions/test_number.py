@@ -198,3 +198,9 @@ def test_other_questions_leave_it_to_the_bytes() -> None:
 def test_what_would_be_asked_better(question: NumberQuestion, keys: list[str]) -> None:
     found = question.advice(DitheredResponse.calibrate(None, 1.0))
     assert [finding.partition(":")[0] for finding in found] == keys
+
+
+@pytest.mark.parametrize("unit", ["x" * 33, "s\n", "\x1b[2J", "\u202e"])
+def test_a_unit_is_a_short_word(unit: str) -> None:
+    with pytest.raises(ParameterError, match="unit: not a word"):
+        NumberQuestion(0, 60, unit=unit)

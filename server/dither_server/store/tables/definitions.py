@@ -2,7 +2,7 @@
 
 import json
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError
 from dither_shared.questions.fields import Fields
@@ -26,23 +26,33 @@ def to_json(metric: Metric) -> str:
 
 def from_json(text: str, version: str) -> Metric:
     """Read what ``to_json`` wrote. Raises ParameterError if it no longer describes ``version``."""
-    definition = json.loads(text)
+    try:
+        metric = _read(json.loads(text), version)
+    except ParameterError:
+        raise
+    except (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ParameterError(
+            f"version {version}", f"its registered definition cannot be read: {error!r:.100}"
+        ) from None
+    if metric.version != version:
+        raise ParameterError(f"version {version}", "its registered definition has another version; it was altered")
+    return metric
+
+
+def _read(definition: dict[str, Any], version: str) -> Metric:
     family, kind = MECHANISMS.get(definition["mechanism"]), QUESTIONS.get(definition["type"])
     if family is None or kind is None:
         what = "mechanism" if family is None else "type"
         raise ParameterError(f"version {version}", f"its {what} is not known to this program; another one knew it")
     exact = {name: _number(value) for name, value in cast("dict[str, str]", definition["parameters"]).items()}
     given = {key: definition[key] for key in kind.keys if definition[key] not in (None, [])}
-    metric = Metric(
+    return Metric(
         name=definition["name"],
         question=kind.read(Fields(given)),
         mechanism=family(**exact),  # type: ignore[arg-type]  # each family names its own parameters
         description=definition["description"],
         period=definition["period"],
     )
-    if metric.version != version:
-        raise ParameterError(f"version {version}", "its registered definition has another version; it was altered")
-    return metric
 
 
 def _number(text: str) -> Fraction | int | None:

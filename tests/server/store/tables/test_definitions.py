@@ -85,3 +85,32 @@ def test_a_mechanism_of_another_program_is_named_as_such() -> None:
     foreign = to_json(METRICS["theme"]).replace("randomized-response", "of-the-future")
     with pytest.raises(ParameterError, match="not known to this program"):
         from_json(foreign, METRICS["theme"].version)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no json",
+        "[" * 100_000,
+        "{}",
+        "[]",
+        *(
+            to_json(METRICS["theme"]).replace('"parameters":{', f'"parameters":{{{wrong},')
+            for wrong in ('"of":"1/0"', '"of":"x"')
+        ),
+        to_json(METRICS["theme"]).replace('"mechanism":"', '"mechanism":[],"other":"'),
+    ],
+    ids=range(7),
+)
+def test_what_is_no_definition_is_named_as_such(text: str) -> None:
+    """A collector starts all the same: it says which version it cannot read."""
+    with pytest.raises(ParameterError, match=f"version {METRICS['theme'].version}"):
+        from_json(text, METRICS["theme"].version)
+
+
+def test_whole_numbers_stand_for_fractions() -> None:
+    """σ of this one is 1,968 steps: written as a whole number, it is read as one."""
+    definition = 'type = "number"\nlow = 0\nhigh = 1\nmechanism = "discrete-gaussian"\nepsilon = 0.1\ndelta = 1e-5\n'
+    metric = parse_metrics(f"[metrics.a]\n{definition}")["a"]
+    assert "/" not in metric.mechanism.parameters()["deviation"]
+    assert from_json(to_json(metric), metric.version) == metric

@@ -45,6 +45,8 @@ class Scale:
         """Return the number at a part of the range, which may lie beyond 0 or 1."""
         if not math.isfinite(part):
             return math.nan
+        if part in {0, 1}:  # as the definition writes them, whatever rounding does
+            return self.high if part else self.low
         if not self.log:
             return (1 - part) * self.low + part * self.high
         logarithm = (1 - part) * math.log(self.low) + part * math.log(self.high)

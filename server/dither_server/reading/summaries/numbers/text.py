@@ -66,8 +66,10 @@ def trend_text(told: Mapping[str, Any]) -> TextTable:
 
 
 def number_text(number: float | None) -> str:
-    """Return a number with three digits that count, or a dash for None."""
-    return "-" if number is None else f"{number:.3g}"
+    """Return a number with three digits that count, all of a larger whole part, or a dash for None."""
+    if number is None:
+        return "-"
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e12 else f"{number:.3g}"
 
 
 def _span(row: Mapping[str, Any]) -> str:

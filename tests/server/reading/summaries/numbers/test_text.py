@@ -17,7 +17,7 @@ from .surveys import ESTIMATOR, LINEAR, LOG, TABLE, drawn, hill, nothing, survey
 NUMBERS = Numbers()
 
 
-@pytest.mark.parametrize(("number", "text"), [(None, "-"), (0.0, "0"), (1234567.0, "1.23e+06"), (-0.01234, "-0.0123")])
+@pytest.mark.parametrize(("number", "text"), [(None, "-"), (0.0, "0"), (1234567.0, "1,234,567"), (-0.01234, "-0.0123")])
 def test_three_digits_count(number: float | None, text: str) -> None:
     assert number_text(number) == text
 
