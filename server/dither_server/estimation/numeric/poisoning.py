@@ -4,7 +4,7 @@ import numpy as np
 
 from dither_shared import ParameterError
 
-from .dithered import Dithered
+from .laws.dithered import Dithered
 
 __all__ = ["cut_shift", "mean_shift"]
 

@@ -14,9 +14,9 @@ from ....analysis.health import health
 from ....analysis.repeated_reports import periods_of
 from ....analysis.trend import TrendStep
 from ....estimation.numeric.cuts import Share
-from ....estimation.numeric.dithered import Dithered
 from ....estimation.numeric.estimate import NumericEstimate, estimate_number
-from ....estimation.numeric.laws import law_of
+from ....estimation.numeric.laws.dithered import Dithered
+from ....estimation.numeric.laws.registry import law_of
 from ....estimation.numeric.poisoning import cut_shift
 from ....estimation.numeric.quantiles import QUANTILES
 from ....protocol.json_schema import Schema

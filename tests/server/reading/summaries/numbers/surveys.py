@@ -5,9 +5,9 @@ from datetime import date
 import numpy as np
 from numpy.typing import NDArray
 
-from dither_server.estimation.numeric.dithered import Dithered
 from dither_server.estimation.numeric.estimate import NumericEstimate
-from dither_server.estimation.numeric.laws import law_of
+from dither_server.estimation.numeric.laws.dithered import Dithered
+from dither_server.estimation.numeric.laws.registry import law_of
 from dither_server.estimation.numeric.likelihood import Fit
 from dither_server.estimation.numeric.mean import mean_of
 from dither_server.reading.estimate_cache import EstimateCache

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...tally.arrays import Counts, Floats
+from ....tally.arrays import Counts, Floats
 
 __all__ = ["Dominating", "dominating"]
 

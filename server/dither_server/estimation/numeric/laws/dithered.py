@@ -15,12 +15,12 @@ from scipy import linalg
 
 from dither_shared import ParameterError
 
-from ...tally.arrays import Floats
-from ...tally.tally import Tally
-from .cuts import Cuts
+from ....tally.arrays import Floats
+from ....tally.tally import Tally
+from ..cuts import Cuts
+from ..likelihood import Solver
+from ..pooling import pooled_bounds
 from .law import Scores
-from .likelihood import Solver
-from .pooling import pooled_bounds
 
 __all__ = ["Dithered", "DitheredFacts"]
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dither_server.estimation.numeric.dithered import Dithered
-from dither_server.estimation.numeric.laws import law_of
-from dither_server.estimation.numeric.tabulated import Tabulated
+from dither_server.estimation.numeric.laws.dithered import Dithered
+from dither_server.estimation.numeric.laws.registry import law_of
+from dither_server.estimation.numeric.laws.tabulated import Tabulated
 from dither_shared import DitheredResponse, Mechanism
 from dither_shared.mechanisms import MECHANISMS
 from dither_shared.mechanisms.numeric import NumericMechanism

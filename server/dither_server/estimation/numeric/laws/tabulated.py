@@ -9,12 +9,12 @@ from typing import Protocol, Self
 import numpy as np
 from scipy import linalg
 
-from ...tally.arrays import Floats
-from ...tally.tally import Tally
-from .cuts import Cuts
+from ....tally.arrays import Floats
+from ....tally.tally import Tally
+from ..cuts import Cuts
+from ..likelihood import Solver
 from .domination import Dominating, dominating
 from .law import Scores
-from .likelihood import Solver
 
 __all__ = ["Tabulated", "TabulatedFacts"]
 
