@@ -17,33 +17,12 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from .errors import ParameterError
+from .items import LISTED, NUMBERS, SETS, STRINGS, Item, Items
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
 from .rows import RowFormat, Shape
 
-__all__ = ["LISTED", "MAX_CELLS", "MAX_COUNTERS", "NUMBERS", "STRINGS", "Item", "Items", "Mechanism", "Shape"]
-
-Item = int | bytes
-"""The item that a mechanism randomizes: an index of a domain, or, for an open domain, the value's UTF-8 bytes."""
-
-
-@dataclass(frozen=True)
-class Items:
-    """What items stand for, in ``words``; ``open``: there is no list of them; ``ordered``: cells follow their order."""
-
-    words: str
-    open: bool = False
-    ordered: bool = False
-
-
-LISTED = Items("listed answers")
-"""Indices of a listed domain."""
-
-NUMBERS = Items("numbers", ordered=True)
-"""Points of an even grid over a range, numbered from 0."""
-
-STRINGS = Items("any string", open=True)
-"""The UTF-8 bytes of any string."""
+__all__ = ["LISTED", "MAX_CELLS", "MAX_COUNTERS", "NUMBERS", "SETS", "STRINGS", "Item", "Items", "Mechanism", "Shape"]
 
 MAX_CELLS = 1 << 20
 """Cells of the widest row: a wider one is a mistake in a definition."""
@@ -158,6 +137,15 @@ class Mechanism(ABC):
     def permanent_law(self) -> tuple[Fraction, Fraction] | None:
         """P[the permanent draw has a cell], if the value marks it and if it does not; None without a permanent draw."""
         return None
+
+    @property
+    def cohort_law(self) -> tuple[Fraction, ...] | None:
+        """P[a report is of each cohort], chosen independently of the value; None if all are equally likely."""
+        return None
+
+    def draw_cohort(self, entropy: Entropy) -> int:
+        """Return a cohort by ``cohort_law``."""
+        return entropy.below(self.cohorts) if self.cohorts > 1 else 0
 
     @abstractmethod
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:

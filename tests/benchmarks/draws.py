@@ -62,7 +62,7 @@ def bit_by_bit(bits: int) -> int:
 
 def dithered(mechanism: DitheredResponse) -> bytes:
     """Return a row, for which a device draws the phase, too."""
-    cohort = ENTROPY.below(mechanism.cohorts)
+    cohort = mechanism.draw_cohort(ENTROPY)
     return Report(cohort, mechanism.randomize(7, ENTROPY, cohort)).encode(mechanism)
 
 

@@ -78,7 +78,7 @@ def name_of(case: object) -> str:
 def items(mechanism: Mechanism) -> list[Item]:
     """Return every index of a closed domain; of an open one, a value for each set of cells there is."""
     if mechanism.size is not None:
-        return list(range(mechanism.size))
+        return list(range(mechanism.items.count(mechanism.size)))
     found: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()

@@ -102,7 +102,7 @@ def test_rows_round_trip_and_tally(mechanism: Mechanism) -> None:
     entropy = KeyedEntropy(b"rows", mechanism.name.encode())
     reports = []
     for turn in range(200):
-        cohort = entropy.below(mechanism.cohorts)
+        cohort = mechanism.draw_cohort(entropy)
         payload = mechanism.randomize(items(mechanism)[turn % len(items(mechanism))], entropy, cohort)
         reports.append(Report(cohort, payload))
     rows = [report.encode(mechanism) for report in reports]

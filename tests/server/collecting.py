@@ -63,7 +63,7 @@ def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: str = "lig
     entropy: Entropy = KeyedEntropy(seed)
     rows = b""
     for _ in range(count):
-        cohort = entropy.below(metric.mechanism.cohorts)
+        cohort = metric.mechanism.draw_cohort(entropy)
         payload = metric.mechanism.randomize(metric.item(value), entropy, cohort)
         rows += Report(cohort, payload).encode(metric.mechanism)
     return rows

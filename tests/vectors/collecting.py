@@ -196,7 +196,7 @@ def _tallies() -> Iterator[Case]:
 def _rows(name: str, count: int) -> bytes:
     one, entropy, rows = mechanism(name), Recorded(f"rows {name} {count}"), b""
     for number in range(count):
-        cohort = entropy.below(one.cohorts)
+        cohort = one.draw_cohort(entropy)
         item = VALUES[number % len(VALUES)] if one.size is None else number % one.size
         rows += Report(cohort, one.randomize(item, entropy, cohort)).encode(one)
     return rows

@@ -10,8 +10,8 @@ its bytes, under a context of its own; a context is encoded injectively, so no t
 
 ``version`` and ``tag`` are in ASCII, ``cohort`` is the device's, in 4 bytes, big-endian; ``cells`` are those that
 the value marks in this cohort: ascending, in 4 bytes each, big-endian, one after the other, and so empty if it marks
-none. The cohort is ``below(cohorts)`` of its stream, the tag the hex digits of the first 16 bytes of its own, and the
-permanent draw what ``Mechanism.permanent_draw`` makes of the cells and its stream.
+none. The cohort is ``Mechanism.draw_cohort`` of its stream, the tag the hex digits of the first 16 bytes of its own,
+and the permanent draw what ``Mechanism.permanent_draw`` makes of the cells and its stream.
 
 Values that mark the same cells so share one draw for ever, and one charge: a change from one to the other shows in no
 report, and costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
@@ -89,7 +89,7 @@ class VersionKeys:
         self._mechanism = metric.mechanism
         self._width = metric.mechanism.row_format.payload_bytes + _CHECK_BYTES
         version = metric.version.encode("ascii")
-        self.cohort = KeyedEntropy(secret, b"cohort", version).below(metric.mechanism.cohorts)
+        self.cohort = metric.mechanism.draw_cohort(KeyedEntropy(secret, b"cohort", version))
         cohort = self.cohort.to_bytes(4, "big")
         self._charged = KeyedFamily(secret, b"charged", version, cohort)
         self._permanent = KeyedFamily(secret, b"permanent", version, cohort)

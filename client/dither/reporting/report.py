@@ -28,7 +28,7 @@ def build(
         cohort = own.cohort
         payload = mechanism.repeat(own.draw(item) if drawn is None else drawn, entropy)
     else:
-        cohort = entropy.below(mechanism.cohorts) if mechanism.cohorts > 1 else 0
+        cohort = mechanism.draw_cohort(entropy)
         payload = mechanism.randomize(item, entropy, cohort)
     row = Report(cohort, payload).encode(mechanism)
     batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)

@@ -41,5 +41,5 @@ def device_tally(mechanism: Mechanism, population: Population, entropy: Entropy)
 
 def _rows(mechanism: Mechanism, users: Iterable[Item], entropy: Entropy) -> Iterator[bytes]:
     for item in users:
-        cohort = entropy.below(mechanism.cohorts)
+        cohort = mechanism.draw_cohort(entropy)
         yield Report(cohort, mechanism.randomize(item, entropy, cohort)).encode(mechanism)

@@ -77,7 +77,7 @@ def reported(case: Case) -> Survey:
     fresh, rows, held = SystemEntropy(), [], Counter[str]()
     values = np.random.default_rng().choice(case.strings, p=case.shares, size=(case.devices, case.reports))
     for device, answers in enumerate(values.tolist()):
-        cohort = fresh.below(case.mechanism.cohorts)
+        cohort = case.mechanism.draw_cohort(fresh)
         held.update(answers)
         for answer in answers:
             value = answer.encode()

@@ -30,7 +30,7 @@ class Device:
         return [self._report(item) for _ in range(count)]
 
     def _report(self, item: Item) -> Report:
-        cohort = self.entropy.below(self.mechanism.cohorts) if self.cohort is None else self.cohort
+        cohort = self.mechanism.draw_cohort(self.entropy) if self.cohort is None else self.cohort
         permanent = None
         if self.secret is not None:  # one draw for all values that mark the same cells, as a client's
             permanent = KeyedEntropy(self.secret, repr(sorted(self.mechanism.marked(item, cohort))).encode())
@@ -41,7 +41,7 @@ def devices(mechanism: Mechanism, count: int, lasting: bool, seed: np.random.See
     """Yield so many devices; those that are not ``lasting`` draw all anew for each report."""
     entropy = device_entropy(seed)
     for _ in range(count):
-        secret, cohort = (entropy.take(32), entropy.below(mechanism.cohorts)) if lasting else (None, None)
+        secret, cohort = (entropy.take(32), mechanism.draw_cohort(entropy)) if lasting else (None, None)
         yield Device(mechanism, entropy, secret, cohort)
 
 
