@@ -25,7 +25,9 @@ class Ratios(NamedTuple):
     high: Floats
 
 
-def fieller(x: Floats, y: Floats, v_x: Floats, v_y: Floats, v_xy: Floats, z: float) -> Ratios:
+def fieller(
+    x: Floats | float, y: Floats | float, v_x: Floats | float, v_y: Floats | float, v_xy: Floats | float, z: float
+) -> Ratios:
     """Return x / y with the ends of Fieller's set, cut to [0, 1]; all arrays broadcast.
 
     ``v_x``, ``v_y`` and ``v_xy`` are variances and covariance of x and y; ``z`` is the normal quantile of the
