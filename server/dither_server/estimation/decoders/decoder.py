@@ -14,6 +14,7 @@ from dither_shared.mechanism import Item
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..regression import rappor
+from .pairs import Pairs
 
 __all__ = ["Decoder", "Loads", "Support", "of_all"]
 
@@ -60,6 +61,14 @@ class Decoder(Generic[Decoded]):
     def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
         """Fit the frequencies of ``labels`` to a tally with at least one report."""
         raise NotImplementedError(f"{mechanism.name} has no regression")
+
+    def pairs(self, mechanism: Decoded, tally: Tally) -> Pairs:
+        """Return what a tally of sets says of two values together."""
+        raise NotImplementedError(f"{mechanism.name} has no sets")
+
+    def sum_variance(self, mechanism: Decoded, tally: Tally, frequency: Floats) -> float:
+        """Return the variance of the sum of all estimated frequencies of a tally of sets, over the population."""
+        raise NotImplementedError(f"{mechanism.name} has no sets")
 
     def cost(self, mechanism: Decoded, values: int) -> int:
         """Return the work of an estimate of so many values, in values shown (``costs``)."""

@@ -16,8 +16,10 @@ from dither_shared import (
     HadamardResponse,
     LocalHashing,
     Mechanism,
+    PrivSet,
     ProjectiveGeometry,
     Rappor,
+    SetResponse,
 )
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 from dither_shared.mechanisms.local_hashing import vector_length
@@ -27,8 +29,9 @@ from ..hashing import columns_of
 from ..regression import rappor
 from .decoder import Decoder, Loads, Support, of_all
 from .projective import hyperplane_sums
+from .subsets import ListedSets
 from .transform import plane
-from .windows import BitWindows
+from .windows import BitWindows, PatternWindows
 
 __all__ = ["DECODERS", "Decoder", "Loads", "Support", "decoder_of", "support"]
 
@@ -126,6 +129,8 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     ProjectiveGeometry: _Hyperplanes(),
     LocalHashing: _LinearHashes(),
     BitFlip: BitWindows(),
+    SetResponse: PatternWindows(),
+    PrivSet: ListedSets(),
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
     Rappor: _Regression(),
