@@ -12,7 +12,15 @@ from .mechanisms import MECHANISMS
 from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
+from .questions import (
+    QUESTIONS,
+    BooleanQuestion,
+    ChoiceQuestion,
+    NumberQuestion,
+    Question,
+    SelectionQuestion,
+    StringQuestion,
+)
 from .questions.domain import Domain
 from .wire import Batch, Report
 
@@ -28,9 +36,11 @@ if TYPE_CHECKING:
         HadamardResponse,
         LocalHashing,
         OptimizedUnary,
+        PrivSet,
         ProjectiveGeometry,
         RandomizedResponse,
         Rappor,
+        SetResponse,
         SubsetSelection,
         SymmetricUnary,
     )
@@ -59,11 +69,14 @@ __all__ = [
     "NumberQuestion",
     "OptimizedUnary",
     "ParameterError",
+    "PrivSet",
     "ProjectiveGeometry",
     "Question",
     "RandomizedResponse",
     "Rappor",
     "Report",
+    "SelectionQuestion",
+    "SetResponse",
     "Shape",
     "StringQuestion",
     "SubsetSelection",
