@@ -64,7 +64,7 @@ class PatternWindows(Decoder[SetResponse]):
         Cov = n_jk/(n_j n_k) · (P[both bits] - P[bit j] P[bit k]) / (p-q)².
         """
         share = np.clip(frequency, 0, 1)
-        gap, trials = float(mechanism.p - mechanism.q), np.maximum(self.support(mechanism, tally, ()).trials, 1)
+        gap, trials = float(mechanism.p - mechanism.q), np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
         single = float(mechanism.q) + gap * share
         total = float((single * (1 - single) / trials).sum())
         seen = self.pairs(mechanism, tally)
