@@ -156,19 +156,27 @@ class PrivSet(Chained):
         return (int(value),)
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the payload that holds the permanent subset, as an integer."""
+        """Return the payload of the permanent subset, as an integer; without a permanent part the marks, as bits."""
         marks = sum(1 << cell for cell in cells)
-        if entropy.bernoulli(self._threshold):
-            row = entropy.subset_meeting(self.cells, self.subset, marks)
-        else:
-            row = _beside(entropy.subset(self.size, self.subset), sorted(cells))
-        return int.from_bytes(self._payload(row), self.row_format.byteorder)
+        return int.from_bytes(self._subset(marks, entropy), self.row_format.byteorder) if self.memoised else marks
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the permanent subset or, where there is a permanent part, now and then any subset in its place."""
-        if not self.memoised or entropy.bernoulli(self._kept):
+        """Return the permanent subset, or any subset in its place; without a permanent part one of these marks."""
+        if not self.memoised:
+            return self._subset(drawn, entropy)
+        if entropy.bernoulli(self._kept):
             return drawn.to_bytes(self.row_format.payload_bytes, self.row_format.byteorder)
         return self._payload(entropy.subset(self.cells, self.subset))
+
+    def _subset(self, marks: int, entropy: Entropy) -> bytes:
+        """Return the payload of a subset that meets the marks or, less often than by chance, of one that does not."""
+        if entropy.bernoulli(self._threshold):
+            return self._payload(entropy.subset_meeting(self.cells, self.subset, marks))
+        row = entropy.subset(self.size, self.subset)
+        for cell in lanes_of(marks):  # ascending: the lanes of the row move up past the marks, which stay empty
+            below = row & ((1 << cell) - 1)
+            row = below | (row ^ below) << 1
+        return self._payload(row)
 
     def _payload(self, row: int) -> bytes:
         return self.row_format.payload(lanes_of(row))
@@ -228,11 +236,3 @@ def _best_subset(size: int, at_most: int, odds: float) -> int:
         best, least = subset, risk
         missing *= (size - subset) / (cells - subset)
     return best
-
-
-def _beside(row: int, cells: list[int]) -> int:
-    """Return ``row`` with its lanes moved up past ``cells``, which ascend and stay empty."""
-    for cell in cells:
-        below = row & ((1 << cell) - 1)
-        row = below | (row ^ below) << 1
-    return row
