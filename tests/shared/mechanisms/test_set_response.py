@@ -16,9 +16,9 @@ def crossing(window: int) -> float:
     return math.log((2 ** (window + 1) - 1 - root * (2**window - 1)) / (root - 1))
 
 
-@pytest.mark.parametrize(("window", "epsilon"), [(1, 1.342), (2, 2.694), (3, 3.799), (4, 4.792)])
+@pytest.mark.parametrize(("window", "epsilon"), [(1, 1.3425), (2, 2.6945), (3, 3.8003), (4, 4.7921)])
 def test_the_window_grows_with_epsilon_at_known_crossings(window: int, epsilon: float) -> None:
-    assert crossing(window) == pytest.approx(epsilon, abs=1e-3)
+    assert crossing(window) == pytest.approx(epsilon, abs=5e-5)
     below, above = (SetResponse.calibrate(1024, crossing(window) + side) for side in (-1e-6, 1e-6))
     assert (below.window, above.window) == (window, window + 1)
     wider = SetResponse.calibrate(1024, crossing(window), window=window + 1)
