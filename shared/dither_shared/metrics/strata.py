@@ -155,6 +155,15 @@ class Strata:
         )
 
     @property
+    def example(self) -> dict[str, str]:
+        """The first value of each attribute."""
+        return {name: values[0] for name, values in self.attributes}
+
+    def told(self, label: str) -> str:
+        """Return a label in words: "platform linux, channel beta"."""
+        return ", ".join(map(" ".join, zip(self.names, label.split("/"), strict=False)))
+
+    @property
     def words(self) -> str:
         """The attributes in words: "platform (linux, windows, macos or other)"."""
         return ", ".join(f"{name} ({', '.join(values[:-1])} or {values[-1]})" for name, values in self.attributes)
