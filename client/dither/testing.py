@@ -196,21 +196,15 @@ class Telemetry(StandIn):
 
         return make
 
-<<<<<<< HEAD
-    def hear(self, metric: str, value: object) -> None:
+    def hear(self, metric: str, value: object, stratum: str | None = None) -> None:
         """Remember an answer that was given to any of the clients, as it is now: the app may go on with its list."""
         kept = value.copy() if isinstance(value, list | set) else value
-        self._answers.append((metric, kept))
-=======
-    def hear(self, metric: str, value: object, stratum: str | None = None) -> None:
-        """Remember an answer that was given to any of the clients."""
-        self._answers.append((metric, value, stratum))
+        self._answers.append((metric, kept, stratum))
 
     def _heard(self, metric: str) -> list[tuple[object, str | None]]:
         if metric not in self._named:
             raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._named))}")
         return [(value, stratum) for name, value, stratum in self._answers if name == metric]
->>>>>>> main
 
     def _replace(self, client: Client) -> None:
         """Give a client parts that are harmless, unless it is closed."""
