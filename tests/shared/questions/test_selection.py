@@ -300,6 +300,13 @@ def test_advice_that_one_can_follow(size: int, rest: str, advice: str | None) ->
     )
 
 
+@pytest.mark.parametrize("epsilon", ["0.0001", "25.0"])
+def test_advice_at_the_ends_of_epsilon(epsilon: str) -> None:
+    text = f'[metrics.used]\ntype = "selection"\nvalues = ["a", "b", "c", "d"]\nepsilon = {epsilon}'
+    asked = parse_metrics(text)["used"]
+    assert len(asked.question.advice(asked.mechanism)) <= 1
+
+
 def test_the_advice_states_the_ratio_of_users() -> None:
     asked, limited = metric(), metric("at_most = 2")
     assert limited.mechanism.risk / asked.mechanism.risk == pytest.approx(0.62, abs=0.005)
