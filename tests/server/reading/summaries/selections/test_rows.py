@@ -23,11 +23,11 @@ METRIC = parse_metrics(f'[metrics.used]\ntype = "selection"\nvalues = [{VALUES}]
 SELECTIONS = summary_of(METRIC)
 
 
-def told_of(reports: int, **asked: bool) -> Table:
+def told_of(reports: int, simultaneous: bool = False) -> Table:
     assert isinstance(METRIC.mechanism, SetResponse)
     tally = response_tally(METRIC.mechanism, People.of(9), reports, np.random.default_rng(2))
     survey = Survey(METRIC, tally, (TODAY, TODAY), {})
-    return SELECTIONS.table(survey, Query(**asked), SELECTIONS.estimate)
+    return SELECTIONS.table(survey, Query(simultaneous=simultaneous), SELECTIONS.estimate)
 
 
 @pytest.mark.parametrize("reports", [0, 1, 5, 2_000, 10**9])
@@ -79,7 +79,7 @@ def test_a_flat_table_has_both_kinds_of_rows() -> None:
 
 
 def test_pairs_hold_together_where_shares_do() -> None:
-    each, together = (told_of(20_000, simultaneous=one).whole()["pairs"] for one in (False, True))
+    each, together = (told_of(20_000, one).whole()["pairs"] for one in (False, True))
     assert all(
         wide["low"] < one["low"] and one["high"] < wide["high"] for wide, one in zip(together, each, strict=True)
     )
