@@ -21,6 +21,7 @@ from dither_shared import (
 )
 from dither_shared.questions.plain import MOST_MEMBERS
 from dither_shared.questions.question import Encoded
+from shared import odd
 
 VALUES = ("export", "search", "print", "3", "true")
 
@@ -143,6 +144,14 @@ def test_a_member_that_is_no_answer_is_a_mistake_and_the_others_count() -> None:
     endless.append(endless)
     for value in (endless, ["export", None], ["export", ["search"]], ("export", b"search"), ["export", object()]):
         assert encoded(value) == Encoded(1, outside=True, mistake=True)
+
+
+def test_objects_that_lie_or_raise_are_mistakes_alone_and_within() -> None:
+    for wrong in odd.NO_ANSWERS:
+        assert encoded([wrong, "export", wrong]) == Encoded(1, outside=True, mistake=True)
+        assert encoded(wrong).item == 0
+    assert encoded([odd.Spiteful("export"), odd.SpitefulInt(3), odd.Number.ONE]) == Encoded(0b1001, outside=True)
+    assert encoded(odd.Spiteful("export")) == Encoded(1, mistake=True)
 
 
 def test_the_work_is_bounded() -> None:
