@@ -6,7 +6,7 @@ used: an app pays for the mechanisms of its own questions.
 
 from typing import TYPE_CHECKING
 
-from ..mechanism import LISTED, NUMBERS, STRINGS, Mechanism
+from ..mechanism import LISTED, NUMBERS, SPELLED, STRINGS, Mechanism
 from .registry import Registry
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from .hadamard_response import HadamardResponse
     from .local_hashing import LocalHashing
     from .optimized_unary import OptimizedUnary
+    from .prefix_sketch import PrefixSketch
     from .projective_geometry import ProjectiveGeometry
+    from .projective_sketch import ProjectiveSketch
     from .randomized_response import RandomizedResponse
     from .rappor import Rappor
     from .subset_selection import SubsetSelection
@@ -37,7 +39,9 @@ __all__ = [
     "HadamardResponse",
     "LocalHashing",
     "OptimizedUnary",
+    "PrefixSketch",
     "ProjectiveGeometry",
+    "ProjectiveSketch",
     "RandomizedResponse",
     "Rappor",
     "SubsetSelection",
@@ -59,6 +63,10 @@ MECHANISMS = Registry({
         "rappor": "rappor.Rappor",
         "count-mean-sketch": "count_mean_sketch.CountMeanSketch",
         "hadamard-count-mean-sketch": "count_mean_sketch.HadamardCountMeanSketch",
+        "projective-count-mean-sketch": "projective_sketch.ProjectiveSketch",
+    },
+    SPELLED: {
+        "prefix-sketch": "prefix_sketch.PrefixSketch",
     },
     NUMBERS: {
         "dithered-response": "dithered_response.DitheredResponse",
