@@ -15,7 +15,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ..errors import ParameterError
-from ..primitives.buckets import MAX_LEVELS
 
 __all__ = ["KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
 

@@ -168,12 +168,8 @@ class Space(NamedTuple):
     def insides(self, epsilon: Fraction, permanent_epsilon: Fraction | None) -> tuple[Fraction, Fraction | None]:
         """Return ``inside`` and ``permanent_inside`` at both ε."""
         points = self.points
-        once, forever = (
-            None if loss is None else inside_at(loss, points.owned, points.count)
-            for loss in (epsilon, permanent_epsilon)
-        )
-        assert once is not None
-        return once, forever
+        forever = None if permanent_epsilon is None else inside_at(permanent_epsilon, points.owned, points.count)
+        return inside_at(epsilon, points.owned, points.count), forever
 
     def cost(self, odds: float) -> float:
         """Return n·Var of a rare string, where a doubling of the buckets is worth 3% of it and one of the cells 1%."""
