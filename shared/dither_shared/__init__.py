@@ -13,7 +13,15 @@ from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .metrics.strata import Strata
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
+from .questions import (
+    QUESTIONS,
+    BooleanQuestion,
+    ChoiceQuestion,
+    NumberQuestion,
+    Question,
+    SelectionQuestion,
+    StringQuestion,
+)
 from .questions.domain import Domain
 from .wire import Batch, Report
 
@@ -30,10 +38,12 @@ if TYPE_CHECKING:
         LocalHashing,
         OptimizedUnary,
         PrefixSketch,
+        PrivSet,
         ProjectiveGeometry,
         ProjectiveSketch,
         RandomizedResponse,
         Rappor,
+        SetResponse,
         SubsetSelection,
         SymmetricUnary,
     )
@@ -63,12 +73,15 @@ __all__ = [
     "OptimizedUnary",
     "ParameterError",
     "PrefixSketch",
+    "PrivSet",
     "ProjectiveGeometry",
     "ProjectiveSketch",
     "Question",
     "RandomizedResponse",
     "Rappor",
     "Report",
+    "SelectionQuestion",
+    "SetResponse",
     "Shape",
     "Strata",
     "StringQuestion",

@@ -8,13 +8,14 @@ from math import exp
 from typing import ClassVar, NamedTuple
 
 from ..errors import ParameterError
-from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
+from ..mechanism import MAX_CELLS, Item, Shape
 from ..primitives.buckets import MAX_BUCKETS, MAX_ROWS, bucket_in
 from ..primitives.channel import OwnedChain, OwnedChannel
 from ..primitives.entropy import Entropy
 from ..primitives.galois import prime_power, prime_powers
 from ..primitives.probability import ONE, threshold_down
 from ..primitives.projective import Points, point_length
+from .chained import Chained
 from .checks import checked_count
 from .owned_cells import checked_inside, inside_at
 
@@ -30,7 +31,7 @@ _LARGEST_ORDER = 1 << 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectiveBuckets(Mechanism):
+class ProjectiveBuckets(Chained):
     """A public row hashes a string to one of B ``buckets``, and that is reported by projective geometry response.
 
     The bucket is a point of PG(t-1, q), with q = ``order`` and t the least for which there are K >= B points; it owns c
@@ -131,10 +132,6 @@ class ProjectiveBuckets(Mechanism):
     def permanent_key(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the bucket."""
         return (self.bucket(item, cohort),)
-
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return a point that the bucket owns, or another: O(t)."""
-        return self.repeat(self.permanent_draw(self.permanent_key(item, cohort), permanent or entropy), entropy)
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent point of a bucket; without a permanent part, the bucket."""
