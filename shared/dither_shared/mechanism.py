@@ -64,6 +64,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
+    promised: ClassVar[frozenset[str]] = frozenset()
+    """Parameters by which no definition asks for it, but that follow from the question (``Question.promises``)."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Those of ``keys`` that are no numbers, with the words that each may be."""
     items: ClassVar[Items] = LISTED

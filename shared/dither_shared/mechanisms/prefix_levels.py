@@ -3,7 +3,7 @@
 A discovery grows prefixes: the first level tries all there are, each further one every extension of the ``KEPT`` best,
 and a confirming level, of other users, tests the strings that are left. A level that tries m candidates for each that
 it keeps passes those that stand z standard errors out, z the upper 1/m quantile of the normal law; so that none is the
-bottleneck, its share of the users is proportional to (z + 1)². The confirming level has z = 3.1.
+bottleneck, its share of the users is proportional to (z + 1)². The confirming level has z = ``CONFIRMING``.
 
 Shares decide which level a device draws, and they are part of a metric's version: they are computed in decimal
 arithmetic, which is the same everywhere, and rounded to multiples of 1/``WEIGHT``.
@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from ..errors import ParameterError
 
-__all__ = ["KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
+__all__ = ["CONFIRMING", "KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
 
 KEPT = 500
 """Prefixes that a level passes on."""
@@ -34,7 +34,9 @@ _FIRST, _STEP, _MOST = 1 << 17, 1 << 9, 1 << 22
 """Candidates of the first level, and of a further one for each prefix, as far as they are chosen; the most a level."""
 
 _MOST_LEVELS = 32
-_CONFIRMING = Fraction(31, 10)
+CONFIRMING = Fraction(31, 10)
+"""z of the confirming level."""
+
 _GRID = 1024
 _ROOT_OF_2_PI = Decimal("2.506628274631000502415765284811045253007")
 
@@ -61,7 +63,7 @@ def level_weights(characters: int, lengths: tuple[int, ...]) -> tuple[int, ...]:
     first, *others = lengths
     tried = [Fraction(_extensions(characters, first), KEPT)]
     tried += [Fraction(_extensions(characters, to - start)) for start, to in zip(lengths, others, strict=False)]
-    shares = [(quantile + 1) ** 2 for quantile in (*map(_upper_quantile, tried), _CONFIRMING)]
+    shares = [(quantile + 1) ** 2 for quantile in (*map(_upper_quantile, tried), CONFIRMING)]
     ends = [round(WEIGHT * sum(shares[: place + 1]) / sum(shares)) for place in range(len(shares))]
     return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
 
