@@ -27,6 +27,9 @@ from .uploads import Outcome, Upload, count
 
 __all__ = ["Store"]
 
+Places = Collection[int] | None
+"""The places of strata among those of a metric; None is all of them."""
+
 _AT_ONCE = 4096
 """Blocks that are added up together, 4 MB of them."""
 
@@ -138,9 +141,14 @@ class Store(Database):
             self._ids.doubt()
             raise
 
-    def tally(self, metric: Metric, since: date | None = None, until: date | None = None) -> Tally:
-        """Return the tally of a metric version over the days from ``since`` to ``until``, both included."""
-        query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*_of(metric, since, until))
+    def tally(
+        self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+    ) -> Tally:
+        """Return the tally of a metric version over the days from ``since`` to ``until``, both included.
+
+        It holds all strata together, or those at ``places`` alone.
+        """
+        query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*_of(metric, since, until, places))
         blocks = no_blocks(metric.mechanism)
         with self._transaction() as connection:
             for rows in connection.execute(query).partitions(_AT_ONCE):
@@ -148,9 +156,12 @@ class Store(Database):
                 add_blocks(blocks, np.array(numbers), from_bytes(stored))
         return from_blocks(metric.mechanism, blocks)
 
-    def days(self, metric: Metric) -> tuple[date, date] | None:
-        """Return the first and the last day with reports of a metric version, or None if there are none."""
-        query = sa.select(sa.func.min(TALLIES.c.day), sa.func.max(TALLIES.c.day)).where(*_of(metric))
+    def days(self, metric: Metric, places: Places = None) -> tuple[date, date] | None:
+        """Return the first and the last day with reports of a metric version, or None if there are none.
+
+        Of all strata, or of those at ``places``; so do the next.
+        """
+        query = sa.select(sa.func.min(TALLIES.c.day), sa.func.max(TALLIES.c.day)).where(*_of(metric, places=places))
         with self._transaction() as connection:
             first, last = connection.execute(query).one()
         return None if first is None else (first, last)
@@ -163,22 +174,39 @@ class Store(Database):
             rows = connection.execute(sa.select(METRICS.c.version, *ends))
             return {version: (first, last) for version, first, last in rows if first is not None}
 
-    def active_days(self, metric: Metric) -> list[date]:
+    def active_days(self, metric: Metric, places: Places = None) -> list[date]:
         """Return every day with reports of a metric version, ascending."""
-        query = sa.select(TALLIES.c.day).where(*_of(metric)).distinct().order_by(TALLIES.c.day)
+        query = sa.select(TALLIES.c.day).where(*_of(metric, places=places)).distinct().order_by(TALLIES.c.day)
         with self._transaction() as connection:
             return list(connection.scalars(query))
 
-    def reports_by_day(self, metric: Metric) -> dict[date, int]:
+    def reports_by_day(self, metric: Metric, places: Places = None) -> dict[date, int]:
         """Return the reports of each day with any of a metric version, ascending."""
-        query = sa.select(TALLIES.c.day, TALLIES.c.counts).where(
-            *_of(metric), TALLIES.c.block < blocks_of_reports(metric.mechanism)
+        return self._reports(TALLIES.c.day, metric, places=places)
+
+    def reports_by_stratum(
+        self, metric: Metric, since: date | None = None, until: date | None = None
+    ) -> dict[int, int]:
+        """Return the reports of each stratum with any on these days, by its place among those of the metric."""
+        return self._reports(TALLIES.c.stratum, metric, since, until)
+
+    def _reports(
+        self,
+        by: sa.Column[Any],
+        metric: Metric,
+        since: date | None = None,
+        until: date | None = None,
+        places: Places = None,
+    ) -> dict[Any, int]:
+        """Return the reports of each value of a column, ascending."""
+        query = sa.select(by, TALLIES.c.counts).where(
+            *_of(metric, since, until, places), TALLIES.c.block < blocks_of_reports(metric.mechanism)
         )
-        days: dict[date, int] = {}
+        reports: dict[Any, int] = {}
         with self._transaction() as connection:
-            for day, counts in connection.execute(query.order_by(TALLIES.c.day)):
-                days[day] = days.get(day, 0) + int(from_bytes([counts]).sum())
-        return days
+            for value, counts in connection.execute(query.order_by(by)):
+                reports[value] = reports.get(value, 0) + int(from_bytes([counts]).sum())
+        return reports
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""
@@ -281,11 +309,15 @@ class Store(Database):
             raise
 
 
-def _of(metric: Metric, since: date | None = None, until: date | None = None) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on tallies of a metric version and a span of days."""
+def _of(
+    metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions on tallies of a metric version, a span of days, and strata."""
     conditions = [TALLIES.c.version == metric.version]
     if since is not None:
         conditions.append(TALLIES.c.day >= since)
     if until is not None:
         conditions.append(TALLIES.c.day <= until)
+    if places is not None:
+        conditions.append(TALLIES.c.stratum.in_(places))
     return conditions
