@@ -52,17 +52,17 @@ def _copy(connection: sa.Connection) -> None:
         sa.Column("counts", sa.LargeBinary, nullable=False),
         sa.PrimaryKeyConstraint("version", "day", "stratum", "shard", "block"),
     )
-    columns = "version, day, shard, block, counts"
-    op.execute(f"INSERT INTO tallies ({columns}) SELECT {columns} FROM tallies_before")  # noqa: S608  # both are ours
+    key = "version, day, shard, block"
+    op.execute(f"INSERT INTO tallies ({key}, counts) SELECT {key}, counts FROM tallies_before ORDER BY {key}")  # noqa: S608  # all is ours
     op.drop_table("tallies_before")
     if rows >= _MANY:
         _log.warning("the database is upgraded")
 
 
 def _require_room(connection: sa.Connection, rows: int) -> None:
-    """Raise StoreError unless the disk has room for the copy twice: in the log first, and then in the file."""
+    """Raise StoreError unless the disk has room: in the log for the copy and for erasing, in the file for the copy."""
     counts = connection.scalar(sa.text("SELECT sum(length(counts)) FROM tallies")) or 0
-    needed = 2 * (counts + rows * _KEYS)
+    needed = 3 * (counts + rows * _KEYS)
     free = shutil.disk_usage(Path(str(connection.engine.url.database)).absolute().parent).free
     if free < needed:
         sizes = f"{-(-needed // 1_000_000):,} MB of free disk, and there are {free // 1_000_000:,}"
