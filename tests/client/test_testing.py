@@ -121,8 +121,8 @@ def test_a_subclass_is_heard_and_keeps_what_is_its_own(telemetry: Telemetry) -> 
             self.greeting = greeting
             super().__init__(METRICS, ENDPOINT, "notes")
 
-        def record(self, metric: str, value: object) -> None:
-            super().record(metric, f"{self.greeting} {value}")
+        def record(self, metric: str, value: object, **strata: object) -> None:
+            super().record(metric, f"{self.greeting} {value}", **strata)
 
     Polite("dear").record("browser", "Firefox")
     assert telemetry.recorded("browser") == ["dear Firefox"]
