@@ -66,16 +66,15 @@ class EstimateReader:
         require_affordable(self._limit, metric, steps, query.selection.count(len(labels)))
         places = None if query.selection.everything else self._places(metric, query, part, labels)
         for span in spans:
-            within = [one for one, _ in self.reported(metric, span, parts)] if query.by else []
+            within = [one for one, reports in self.counted(metric, span, parts) if reports] if query.by else []
             for one in [*within, part]:
                 table = self._whole(metric, span, one, query, candidates)
                 yield table if places is None else table.chosen(places)
 
-    def reported(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
-        """Return those parts that have reports on some days, with how many."""
-        strata = self._store.reports_by_stratum(metric, *span)
-        counted = ((part, sum(strata.get(place, 0) for place in part.places or strata)) for part in parts)
-        return [(part, reports) for part, reports in counted if reports]
+    def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:
+        """Return parts with the reports that each has on some days."""
+        reports = self._store.reports_by_stratum(metric, *span)
+        return [(part, sum(reports.get(place, 0) for place in part.places or reports)) for part in parts]
 
     def compare(self, first: Metric, second: Metric, query: Comparison) -> Table:
         """Return the comparison of two metric versions, which may be one on different days or of different strata.
