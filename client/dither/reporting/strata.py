@@ -68,11 +68,16 @@ class Stratifier:
     def _check(self, place: str, given: Mapping[str, object], known: Iterable[str]) -> None:
         for name in given:
             if name not in known:
-                whose = "a metric of this client" if place == "strata" else "the metric"
-                mistake = f"not an attribute that {whose} declares{did_you_mean(name, known)}"
-                if self._strict:
-                    raise ParameterError(f"{place}.{name[:64]}", mistake)
-                self._diagnostics.note(f"unknown attribute in {place}", f"{name[:64]}: {mistake}")
+                self._undeclared(place, name, known)
+
+    def _undeclared(self, place: str, name: str, known: Iterable[str]) -> None:
+        """Tell of an attribute; the name that may have been meant is looked for once, for that takes long."""
+        kind = f"unknown attribute in {place}"
+        meant = did_you_mean(name, known) if self._strict or kind not in self._diagnostics.counts else ""
+        mistake = f"no metric of this client declares it{meant}" if place == "strata" else f"not declared{meant}"
+        if self._strict:
+            raise ParameterError(f"{place}.{name[:64]}", mistake)
+        self._diagnostics.note(kind, f"{name[:64]}: {mistake}")
 
     def _unlisted(self, metric: str, strata: Strata, name: str, given: Mapping[str, object]) -> None:
         place, text = f"metrics.{metric}.strata.{name}", text_of(given.get(name))

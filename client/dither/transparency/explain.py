@@ -61,15 +61,18 @@ def cost(metric: Metric) -> str:
 
 
 def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
-    """Return in words what an upload says of its sender; "" if its bytes say it better, or it is of no such metric."""
+    """Return in words what an upload says of its sender, and its stratum, if it has one; "" if its bytes say it better.
+
+    Of a metric that is none of ``metrics`` nothing but the stratum can be told.
+    """
     try:
         batch = Batch.decode(body)
-        metric = metrics.get(batch.metric)
-        if metric is None or metric.version != batch.version:
-            return ""
-        says = metric.question.reading(metric.mechanism, Report.decode(batch.reports, metric.mechanism))
-        clear = metric.strata.told(batch.stratum) if metric.strata and batch.stratum else ""
-        return "; ".join(filter(None, [says, clear and f"in the clear: {clear}"]))
+        metric, stratum = metrics.get(batch.metric), batch.stratum or ""
+        says = ""
+        if metric is not None and metric.version == batch.version:
+            says = metric.question.reading(metric.mechanism, Report.decode(batch.reports, metric.mechanism))
+            stratum = metric.strata.told(stratum) if metric.strata and stratum else stratum
+        return "; ".join(filter(None, [says, stratum and f"in the clear: {stratum}"]))
     except WireError:
         return ""
 

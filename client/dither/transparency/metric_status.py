@@ -23,8 +23,8 @@ class MetricStatus:
     since: date | None
     """The day on which the user accepted it; None if the user has not, or somebody else decides."""
     period: str
-    strata: dict[str, tuple[str, ...]]
-    """What is sent in the clear beside a report: the values that each attribute may have; empty if nothing is."""
+    in_the_clear: str
+    """What is sent beside a report as it is, not changed at random: its strata, in words; "" if nothing is."""
     epsilon: float
     """The privacy loss of one report."""
     epsilon_after: dict[int, float]

@@ -34,7 +34,8 @@ _TAKEN = re.compile(
     "at|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_since|other_until|other_version|page|"
     "quantile|simultaneous|since|step|token|top|until|values|version|"
     "consistent|count|day|estimate|found|frequency|gain_down|gain_up|high|low|noise_error|noise_high|noise_low|"
-    "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict"
+    "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict|"
+    "both|both_error|both_high|both_low|cell|cells|cross|discover|given|pair|pairs|prefix|share"
 )
 """Names that no attribute has, for it stands beside these."""
 
