@@ -78,7 +78,7 @@ def config(folder: Path, **changed: object) -> Config:
     return Config(**settings | access | changed)  # type: ignore[arg-type]  # a test names only what it changes
 
 
-def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: str = "light") -> bytes:
+def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: object = "light") -> bytes:
     """Rows that devices with ``value`` could send."""
     entropy: Entropy = KeyedEntropy(seed)
     rows = b""
