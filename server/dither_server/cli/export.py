@@ -70,6 +70,7 @@ def export(
         until=None if until is None else day_of(until, "--until"),
         confidence=confidence_of(confidence),
         strata=strata_of(stratum),
+        by=by,
     )
     with stored(found) as store:
         reader = EstimateReader(store)
@@ -89,11 +90,14 @@ def export(
 
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: "Query") -> "list[Metric]":
     """Return the metrics that are asked for; of all, those that list what to look for, and that have the stratum."""
-    from ..reading.strata import has_stratum
+    from ..reading.strata import has_stratum, part_of, parts_by
     from .metric_by_name import known_metrics, listing, metric_asked
 
     if chosen:
-        return [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]
+        named = [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]
+        for metric in named:
+            parts_by(metric, part_of(metric, query.strata, query.names()), query.by)
+        return named
     names = known_metrics(found) or dict.fromkeys(name for name, _ in store.registered())
     metrics = [metric_asked(found, store, name) for name in names]
     for metric in metrics:

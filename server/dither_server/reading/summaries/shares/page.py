@@ -113,10 +113,7 @@ class SharesExhibit(Exhibit):
         if names is not None:
             where = {value: place for place, value in enumerate(self.table.columns["value"])}
             rows = cast("list[Row]", self.table.chosen(np.array([where[name] for name in names], dtype=np.intp)).rows())
-        return [
-            Spot(row["value"], _percent(row["frequency"]), row["verdict"], row["frequency"], row["low"], row["high"])
-            for row in rows
-        ]
+        return [_spot(row) for row in rows]
 
     @property
     def top(self) -> float:
@@ -180,6 +177,13 @@ def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
     spread = metric.mechanism.variance() if error is None else reports * error**2
     needed = spread * (NormalDist().inv_cdf((1 + confidence) / 2) / (POINTS / 100)) ** 2
     return _rounded(max(1, math.ceil(needed) - reports))
+
+
+def _spot(row: Row) -> Spot:
+    """Return a share in words, as it is, and its place between 0 and 1."""
+    share = row["frequency"]
+    at = None if share is None else min(max(share, 0.0), 1.0)
+    return Spot(row["value"], _percent(share), row["verdict"], at, row["low"], row["high"])
 
 
 def _percent(share: float | None) -> str:
