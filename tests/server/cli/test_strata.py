@@ -49,6 +49,14 @@ def test_estimates_by_an_attribute_and_of_all(folder: Path) -> None:
     assert len(invoke(folder, "estimate", "theme").stdout.split("\n\n")) == 3  # nothing is said of strata
 
 
+def test_a_metric_is_shown_with_its_strata(folder: Path) -> None:
+    lines = invoke(folder, "metric", "show", "layout").stdout.splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("strata")] == [
+        "platform: linux, windows, other; channel: stable, other"
+    ]
+    assert "strata" in invoke(folder, "metric", "show", "theme").stdout.split()  # and nothing behind it
+
+
 def test_two_strata_are_compared(folder: Path) -> None:
     options = ("--stratum", "platform=linux", "--other-stratum", "platform=windows")
     lines = invoke(folder, "compare", "layout", *options).stdout.splitlines()
