@@ -19,10 +19,9 @@ _MARGIN = 0.02
 
 
 class Place(NamedTuple):
-    """A spot with its places in a drawing, in percent of the width; the bar from ``start`` has no width for a dot."""
+    """A spot with its places in a drawing, in percent of the width; the bar of a dot has no ``width``."""
 
     spot: Spot
-    start: float
     width: float
     at: float | None
     low: float | None
@@ -93,4 +92,4 @@ def _placed(spot: Spot, low: float, high: float, zero: float | None) -> Place:
         None if end is None else round(min(max(100 * (end - low) / (high - low), 0.0), 100.0), 2)
         for end in (spot.at, spot.low, spot.high)
     )
-    return Place(spot, 0.0, (at or 0.0) if zero is not None else 0.0, at, first, last)
+    return Place(spot, (at or 0.0) if zero is not None else 0.0, at, first, last)

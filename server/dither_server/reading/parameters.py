@@ -90,7 +90,7 @@ class Parameters:
         for name, texts in arguments.lists():
             if name in known and name != others:
                 given[name] = known[name].value(texts, name)
-            elif others is not None and name.isidentifier() and len(name) < _LONGEST:
+            elif others is not None and name.isidentifier() and name.isascii() and len(name) < _LONGEST:
                 rest.append((name, known[others].value(texts, name)))
             else:
                 refuse_unknown(name, cls.names())

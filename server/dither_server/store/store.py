@@ -6,12 +6,10 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from dither_shared import Metric
 
-from ..tally.blocks import add_blocks, blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
 from .database import Database
@@ -22,16 +20,11 @@ from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
 from .tables.schema import METRICS, TALLIES
+from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 from .uploads import Outcome, Upload, count
 
 __all__ = ["Store"]
-
-Places = Collection[int] | None
-"""The places of strata among those of a metric; None is all of them."""
-
-_AT_ONCE = 4096
-"""Blocks that are added up together, 4 MB of them."""
 
 _TRIES = 5
 """The tries of a commit while others take batch ids first; each such race is another's success."""
@@ -148,65 +141,38 @@ class Store(Database):
 
         It holds all strata together, or those at ``places`` alone.
         """
-        query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*_of(metric, since, until, places))
-        blocks = no_blocks(metric.mechanism)
         with self._transaction() as connection:
-            for rows in connection.execute(query).partitions(_AT_ONCE):
-                numbers, stored = zip(*rows, strict=True)
-                add_blocks(blocks, np.array(numbers), from_bytes(stored))
-        return from_blocks(metric.mechanism, blocks)
+            return read_tally(connection, metric, since, until, places)
 
     def days(self, metric: Metric, places: Places = None) -> tuple[date, date] | None:
         """Return the first and the last day with reports of a metric version, or None if there are none.
 
         Of all strata, or of those at ``places``; so do the next.
         """
-        query = sa.select(sa.func.min(TALLIES.c.day), sa.func.max(TALLIES.c.day)).where(*_of(metric, places=places))
         with self._transaction() as connection:
-            first, last = connection.execute(query).one()
-        return None if first is None else (first, last)
+            return read_days(connection, metric, places)
 
     def days_by_version(self) -> dict[str, tuple[date, date]]:
         """Return the first and the last day with reports of every version that has any."""
-        ours = TALLIES.c.version == METRICS.c.version
-        ends = [sa.select(end(TALLIES.c.day)).where(ours).scalar_subquery() for end in (sa.func.min, sa.func.max)]
         with self._transaction() as connection:
-            rows = connection.execute(sa.select(METRICS.c.version, *ends))
-            return {version: (first, last) for version, first, last in rows if first is not None}
+            return read_days_by_version(connection)
 
     def active_days(self, metric: Metric, places: Places = None) -> list[date]:
         """Return every day with reports of a metric version, ascending."""
-        query = sa.select(TALLIES.c.day).where(*_of(metric, places=places)).distinct().order_by(TALLIES.c.day)
         with self._transaction() as connection:
-            return list(connection.scalars(query))
+            return read_active_days(connection, metric, places)
 
     def reports_by_day(self, metric: Metric, places: Places = None) -> dict[date, int]:
         """Return the reports of each day with any of a metric version, ascending."""
-        return self._reports(TALLIES.c.day, metric, places=places)
+        with self._transaction() as connection:
+            return read_reports(connection, TALLIES.c.day, metric, places=places)
 
     def reports_by_stratum(
         self, metric: Metric, since: date | None = None, until: date | None = None
     ) -> dict[int, int]:
         """Return the reports of each stratum with any on these days, by its place among those of the metric."""
-        return self._reports(TALLIES.c.stratum, metric, since, until)
-
-    def _reports(
-        self,
-        by: sa.Column[Any],
-        metric: Metric,
-        since: date | None = None,
-        until: date | None = None,
-        places: Places = None,
-    ) -> dict[Any, int]:
-        """Return the reports of each value of a column, ascending."""
-        query = sa.select(by, TALLIES.c.counts).where(
-            *_of(metric, since, until, places), TALLIES.c.block < blocks_of_reports(metric.mechanism)
-        )
-        reports: dict[Any, int] = {}
         with self._transaction() as connection:
-            for value, counts in connection.execute(query.order_by(by)):
-                reports[value] = reports.get(value, 0) + int(from_bytes([counts]).sum())
-        return reports
+            return read_reports(connection, TALLIES.c.stratum, metric, since, until)
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""
@@ -307,17 +273,3 @@ class Store(Database):
         except BaseException:
             self._ids.doubt()
             raise
-
-
-def _of(
-    metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
-) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on tallies of a metric version, a span of days, and strata."""
-    conditions = [TALLIES.c.version == metric.version]
-    if since is not None:
-        conditions.append(TALLIES.c.day >= since)
-    if until is not None:
-        conditions.append(TALLIES.c.day <= until)
-    if places is not None:
-        conditions.append(TALLIES.c.stratum.in_(places))
-    return conditions
