@@ -16,7 +16,7 @@ from dither_shared import (
 )
 from dither_shared.mechanism import LISTED
 from dither_shared.mechanism import NUMBERS as ITEMS
-from server.collecting import METRICS
+from server.collecting import METRICS, STRATA
 
 CORNER = parse_metrics(
     '[metrics.corner]\ntype = "string"\nf = 0.5\np = 0\nq = 1\ncandidates = ["é\\u0000"]\n',
@@ -70,7 +70,7 @@ FORMER = (
 
 @pytest.mark.parametrize(
     "metric",
-    [*METRICS.values(), *CHOICES.values(), *NUMBERS.values(), *SELECTIONS.values(), CORNER],
+    [*METRICS.values(), *CHOICES.values(), *NUMBERS.values(), *SELECTIONS.values(), *STRATA.values(), CORNER],
     ids=lambda metric: metric.name,
 )
 def test_a_definition_comes_back_whole(metric: Metric) -> None:
