@@ -43,7 +43,12 @@ def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Me
     for order, buckets, forever in ((2, 2, None), (2, 4, None), (4, 4, None), (3, 8, None), (2, 4, 2), (3, 2, 3)):
         lasting = None if forever is None else forever * Fraction(epsilon)
         inside, permanent_inside = Space(order, buckets).insides(Fraction(epsilon), lasting)
-        law: dict[str, Any] = {"order": order, "buckets": buckets, "inside": inside, "permanent_inside": permanent_inside}
+        law: dict[str, Any] = {
+            "order": order,
+            "buckets": buckets,
+            "inside": inside,
+            "permanent_inside": permanent_inside,
+        }
         found.append(family(**shape, **law))
     return found
 
