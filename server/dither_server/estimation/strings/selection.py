@@ -32,7 +32,7 @@ def short_list(score: Floats, most: int) -> Indices:
 
 
 def found_in(cells: Cells, marks: Indices, listed: int, level: float) -> tuple[Indices, Fitted]:
-    """Return which strings of a short list, ``marks`` of shape (rows, S), are found of so many ``listed``, and their fit.
+    """Return which strings of a short list, ``marks`` of shape (rows, S), are found of ``listed`` ones, and their fit.
 
     An expected share of at most ``level`` of those found are held by nobody.
     """
