@@ -103,11 +103,10 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
-    found = [
-        (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
-        for cohort in range(min(mechanism.cohorts, 4))
-        for one, two in combinations(some, 2)
-    ]
+    found = []
+    for cohort in range(min(mechanism.cohorts, 4)):
+        marked = {item: frozenset(mechanism.marked(item, cohort)) for item in some}
+        found += [(len(marked[one] ^ marked[two]), cohort, (one, two)) for one, two in combinations(some, 2)]
     _, cohort, pair = max(found, key=lambda entry: entry[0])
     return cohort, pair
 
