@@ -13,7 +13,15 @@ from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .metrics.strata import Strata
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
+from .questions import (
+    QUESTIONS,
+    BooleanQuestion,
+    ChoiceQuestion,
+    CrossQuestion,
+    NumberQuestion,
+    Question,
+    StringQuestion,
+)
 from .questions.domain import Domain
 from .wire import Batch, Report
 
@@ -44,6 +52,7 @@ __all__ = [
     "BooleanQuestion",
     "ChoiceQuestion",
     "CountMeanSketch",
+    "CrossQuestion",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DitherError",

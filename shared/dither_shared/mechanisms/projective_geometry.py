@@ -89,6 +89,15 @@ class ProjectiveGeometry(Mechanism):
         """Every point can stand for a value."""
         return self.cells
 
+    @property
+    def joint_support(self) -> tuple[Fraction, Fraction]:
+        """Two values share c' points; a third owns all of these if it is on their line, and c'' of them if not."""
+        order, points = self.order, self.cells
+        shared, of_three = (point_count(order, max(0, self._length - less)) for less in (2, 3))
+        on_line, off_line = order - 1, points - order - 1
+        all_three = Fraction(on_line * shared + off_line * of_three, points - 2)
+        return self.a * shared, self.a * all_three + self.b * (shared - all_three)
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the hyperplane of the item; O(cells)."""
         space = galois_field(self.order)

@@ -5,13 +5,22 @@ How an item is perturbed is said in ``mechanisms``.
 
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
+from .cross import CrossQuestion
 from .number import NumberQuestion
 from .question import Question
 from .string import StringQuestion
 
-__all__ = ["QUESTIONS", "BooleanQuestion", "ChoiceQuestion", "NumberQuestion", "Question", "StringQuestion"]
+__all__ = [
+    "QUESTIONS",
+    "BooleanQuestion",
+    "ChoiceQuestion",
+    "CrossQuestion",
+    "NumberQuestion",
+    "Question",
+    "StringQuestion",
+]
 
 QUESTIONS: dict[str, type[Question]] = {
-    kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, NumberQuestion, StringQuestion)
+    kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, CrossQuestion, NumberQuestion, StringQuestion)
 }
 """Every kind of question, by the ``type`` of a definition."""
