@@ -41,7 +41,7 @@ _MOST_SKEWED = 0.5
 class Law(NamedTuple):
     """The variance of an estimate of a share f from N reports, times N: constant + slope f + thinning f (1-f)."""
 
-    constant: float
+    constant: float | Floats
     slope: float | Floats
     thinning: float
 

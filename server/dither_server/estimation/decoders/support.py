@@ -22,12 +22,12 @@ from dither_shared import (
 )
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.count_mean_sketch import Sketch
-from dither_shared.mechanisms.local_hashing import vector_length
 
-from ...tally.arrays import Counts, Floats
+from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
 from ..hashing import columns_of
 from ..regression import rappor
+from .linear_hashes import supported_values, supporting_reports
 from .projective import hyperplane_sums
 from .transform import plane
 
@@ -74,6 +74,21 @@ class Decoder(Generic[Decoded]):
             return _of_all(tally, tally.counts[0])
         return _gathered_cells(mechanism, tally, labels)
 
+    def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts | None:
+        """Return how often a report supports each value, times how many of the value's ``group`` it then supports.
+
+        None where a tally does not tell, for it counts the cells of a report apart.
+        """
+        return None
+
+    def spoken(self, mechanism: Decoded, tally: Tally, weights: Floats, group: Indices) -> Floats:
+        """Return for each value the weights of its ``group``, each times the reports that speak of it and the value."""
+        return np.asarray(tally.total * np.bincount(group, weights)[group], dtype=np.float64)
+
+    def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
+        """Return the work of ``together`` or ``spoken`` over so many groups, like ``cost``."""
+        return values // _COMPUTED
+
     def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
         """Return how the users are spread over the columns on which values collide."""
         raise NotImplementedError(f"{mechanism.name} has no columns")
@@ -87,39 +102,54 @@ class Decoder(Generic[Decoded]):
         return max(values, mechanism.cohorts * mechanism.cells // _COMPUTED) // _COMPUTED
 
 
-class _Halves(Decoder[HadamardResponse]):
+class _Symbols(Decoder[Decoded]):
+    """What mechanisms share whose tally tells which reports there were: each is a symbol that may support many."""
+
+    def supported(self, mechanism: Decoded, values: Floats) -> Floats:
+        """Return how many of the ``values``, 1 for each that counts, a report of each cohort and symbol supports."""
+        raise NotImplementedError
+
+    def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts:
+        """Weigh reports by how many of a group they support, and decode."""
+        found = np.zeros(len(group), dtype=np.int64)
+        for one in range(int(group.max()) + 1):
+            own = group == one
+            weights = np.rint(self.supported(mechanism, own.astype(np.float64))).astype(np.int64)
+            table = tally.counts * weights.reshape(tally.counts.shape)
+            found[own] = self.support(mechanism, Tally(table.sum(axis=1), table), ()).supporting[own]
+        return found
+
+    def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
+        """Count two transforms a group."""
+        return 2 * groups * self.cost(mechanism, values)
+
+
+class _Halves(_Symbols[HadamardResponse]):
     def support(self, mechanism: HadamardResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Half the symbols are owned: their sum follows from the transform's ±1 sum."""
         signed = plane(2).transform(tally.counts[0].astype(np.float64), mechanism.cells.bit_length() - 1)
         return _of_all(tally, (tally.total + np.real(signed[1 : mechanism.size + 1])) / 2)
 
+    def supported(self, mechanism: HadamardResponse, values: Floats) -> Floats:
+        rows = np.concatenate([[0.0], values, np.zeros(mechanism.cells - 1 - len(values))])
+        return np.asarray((rows.sum() + np.real(plane(2).transform(rows, mechanism.cells.bit_length() - 1))) / 2)
 
-class _Hyperplanes(Decoder[ProjectiveGeometry]):
+
+class _Hyperplanes(_Symbols[ProjectiveGeometry]):
     def support(self, mechanism: ProjectiveGeometry, tally: Tally, labels: tuple[str, ...]) -> Support:
         return _of_all(tally, hyperplane_sums(mechanism, tally.counts[0].astype(np.float64))[: mechanism.size])
 
+    def supported(self, mechanism: ProjectiveGeometry, values: Floats) -> Floats:
+        """Return the values on each point's hyperplane: who is on whose is mutual."""
+        return hyperplane_sums(mechanism, np.concatenate([values, np.zeros(mechanism.cells - len(values))]))
 
-class _LinearHashes(Decoder[LocalHashing]):
+
+class _LinearHashes(_Symbols[LocalHashing]):
     def support(self, mechanism: LocalHashing, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Sum over seeds c the reports N of symbol ⟨c, v⟩.
+        return _of_all(tally, supporting_reports(mechanism, tally.counts))
 
-        Seeds λc of one direction c speak of the same inner product, so R[c, s] = Σ_(λ≠0) N[λc, λs] is all that is
-        needed of them. With R̃ the transform of R over s,
-
-            Σ_c R[c, ⟨c, v⟩] = (1/g) (Σ R + Σ_c Σ_(z≠0) R̃[c, z] χ(⟨zc, v⟩)),
-
-        and the vectors zc are all different: one transform does. The seed 0 sends every value to symbol 0.
-        """
-        g = mechanism.symbols
-        space, length = plane(g), vector_length(g, mechanism.size)
-        multiples = space.multiples(length)
-        folded = np.zeros((len(multiples), g))
-        for factor in range(1, g):
-            folded += tally.counts[multiples[:, factor]][:, space.products[factor]]
-        table = np.zeros_like(space.characters, shape=mechanism.cohorts)
-        table[multiples[:, 1:]] = (folded @ space.characters.conj())[:, 1:]
-        sums = (folded.sum() + np.real(space.transform(table, length)[: mechanism.size])) / g
-        return _of_all(tally, tally.counts[0, 0] + sums)
+    def supported(self, mechanism: LocalHashing, values: Floats) -> Floats:
+        return supported_values(mechanism, values)
 
 
 class _Windows(Decoder[BitFlip]):
@@ -128,6 +158,20 @@ class _Windows(Decoder[BitFlip]):
         windows = (np.arange(mechanism.size)[:, None] - np.arange(mechanism.bits)) % mechanism.size
         supporting = tally.counts[windows, np.arange(mechanism.bits)].sum(axis=1)
         return Support(supporting, tally.reports[windows].sum(axis=1))
+
+    def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
+        """Sum the weights in each window, and then over the windows that hold a value."""
+        windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
+        found = np.zeros(len(group))
+        for one in range(int(group.max()) + 1):
+            own = group == one
+            inside = tally.reports * np.where(own, weights, 0.0)[windows].sum(axis=1)
+            holding = (np.flatnonzero(own)[:, None] - np.arange(mechanism.bits)) % mechanism.size
+            found[own] = inside[holding].sum(axis=1)
+        return found
+
+    def cost_together(self, mechanism: BitFlip, values: int, groups: int) -> int:
+        return groups * values * mechanism.bits // _GATHERED
 
 
 class _Columns(Decoder[Sketched]):
