@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date
 
 from dither_shared.metrics.metric import Metric
@@ -12,8 +13,10 @@ from ..consent.silence import Silence
 from ..diagnostics import Diagnostics
 from ..reporting.account import cap_of
 from ..reporting.journal import Journal
+from ..reporting.keys import Keys
 from ..reporting.ledger import Ledger
 from ..reporting.recorder import Recorder
+from ..state.state import StateError
 from ..upload.attempts import Attempts
 from .explain import MANY, after, cost, odds
 from .metric_status import MetricStatus
@@ -34,18 +37,24 @@ def overview(
     today: date,
 ) -> Status:
     """Return the status of a client, from its parts."""
-    ledger, outbox = journal.ledger, journal.outbox
+    ledger, outbox, day = journal.ledger, journal.outbox, today.toordinal()
+    keys: Keys | None = None
+    with suppress(StateError, OSError):  # then it is not known which questions are asked
+        keys = journal.known_keys()
+
+    def standing(metric: Metric) -> str:
+        said = permission.standing(consent, metric)
+        if said != "collected":
+            return said
+        if ledger.disabled(metric, day):
+            return "disabled"
+        return said if keys is None or recorder.asks(metric, keys, day) else "not asked this period"
+
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
         metrics=tuple(
-            _metric_status(
-                metric,
-                ledger,
-                today.toordinal(),
-                permission.standing(consent, metric),
-                permission.since(consent, metric),
-            )
+            _metric_status(metric, ledger, day, standing(metric), permission.since(consent, metric))
             for metric in metrics
         ),
         queued=len(outbox.waiting()),
@@ -56,6 +65,7 @@ def overview(
         failed_attempts=attempts.failures(),
         held_up=attempts.held_up(),
         ignored=recorder.ignored,
+        unasked=recorder.unasked,
         withheld=recorder.withheld,
         outside=recorder.outside,
         mistakes=recorder.mistakes,
@@ -75,9 +85,10 @@ def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since
         owner=metric.owner,
         tier=metric.tier,
         expires=metric.expires,
-        state="disabled" if state == "collected" and ledger.disabled(metric, today) else state,
+        state=state,
         since=since,
         period=metric.period,
+        one_of=() if metric.survey is None else metric.survey.metrics,
         in_the_clear="" if metric.strata is None else metric.strata.words,
         epsilon=mechanism.epsilon,
         epsilon_after={reports: after(metric, reports) for reports in MANY},
