@@ -13,19 +13,7 @@ from ..reporting.keys import Keys
 from ..reporting.report import build
 from ..state.journal_records import SECRET_BYTES
 
-__all__ = [
-    "CLEAR",
-    "HIDES",
-    "MANY",
-    "PERIODS",
-    "after",
-    "catalogue",
-    "consent_text",
-    "cost",
-    "odds",
-    "often",
-    "reading",
-]
+__all__ = ["CLEAR", "HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds", "reading"]
 
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""

@@ -13,7 +13,6 @@ from ..consent.silence import Silence
 from ..diagnostics import Diagnostics
 from ..reporting.account import cap_of
 from ..reporting.journal import Journal
-from ..reporting.keys import Keys
 from ..reporting.ledger import Ledger
 from ..reporting.recorder import Recorder
 from ..state.state import StateError
@@ -38,23 +37,19 @@ def overview(
 ) -> Status:
     """Return the status of a client, from its parts."""
     ledger, outbox, day = journal.ledger, journal.outbox, today.toordinal()
-    keys: Keys | None = None
-    with suppress(StateError, OSError):  # then it is not known which questions are asked
-        keys = journal.known_keys()
-
-    def standing(metric: Metric) -> str:
-        said = permission.standing(consent, metric)
-        if said != "collected":
-            return said
-        if ledger.disabled(metric, day):
-            return "disabled"
-        return said if keys is None or recorder.asks(metric, keys, day) else "not asked this period"
-
+    unasked = _unasked(metrics := list(metrics), journal, recorder, day)
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
         metrics=tuple(
-            _metric_status(metric, ledger, day, standing(metric), permission.since(consent, metric))
+            _metric_status(
+                metric,
+                ledger,
+                day,
+                permission.standing(consent, metric),
+                permission.since(consent, metric),
+                asked=metric.name not in unasked,
+            )
             for metric in metrics
         ),
         queued=len(outbox.waiting()),
@@ -75,8 +70,20 @@ def overview(
     )
 
 
-def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since: date | None) -> MetricStatus:
+def _unasked(metrics: Iterable[Metric], journal: Journal, recorder: Recorder, today: int) -> set[str]:
+    """Return the metrics in whose place their survey asks another one; none where that cannot be known."""
+    with suppress(StateError, OSError):
+        if (keys := journal.known_keys()) is not None:
+            return {metric.name for metric in metrics if not recorder.asks(metric, keys, today)}
+    return set()
+
+
+def _metric_status(
+    metric: Metric, ledger: Ledger, today: int, state: str, since: date | None, *, asked: bool
+) -> MetricStatus:
     mechanism = metric.mechanism
+    if state == "collected":
+        state = "disabled" if ledger.disabled(metric, today) else state if asked else "not asked this period"
     return MetricStatus(
         name=metric.name,
         version=metric.version,
