@@ -81,6 +81,15 @@ _TABLES: tuple[tuple[str, str], ...] = (
         )
     ),
     *(
+        ("both", f'type = "cross"\ncross = {cross}\nepsilon = 1.0')
+        for cross in (
+            '{theme = ["light", "dark"], failed = {type = "boolean"}}',
+            '[{name = "theme", values = ["light", "dark"]}, {name = "failed", type = "boolean"}]',
+            '{failed = {type = "boolean"}, theme = ["light", "dark"]}',
+            '{theme = {values = ["light", "none"], other = "none"}, device = ["Zo\u00eb / 1", "phone"]}',
+        )
+    ),
+    *(
         ("mobile", f'type = "boolean"\ntruth = 0.75\nstrata = {{{strata}}}')
         for strata in (
             'platform = ["linux", "windows", "macos"]',
@@ -224,6 +233,19 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("m", 'type = "string"\nf = 0.5\np = 0.5'),
     ("m", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.5'),
     ("m", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 1.0\nbits = 12'),
+    ("m", 'type = "boolean"\ntruth = 0.75\none_of = "A survey"'),
+    *(
+        ("m", f'type = "cross"\ncross = {cross}\nepsilon = 1.0')
+        for cross in (
+            '["theme", "device"]',
+            '{theme = ["light"]}',
+            '{theme = ["light"], device = ["phone"], third = ["x"]}',
+            '{theme = [], device = ["phone"]}',
+            '{theme = {type = "string"}, device = ["phone"]}',
+            '[{name = "theme", values = ["a"]}, {name = "theme", values = ["b"]}]',
+            '{theme = ["a / b", "a"], device = ["c", "b / c"]}',
+        )
+    ),
     *(
         ("m", f'type = "boolean"\ntruth = 0.75\nstrata = {strata}')
         for strata in (
@@ -277,6 +299,22 @@ _GIVEN: tuple[object, ...] = (
 )
 
 
+_CROSSED = defined(
+    "both", 'type = "cross"\ncross = {theme = ["light", "dark"], failed = {type = "boolean"}}\ntruth = 0.25'
+).question
+_PAIRS: tuple[object, ...] = (
+    *({"theme": "dark", "failed": failed} for failed in (True, "FALSE ", "maybe", None)),
+    *({"theme": theme, "failed": True} for theme in ("light", "plaid", 1, None)),
+    *(
+        {"failed": True},
+        {"theme": "dark"},
+        {},
+        {"theme": "dark", "faild": True},
+        {"theme": "dark", "failed": 1, "x": 2},
+    ),
+    *(["dark", True], ["plaid", 0], ["dark"], ["dark", True, True], "dark", True, None),
+)
+
 _LONG = ("x" * 1024, "x" * 1025, "\u00eb" * 513, "x" + "\U0001f600" * 300, "\ud800" * 1025)
 
 
@@ -287,6 +325,7 @@ def _answers() -> Iterator[Case]:
         (BooleanQuestion(), _GIVEN, mechanism),
         (ChoiceQuestion(_LABELS), _GIVEN, mechanism),
         (StringQuestion(), _GIVEN + _LONG, mechanism),
+        (_CROSSED, _PAIRS, mechanism),
         (NumberQuestion(-1, 11), (*_GIVEN, -2, 3, 10, 11, 12, -(2**53) + 1), grid),
     ]
     for question, values, used in questions:
@@ -303,7 +342,8 @@ def _answers() -> Iterator[Case]:
 
 ANSWERS = File(
     f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
-    f" {json.dumps(_LABELS)}, of which other is the catch-all; the numbers are those of a grid of 13 points from -1 to"
+    f" {json.dumps(_LABELS)}, of which other is the catch-all; a crossing is of theme (light, dark, other) and failed (a"
+    " boolean); the numbers are those of a grid of 13 points from -1 to"
     " 11 (numbers.json has more). \\ud800 alone is a surrogate that stands for no"
     " character; null stands for any object that is no answer.",
     {

@@ -166,7 +166,7 @@ class _Answers(Answers):
                     mistake = True
                 else:
                     given[place] = answer
-            return given, mistake
+            return given, mistake or all(answer is _LEFT_OUT for answer in given)
         for row in (tuple, list):
             if issubclass(kind, row) and row.__len__(value) == _AXES:  # type: ignore[arg-type]  # likewise
                 return tuple(row.__iter__(value)), False  # type: ignore[arg-type]  # likewise

@@ -80,7 +80,9 @@ def test_which_question_is_asked_depends_on_no_answer_and_no_order(make: Make, o
     """One secret, however it is answered: the same question."""
     drawn = set()
     for answers in (ANSWERS, {"font": None, "mobile": "maybe", "theme": "plaid"}):
-        client = make(metrics=of(LOOKS), state=dither.MemoryState("on"), entropy=KeyedEntropy(b"one device"), strict=False)
+        client = make(
+            metrics=of(LOOKS), state=dither.MemoryState("on"), entropy=KeyedEntropy(b"one device"), strict=False
+        )
         for name in order:
             client.record(name, answers[name])
         drawn |= set(reported(client))
