@@ -19,6 +19,10 @@ CASES = [
 ]
 
 
+def law_of(mechanism: Mechanism, item: int, cohort: int) -> dict[bytes, Fraction]:
+    return exact_law(lambda entropy: mechanism.randomize(item, entropy, cohort))
+
+
 def supports(mechanism: Mechanism, payload: bytes, cohort: int) -> set[int]:
     cells = set(mechanism.row_format.cells_of(payload))
     return {v for v in range(mechanism.size or 0) if cells & set(mechanism.marked(v, cohort))}
@@ -36,7 +40,7 @@ def joint(mechanism: Mechanism, u: int, v: int, of: int) -> tuple[Fraction, Frac
     for cohort in range(mechanism.cohorts):
         if all(mechanism.marked(value, cohort) for value in (u, v)):
             spoken += Fraction(1, mechanism.cohorts)
-            law = exact_law(lambda entropy, cohort=cohort: mechanism.randomize(of, entropy, cohort))
+            law = law_of(mechanism, of, cohort)
             both += (
                 sum((chance for row, chance in law.items() if {u, v} <= supports(mechanism, row, cohort)), Fraction(0))
                 / mechanism.cohorts
@@ -75,7 +79,7 @@ def test_the_noise_of_a_sum_is_that_of_its_values_and_pairs(case: Mechanism) -> 
     for of in range(size):
         mean = square = Fraction(0)
         for cohort in range(mechanism.cohorts):
-            law = exact_law(lambda entropy, cohort=cohort: mechanism.randomize(of, entropy, cohort))
+            law = law_of(mechanism, of, cohort)
             for row, chance in law.items():
                 held = sum(v in chosen for v in supports(mechanism, row, cohort))
                 added = (held - len(chosen) * q) / gap

@@ -153,7 +153,9 @@ METRICS = File(
         "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
         " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
         " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
-        " once more behind them; for any string, the name of the hashing scheme; for numbers, an object of high and"
+        " once more behind them; for any string, the name of the hashing scheme; for a"
+        " crossing, an object of cross, the list of its axes, each its name, its type and such a list; for numbers, an"
+        " object of high and"
         " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
         " (without /1), and of log, true or false; strata, if there are any, are pairs of an attribute and the list of"
         " its values, in the order of the definition, with other behind them unless it is listed",
@@ -342,8 +344,8 @@ def _answers() -> Iterator[Case]:
 
 ANSWERS = File(
     f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
-    f" {json.dumps(_LABELS)}, of which other is the catch-all; a crossing is of theme (light, dark, other) and failed (a"
-    " boolean); the numbers are those of a grid of 13 points from -1 to"
+    f" {json.dumps(_LABELS)}, of which other is the catch-all; a crossing is of theme (light, dark, other) and failed"
+    " (a boolean); the numbers are those of a grid of 13 points from -1 to"
     " 11 (numbers.json has more). \\ud800 alone is a surrogate that stands for no"
     " character; null stands for any object that is no answer.",
     {

@@ -146,8 +146,8 @@ def test_people_are_told_and_asked_again_if_that_changes(make: Make) -> None:
     client = make(metrics={**of(LOOKS), "browser": METRICS["browser"]})
     text = client.consent_text()
     said = (
-        "How often: at most once a day, and not always: one of 3 questions is asked each day, chosen at random whatever "
-        "your answers are (font, mobile, theme)"
+        "How often: at most once a day, and not always: one of 3 questions is asked each day, chosen at random "
+        "whatever your answers are (font, mobile, theme)"
     )
     assert text.count(said) == 3
     theme = of(LOOKS)["theme"]

@@ -121,7 +121,7 @@ def test_a_mechanism_that_does_not_know_its_joint_law_is_refused(monkeypatch: py
 @pytest.mark.parametrize("name", [family.name for family in MECHANISMS.of(LISTED)])
 @pytest.mark.parametrize("cells", [(2, 2), (3, 50), (30, 34)])
 def test_covariances_of_an_expected_tally_are_the_law_itself(name: str, cells: tuple[int, int]) -> None:
-    """At sizes people use: with as many reports as there may be, n · Var of a sum is positive, and near the usual one."""
+    """At sizes people use: with very many reports n · Var of a sum is near the usual one."""
     size = cells[0] * cells[1]
     mechanism = MECHANISMS[name].configure(size, {"epsilon": 1.0})
     group = np.indices(cells).reshape(2, -1)[0]

@@ -26,7 +26,7 @@ CASES = [
 def test_the_chosen_mechanisms_have_the_variances_of_the_table(
     epsilon: float, shape: tuple[int, int], cell: float, first: tuple[float, float], second: tuple[float, float]
 ) -> None:
-    """OPEN.md's table of product and sampling, to its digits: noise at a uniform histogram, (M-1) f for the sampling."""
+    """OPEN.md's table to its digits: noise at a uniform histogram, and (M-1) f for the sampling."""
     cells = shape[0] * shape[1]
     mechanism = choose(cells, epsilon)
     assert mechanism.risk / cells == pytest.approx(cell, rel=5e-3)
@@ -60,7 +60,8 @@ def test_every_mechanism_of_listed_answers_says_how_supports_hang_together(size:
 
 def test_strings_have_no_sums() -> None:
     mechanism = MECHANISMS["rappor"].configure(None, {"epsilon": 2.0})
-    assert joint_constants(mechanism) is sum_variance(mechanism, 2, 0.5) is None
+    assert joint_constants(mechanism) is None
+    assert sum_variance(mechanism, 2, 0.5) is None
 
 
 def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
@@ -78,7 +79,7 @@ def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])
 def test_with_few_pairs_crossing_is_better_or_as_good_as_sampling(epsilon: float) -> None:
-    """K <= e^ε/2 is enough to within a tenth; our collector divides by each question's own reports, which gains some."""
+    """K <= e^ε/2 is enough to within a tenth: the collector divides by each question's own reports."""
     for a in range(2, 15):
         for b in range(a, 30):
             mechanism = choose(a * b, epsilon, None, 1 << 20)
