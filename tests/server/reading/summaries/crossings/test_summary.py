@@ -32,8 +32,6 @@ TRUE = np.array([0.1, 0.3, 0.0, 0.5, 0.1, 0.0, 0.0, 0.0, 0.0])
 
 
 def sent(metric: Metric, reports: int, seed: int, shares: Floats = TRUE) -> bytes:
-    metric: Metric, reports: int, seed: int, shares: "np.ndarray[tuple[int], np.dtype[np.float64]]" = TRUE
-) -> bytes:
     """Rows of devices that hold pairs by these shares."""
     entropy, rows = KeyedEntropy(str(seed).encode()), b""
     for item in np.random.default_rng(seed).choice(len(shares), reports, p=shares).tolist():
