@@ -65,7 +65,10 @@ def test_the_fixture_tells_the_strata(telemetry: Telemetry) -> None:
     assert telemetry.collector.strata("mobile") == {}
     assert len(telemetry.collector.reports("theme", "linux")) == len(telemetry.collector.reports("theme")) == 1
     assert telemetry.collector.reports("theme", "mac") == []
-    with pytest.raises(dither.ParameterError, match=r"metrics\.theme\.strata\.channel: not declared"):
+    with pytest.raises(
+        dither.ParameterError,
+        match=r"metrics\.theme\.strata\.channel: the metric does not declare it; declared here: platform",
+    ):
         client.record("theme", "dark", channel="beta")
     assert len(telemetry.mistakes) == 1
     assert telemetry.mistakes[0].startswith(f"{__file__}:")

@@ -74,7 +74,8 @@ class Stratifier:
         """Tell of an attribute; the name that may have been meant is looked for once, for that takes long."""
         kind = f"unknown attribute in {place}"
         meant = did_you_mean(name, known) if self._strict or kind not in self._diagnostics.counts else ""
-        mistake = f"no metric of this client declares it{meant}" if place == "strata" else f"not declared{meant}"
+        who = "no metric of this client declares it" if place == "strata" else "the metric does not declare it"
+        mistake = who + (meant or f"; declared here: {', '.join(known) or 'nothing'}")
         if self._strict:
             raise ParameterError(f"{place}.{name[:64]}", mistake)
         self._diagnostics.note(kind, f"{name[:64]}: {mistake}")

@@ -135,18 +135,27 @@ def test_an_attribute_that_the_metric_does_not_declare_is_left_out_and_told(
         "unknown attribute in metrics.theme.strata": 2,
     }
     assert caplog.messages == [
-        "unknown attribute in metrics.mobile.strata; platform: not declared",
-        "unknown attribute in metrics.theme.strata; plattform: not declared; did you mean 'platform'?",
+        "unknown attribute in metrics.mobile.strata; platform: the metric does not declare it; declared here: nothing",
+        "unknown attribute in metrics.theme.strata; "
+        "plattform: the metric does not declare it; did you mean 'platform'?",
     ]
 
 
 def test_strict_raises_for_an_attribute_that_is_not_declared(make: Make) -> None:
     client = made(make)
-    with pytest.raises(dither.ParameterError, match=r"^metrics\.mobile\.strata\.platform: not declared$"):
+    with pytest.raises(
+        dither.ParameterError,
+        match=r"^metrics\.mobile\.strata\.platform: the metric does not declare it; declared here: noth",
+    ):
         client.record("mobile", True, platform="linux")
-    with pytest.raises(dither.ParameterError, match=r"^metrics\.theme\.strata\.plattform: not declared; did you mean"):
+    with pytest.raises(
+        dither.ParameterError, match=r"^metrics\.theme\.strata\.plattform: the metric does not declare it; did you mean"
+    ):
         client.record("theme", "dark", plattform="linux")
-    with pytest.raises(dither.ParameterError, match=r"^metrics\.mobile\.strata\.platform: not declared$"):
+    with pytest.raises(
+        dither.ParameterError,
+        match=r"^metrics\.mobile\.strata\.platform: the metric does not declare it; declared here: noth",
+    ):
         client.record("mobile", True, platform="linux")
     assert client.preview() == []
 

@@ -6,6 +6,7 @@ import pytest
 
 from dither_shared import Metric, ParameterError, Strata, parse_metrics
 from dither_shared.metrics.strata import MOST_CELLS
+from dither_shared.wire import LONGEST_STRATUM
 from shared import odd
 
 THEME = '[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n'
@@ -142,6 +143,8 @@ def test_the_largest_that_is_taken() -> None:
     assert len(Strata.of([(name, ["1"]) for name in "abcd"])) == MOST_CELLS
     longest = Strata.of([("a", [32 * "x"]), ("b", [32 * "y"]), ("c", [32 * "z"]), ("d", ["1"])][:3])
     assert max(map(len, longest.labels)) == 98
+    longest = Strata.of([("a", [31 * "x"]), ("b", [31 * "y"]), ("c", [30 * "z"]), ("d", ["1"])])
+    assert max(map(len, longest.labels)) == LONGEST_STRATUM == 100
     with pytest.raises(ParameterError, match="32 cells"):
         Strata.of([(name, ["1"]) for name in "abcde"])
     with pytest.raises(ParameterError, match="named twice"):
