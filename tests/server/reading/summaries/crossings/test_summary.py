@@ -159,4 +159,4 @@ def test_a_crossing_costs_more_where_covariances_take_transforms() -> None:
     names = ("subset-selection", "bit-flip", "hadamard-response", "local-hashing")
     costs = [effort(parse_metrics(f'{wide}mechanism = "{name}"\n')["both"]) for name in names]
     assert costs == sorted(costs)
-    assert costs[0] < 500 < 5000 < costs[-2]
+    assert 10 * costs[0] < costs[-2]
