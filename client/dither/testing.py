@@ -198,8 +198,9 @@ class Telemetry(StandIn):
         return make
 
     def hear(self, metric: str, value: object, stratum: str | None = None) -> None:
-        """Remember an answer that was given to any of the clients."""
-        self._answers.append((metric, value, stratum))
+        """Remember an answer that was given to any of the clients, as it is now: the app may go on with its list."""
+        kept = value.copy() if isinstance(value, list | set) else value
+        self._answers.append((metric, kept, stratum))
 
     def _heard(self, metric: str) -> list[tuple[object, str | None]]:
         if metric not in self._named:

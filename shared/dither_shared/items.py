@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["LISTED", "NUMBERS", "SETS", "STRINGS", "Item", "Items"]
+__all__ = ["LISTED", "NUMBERS", "SETS", "SPELLED", "STRINGS", "Item", "Items"]
 
 Item = int | bytes
 """The item that a mechanism randomizes: an index of a domain, a set of them with index j as bit j, or, for an open
@@ -26,6 +26,10 @@ class Items:
         """Return how many items there are of ``size`` values."""
         return 1 << size if self.sets else size
 
+    def sums(self, size: int) -> tuple[int, int]:
+        """Return the least and the most that the shares of ``size`` values can add up to."""
+        return (0, size) if self.sets else (0 if self.open else 1, 1)
+
 
 LISTED = Items("listed answers")
 """Indices of a listed domain."""
@@ -38,3 +42,6 @@ SETS = Items("sets of listed answers", sets=True)
 
 STRINGS = Items("any string", open=True)
 """The UTF-8 bytes of any string."""
+
+SPELLED = Items("strings to discover, of an alphabet", open=True)
+"""Strings of one length over an alphabet, a byte for each symbol: its number."""

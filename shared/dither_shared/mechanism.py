@@ -17,12 +17,24 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from .errors import ParameterError
-from .items import LISTED, NUMBERS, SETS, STRINGS, Item, Items
+from .items import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Item, Items
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
 from .rows import RowFormat, Shape
 
-__all__ = ["LISTED", "MAX_CELLS", "MAX_COUNTERS", "NUMBERS", "SETS", "STRINGS", "Item", "Items", "Mechanism", "Shape"]
+__all__ = [
+    "LISTED",
+    "MAX_CELLS",
+    "MAX_COUNTERS",
+    "NUMBERS",
+    "SETS",
+    "SPELLED",
+    "STRINGS",
+    "Item",
+    "Items",
+    "Mechanism",
+    "Shape",
+]
 
 MAX_CELLS = 1 << 20
 """Cells of the widest row: a wider one is a mistake in a definition."""
@@ -52,6 +64,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
+    promised: ClassVar[frozenset[str]] = frozenset()
+    """Parameters by which no definition asks for it, but that follow from the question (``Question.promises``)."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Those of ``keys`` that are no numbers, with the words that each may be."""
     items: ClassVar[Items] = LISTED
@@ -134,6 +148,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def largest(self) -> int:
+        """How many values an item may have, where items are sets."""
+        return self.size or 0
+
+    @property
     def permanent_law(self) -> tuple[Fraction, Fraction] | None:
         """P[the permanent draw has a cell], if the value marks it and if it does not; None without a permanent draw."""
         return None
@@ -151,6 +170,13 @@ class Mechanism(ABC):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
 
+    def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the cells of which a report has one with p if a value is the user's, and with q if it is not.
+
+        The value is an item or, where items are sets, an index. None where the cohort does not speak of it.
+        """
+        return self.marked(value, cohort)
+
     def cell_law(self, item: Item, cohort: int = 0) -> tuple[Fraction, ...]:
         """Return P[a report of ``item`` in ``cohort`` has cell j] for every j."""
         marked = frozenset(self.marked(item, cohort))
@@ -164,11 +190,18 @@ class Mechanism(ABC):
         taken from ``entropy``, which is right for a device that reports once.
         """
 
-    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent draw of a value that marks ``cells``: a symbol, or a row of bits with cell 0 lowest.
+    def permanent_key(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return what the permanent draw of ``item`` depends on: the cells that it marks, or numbers that decide them.
 
-        It depends on the marked cells alone, so values that mark the same cells can share one. Without a permanent
-        part it is what was marked. Mechanisms whose reports are no chain of the two draws do not have it.
+        Values of one key share their draw, and are charged as one.
+        """
+        return self.marked(item, cohort)
+
+    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the permanent draw of the values of a ``permanent_key``: what a payload holds, as an integer.
+
+        That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked.
+        Mechanisms whose reports are no chain of the two draws do not have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
 
@@ -202,11 +235,8 @@ class Mechanism(ABC):
 
     @property
     def weight_moments(self) -> tuple[float, float] | None:
-        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed.
-
-        Known of independent cells where every cohort speaks of every value.
-        """
-        if not self.independent_cells or self.coverage != 1:
+        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed."""
+        if not self.independent_cells or self.coverage != 1:  # else not every value marks as many
             return None
         marked, others, a, b = self.marks, self.cells - self.marks, float(self.a), float(self.b)
         return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)

@@ -103,13 +103,6 @@ class Journal:
             self._keys = Keys(self.state.secret(self._entropy, may_create))
         return self._keys
 
-    def known_keys(self) -> Keys | None:
-        """Return the device's keys, in a transaction of its own; None if it has no secret yet."""
-        if not self.state.exists():
-            return None
-        with self.transaction():
-            return self.keys() if self.state.has_secret() else None
-
     def begin(self) -> None:
         """Make a secret, for the user has just been asked; what was drawn with one that is lost is forgotten.
 

@@ -73,7 +73,9 @@ def overview(
 def _unasked(metrics: Iterable[Metric], journal: Journal, recorder: Recorder, today: int) -> set[str]:
     """Return the metrics in whose place their survey asks another one; none where that cannot be known."""
     with suppress(StateError, OSError):
-        if (keys := journal.known_keys()) is not None:
+        if journal.state.exists() and journal.state.has_secret():
+            with journal.transaction():
+                keys = journal.keys()
             return {metric.name for metric in metrics if not recorder.asks(metric, keys, today)}
     return set()
 

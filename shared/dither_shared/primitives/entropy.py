@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from .digests import shake_256
+from .lanes import lanes_of
 from .probability import ONE, WORD_BITS
 
 __all__ = ["Entropy", "KeyedEntropy", "KeyedFamily", "SystemEntropy", "bits_below"]
@@ -93,6 +94,22 @@ class Entropy(ABC):
                 if not missing:
                     break
         return lanes
+
+    def subset_meeting(self, width: int, size: int, marked: int) -> int:
+        """Return a set of ``size`` of ``width`` lanes that has some of the ``marked`` lanes, each equally likely.
+
+        A marked lane and a subset of the others are drawn. So a set with h marked lanes comes in h ways; it is kept
+        with probability 1/h, and else all is drawn anew. For 1 <= size <= width, 2 <= width, and some lane marked.
+        """
+        lanes = lanes_of(marked)
+        while True:
+            lane = lanes[self.below(len(lanes))]
+            others = self.subset(width - 1, size - 1)
+            below = others & ((1 << lane) - 1)
+            chosen = below | 1 << lane | (others ^ below) << 1
+            ways = (chosen & marked).bit_count()
+            if ways == 1 or not self.below(ways):
+                return chosen
 
 
 class SystemEntropy(Entropy):

@@ -6,8 +6,10 @@ How an item is perturbed is said in ``mechanisms``.
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
 from .cross import CrossQuestion
+from .discovery import DiscoveryQuestion
 from .number import NumberQuestion
 from .question import Question
+from .selection import SelectionQuestion
 from .string import StringQuestion
 
 __all__ = [
@@ -15,12 +17,23 @@ __all__ = [
     "BooleanQuestion",
     "ChoiceQuestion",
     "CrossQuestion",
+    "DiscoveryQuestion",
     "NumberQuestion",
     "Question",
+    "SelectionQuestion",
     "StringQuestion",
 ]
 
 QUESTIONS: dict[str, type[Question]] = {
-    kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, CrossQuestion, NumberQuestion, StringQuestion)
+    kind.kind: kind
+    for kind in (
+        BooleanQuestion,
+        ChoiceQuestion,
+        CrossQuestion,
+        NumberQuestion,
+        SelectionQuestion,
+        StringQuestion,
+        DiscoveryQuestion,
+    )
 }
 """Every kind of question, by the ``type`` of a definition."""

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from dither_server.estimation.decoders.transform import plane
 from dither_server.tally.tally import Tally
-from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing, ProjectiveGeometry
+from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing
 from dither_shared.mechanisms.local_hashing import vector_length
-from dither_shared.mechanisms.projective_geometry import point_count, point_length
 from dither_shared.primitives.galois import field as galois_field
 
 from ..users.populations import Counts, Population
@@ -24,7 +23,7 @@ from .hashed import over_cohorts, positions
 from .registry import joint_draws, sample_tally, signal_probability
 from .unary import responses
 
-__all__ = ["solutions"]
+__all__ = ["solutions", "with_uniform"]
 
 
 @sample_tally.register
@@ -34,30 +33,7 @@ def _(mechanism: HadamardResponse, population: Population, rng: np.random.Genera
     rows = np.arange(1, mechanism.size + 1)
     length = mechanism.cells.bit_length() - 1
     counts = solutions(2, length, 1, np.stack([0 * rows, rows, 0 * rows, certain]), rng)
-    return _with_uniform(counts, population.counts.sum(keepdims=True), rng)
-
-
-@sample_tally.register
-def _(mechanism: ProjectiveGeometry, population: Population, rng: np.random.Generator) -> Tally:
-    """Value v owns the points y with ⟨y, v⟩ = 0 over GF(q).
-
-    Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the equation is
-    ⟨w, tail⟩ = -lead, with w and tail the last r entries of y and v and lead the entry before the tail.
-    """
-    order, length = mechanism.order, point_length(mechanism.order, mechanism.size)
-    leads, tails, owned = _blocks(order, length, mechanism.size)
-    certain = rng.binomial(population.counts, signal_probability(mechanism))
-    in_block = rng.multinomial(certain, owned)
-    negative = galois_field(order).negative
-    minus = np.array([negative(element) for element in range(order)])
-    counts = np.concatenate(
-        [
-            solutions(order, r, 1, np.stack([0 * tails[r], tails[r], minus[leads[r]], in_block[:, r]]), rng)
-            for r in range(length)
-        ],
-        axis=1,
-    )
-    return _with_uniform(counts, population.counts.sum(keepdims=True), rng)
+    return with_uniform(counts, population.counts.sum(keepdims=True), rng)
 
 
 @sample_tally.register
@@ -82,17 +58,12 @@ def _(mechanism: HadamardCountMeanSketch, population: Population, rng: np.random
     cohorts = np.broadcast_to(np.arange(mechanism.cohorts), users.shape)
     groups = np.stack([cohorts, 2 * columns + 1, 0 * columns, certain]).reshape(4, -1)
     counts = solutions(2, mechanism.cells.bit_length() - 1, mechanism.cohorts, groups, rng)
-    return _with_uniform(counts, users.sum(axis=0), rng)
+    return with_uniform(counts, users.sum(axis=0), rng)
 
 
 @joint_draws.register
 def _(mechanism: HadamardResponse, population: Population) -> float:
     return 2 * mechanism.cells * mechanism.cells.bit_length()
-
-
-@joint_draws.register
-def _(mechanism: ProjectiveGeometry, population: Population) -> float:
-    return mechanism.cells * mechanism.order * point_length(mechanism.order, mechanism.size)
 
 
 @joint_draws.register
@@ -180,23 +151,7 @@ def _differences(order: int) -> Counts:
     return np.array([[space.add(s, space.negative(y)) for y in range(order)] for s in range(order)])
 
 
-@lru_cache(maxsize=8)
-def _blocks(order: int, length: int, size: int) -> tuple[Counts, Counts, NDArray[np.float64]]:
-    """Return for each block r and value v the lead, the tail's number, and the share of v's points; the last as (v, r).
-
-    Of the q^r points of block r, v owns q^(r-1) if its tail is not 0, else all or none, as the lead is 0 or not.
-    """
-    first = np.array([point_count(order, r) if r else 0 for r in range(length)])
-    values = np.arange(size)
-    behind = np.searchsorted(first, values, side="right") - 1
-    numbers = order**behind + values - first[behind]
-    powers = order ** np.arange(length)[:, np.newaxis]
-    leads, tails = numbers // powers % order, numbers % powers
-    owned = np.where(tails != 0, powers // order, np.where(leads == 0, powers, 0)).T
-    return leads, tails, owned / owned.sum(axis=1, keepdims=True)
-
-
-def _with_uniform(counts: Counts, reports: Counts, rng: np.random.Generator) -> Tally:
+def with_uniform(counts: Counts, reports: Counts, rng: np.random.Generator) -> Tally:
     """Add the reports that are uniform over all cells, as many as are not in ``counts``; (cohorts, cells)."""
     cells = counts.shape[1]
     return Tally(reports, counts + rng.multinomial(reports - counts.sum(axis=1), np.full(cells, 1 / cells)))

@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
 from dither_server.reading.query import Query
+from dither_server.reading.strata import Part
 from dither_server.reading.summaries.crossings.page import MOST_COLUMNS, MOST_LINES, CrossingsExhibit
 from dither_server.reading.summaries.window import Look
 from dither_shared import parse_metrics
@@ -36,7 +37,7 @@ def app_client(tmp_path: Path) -> Iterator[FlaskClient]:
 
 def exhibit(client: FlaskClient, name: str) -> CrossingsExhibit:
     metric = {"both": BOTH, "wide": WIDE}[name]
-    found = collector_of(client.application).reader.exhibit(metric, Query(), Look("", 1, 50))
+    found = collector_of(client.application).reader.exhibit(metric, Query(), Part(), Look("", 1, 50))
     assert isinstance(found, CrossingsExhibit)
     return found
 
