@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple, Self
 
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Mechanism
+from ..mechanisms.crossing_costs import costs, within
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
-from .cross_advice import advice
 from .domain import Domain
 from .fields import Fields
 from .listed import ListedQuestion
@@ -114,7 +114,7 @@ class CrossQuestion(ListedQuestion):
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return whether each question would be answered more exactly if each device were asked but one of them."""
-        return advice(mechanism, {axis.name: len(axis.labels) for axis in self.axes})
+        return _advice(mechanism, {axis.name: len(axis.labels) for axis in self.axes})
 
     @property
     def words(self) -> str:
@@ -193,3 +193,24 @@ def _axis(fields: Fields, asked: object) -> Axis:
         return Axis(name, kind.read(table))
     except ParameterError as error:
         raise error.within(f"cross.{name}.") from None
+
+
+def _advice(mechanism: Mechanism, sizes: Mapping[str, int]) -> list[str]:
+    """Return a sentence where sampling one of the two questions, of so many answers each, would serve better."""
+    (first, a), (second, b) = sizes.items()
+    found = costs(mechanism, a, b), costs(mechanism, b, a)
+    fewer = [one.crossed / one.sampled for one in found if one is not None]
+    apart = within(mechanism, a, b), within(mechanism, b, a)
+    if len(fewer) < 2 or max(fewer) <= 1:
+        return []
+    public = max(one for one in apart if one is not None)
+    return [
+        f"cross: {a * b} pairs of answers are many at this epsilon; unless {first} and {second} are to be read "
+        f"together, ask each device but one of them (one_of): equally exact shares take {_people(fewer[0])} people "
+        f"for {first} and {_people(fewer[1])} for {second}. If one of the two is no secret, declare it as strata of "
+        f"the other: shares within it take up to {public:.2g} times fewer people"
+    ]
+
+
+def _people(factor: float) -> str:
+    return f"{factor:.2g} times fewer" if factor > 1 else f"{1 / factor:.2g} times as many"

@@ -1,14 +1,16 @@
 """The noise of sums of estimates at sizes people use, and the published comparison of crossing and sampling."""
 
 import math
+from collections.abc import Sequence
 
 import pytest
 
-from dither_shared import MECHANISMS
+from dither_shared import MECHANISMS, ChoiceQuestion
 from dither_shared.mechanism import LISTED
 from dither_shared.mechanisms.auto import choose
+from dither_shared.mechanisms.crossing_costs import costs, within
 from dither_shared.mechanisms.sums import joint_constants, sum_variance
-from dither_shared.questions.cross_advice import advice, costs, within
+from dither_shared.questions.cross import Axis, CrossQuestion
 
 CASES = [
     # epsilon, answers, n Var of a cell, then of a marginal of each question: crossed, and sampled as two halves
@@ -64,17 +66,24 @@ def test_strings_have_no_sums() -> None:
     assert sum_variance(mechanism, 2, 0.5) is None
 
 
+def advice(epsilon: float, theme: int, device: int) -> Sequence[str]:
+    """Advice on a crossing of so many answers, two of them a catch-all."""
+    axes = (
+        Axis(name, ChoiceQuestion(tuple(map(str, range(size - 1))))) for name, size in (("a", theme), ("b", device))
+    )
+    return CrossQuestion(tuple(axes)).advice(choose(theme * device, epsilon))
+
+
 def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
-    (said,) = advice(choose(10, 1.0), {"theme": 2, "device": 5})
+    (said,) = advice(1.0, 2, 5)
     assert said.startswith(
-        "cross: 10 pairs of answers are many at this epsilon; unless theme and device are to be read"
+        "cross: 10 pairs of answers are many at this epsilon; unless a and b are to be read together"
     )
     assert "one_of" in said
     assert "strata" in said
     found = costs(choose(10, 1.0), 2, 5), costs(choose(10, 1.0), 5, 2)
     assert all(one is not None and one.crossed > one.sampled for one in found)
-    assert advice(choose(4, 4.0), {"theme": 2, "device": 2}) == []
-    assert advice(choose(20, 4.0), {"theme": 2, "device": 10}) == []
+    assert advice(4.0, 2, 2) == advice(4.0, 2, 10) == []
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])

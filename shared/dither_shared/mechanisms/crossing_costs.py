@@ -1,18 +1,17 @@
-"""Advice on a crossing: whether to ask each device both questions in one report, or but one of them.
+"""What a crossing costs: both questions in one report beside each device answering but one of them.
 
 A marginal of the product domain sums a row of cells, each with its noise. Sampling (``one_of``) asks each question of
 half the people, at the whole epsilon. The product is the better one for both questions only if there are few pairs:
-K <= e^ε/2 is enough. What is compared are the variances that the mechanisms themselves have, at even shares.
+K <= e^ε/2 is about enough. What is compared are the variances that the mechanisms themselves have, at even shares.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..mechanism import Mechanism
-from ..mechanisms.auto import choose
-from ..mechanisms.sums import joint_constants, sum_variance
+from .auto import choose
+from .sums import joint_constants, sum_variance
 
-__all__ = ["Costs", "advice", "costs", "within"]
+__all__ = ["Costs", "costs", "within"]
 
 _BUDGET = 1 << 20
 """Bytes of a report, which do not matter here."""
@@ -26,23 +25,6 @@ class Costs(NamedTuple):
 
     crossed: float
     sampled: float
-
-
-def advice(mechanism: Mechanism, sizes: Mapping[str, int]) -> list[str]:
-    """Return a sentence where sampling one of the two questions, of so many answers each, would serve better."""
-    (first, a), (second, b) = sizes.items()
-    found = costs(mechanism, a, b), costs(mechanism, b, a)
-    fewer = [one.crossed / one.sampled for one in found if one is not None]
-    apart = within(mechanism, a, b), within(mechanism, b, a)
-    if len(fewer) < 2 or max(fewer) <= 1:
-        return []
-    public = max(one for one in apart if one is not None)
-    return [
-        f"cross: {a * b} pairs of answers are many at this epsilon; unless {first} and {second} are to be read "
-        f"together, ask each device but one of them (one_of): equally exact shares take {_people(fewer[0])} people "
-        f"for {first} and {_people(fewer[1])} for {second}. If one of the two is no secret, declare it as strata of "
-        f"the other: shares within it take up to {public:.2g} times fewer people"
-    ]
 
 
 def costs(mechanism: Mechanism, answers: int, others: int) -> Costs | None:
@@ -75,7 +57,3 @@ def within(mechanism: Mechanism, answers: int, others: int) -> float | None:
 def _alone(mechanism: Mechanism, answers: int) -> Mechanism:
     """Return the best mechanism of the same privacy for one question of so many answers."""
     return choose(answers, mechanism.epsilon, mechanism.permanent_epsilon, _BUDGET)
-
-
-def _people(factor: float) -> str:
-    return f"{factor:.2g} times fewer" if factor > 1 else f"{1 / factor:.2g} times as many"
