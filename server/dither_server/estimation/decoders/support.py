@@ -5,7 +5,7 @@ be quick; all others are gathered from the cells that their values mark.
 """
 
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,21 @@ from dither_shared import (
     LocalHashing,
     Mechanism,
     ProjectiveGeometry,
+    ProjectiveSketch,
     Rappor,
 )
 from dither_shared.mechanism import Item
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 from dither_shared.mechanisms.local_hashing import vector_length
+from dither_shared.primitives.projective import point_length
 
 from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
-from ..hashing import columns_of
+from ..fit import Fit
+from ..hashing import buckets_of, columns_of
 from ..regression import rappor
+from ..strings.lookup import look_up
+from ..strings.rows import supports
 from .projective import hyperplane_sums
 from .transform import plane
 
@@ -39,6 +44,9 @@ Sketched = TypeVar("Sketched", bound=Sketch)
 _COMPUTED = 16
 _GATHERED = 1024
 """So many look-ups in a sketch cost as much as a value that is shown."""
+
+_TRANSFORMED, _LOOKED_UP = 100, 10
+"""So many cells of a sketch by projective geometry, or so many strings looked for in it, cost as much."""
 
 _FIT, _STRING = 5_000, 25
 """What a regression on strings costs, and each string more."""
@@ -64,9 +72,11 @@ class Loads(NamedTuple):
 class Decoder(Generic[Decoded]):
     """Reads a tally by the cells that values mark; what mechanisms without a decoder of their own have.
 
-    Under a mechanism that is not ``pure`` there is no support but a ``fit``, under one with collisions there are
-    ``loads``, too.
+    One that ``fits`` estimates candidate strings by a ``fit``, which says which are found, and not by their support.
+    Under a mechanism with collisions there are ``loads``, too.
     """
+
+    fits: ClassVar[bool] = False
 
     def support(self, mechanism: Decoded, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Return the support of every value of a listed domain, or of ``labels`` of an open one."""
@@ -78,9 +88,9 @@ class Decoder(Generic[Decoded]):
         """Return how the users are spread over the columns on which values collide."""
         raise NotImplementedError(f"{mechanism.name} has no columns")
 
-    def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
+    def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
         """Fit the frequencies of ``labels`` to a tally with at least one report."""
-        raise NotImplementedError(f"{mechanism.name} has no regression")
+        raise NotImplementedError(f"{mechanism.name} is not fitted")
 
     def cost(self, mechanism: Decoded, values: int) -> int:
         """Return the work of an estimate of so many values, in values shown (``costs``)."""
@@ -96,7 +106,8 @@ class _Halves(Decoder[HadamardResponse]):
 
 class _Hyperplanes(Decoder[ProjectiveGeometry]):
     def support(self, mechanism: ProjectiveGeometry, tally: Tally, labels: tuple[str, ...]) -> Support:
-        return _of_all(tally, hyperplane_sums(mechanism, tally.counts[0].astype(np.float64))[: mechanism.size])
+        length = point_length(mechanism.order, mechanism.size)
+        return _of_all(tally, hyperplane_sums(mechanism.order, length, tally.counts[0].astype(np.float64))[: mechanism.size])
 
 
 class _LinearHashes(Decoder[LocalHashing]):
@@ -164,11 +175,28 @@ class _SignedColumns(_Columns[HadamardCountMeanSketch]):
         return Loads(rows, tally.total * mechanism.bits / gap**2)
 
 
+class _Buckets(Decoder[ProjectiveSketch]):
+    fits: ClassVar[bool] = True
+
+    def support(self, mechanism: ProjectiveSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
+        table = np.stack([supports(mechanism, counts) for counts in tally.counts])
+        return _of_all(tally, _gathered(table, buckets_of(labels, mechanism.rows, mechanism.buckets)))
+
+    def fit(self, mechanism: ProjectiveSketch, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+        return look_up(mechanism, labels, tally, confidence)
+
+    def cost(self, mechanism: ProjectiveSketch, values: int) -> int:
+        """Count transforms, and look-ups with their hashes."""
+        return mechanism.cohorts * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP
+
+
 class _Regression(Decoder[Rappor]):
+    fits: ClassVar[bool] = True
+
     def support(self, mechanism: Rappor, tally: Tally, labels: tuple[str, ...]) -> Support:
         raise NotImplementedError(f"{mechanism.name} has no support of a value, but a fit")
 
-    def fit(self, mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
+    def fit(self, mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
         return rappor.regress(mechanism, labels, tally, confidence)
 
     def cost(self, mechanism: Rappor, values: int) -> int:
@@ -182,6 +210,7 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     BitFlip: _Windows(),
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
+    ProjectiveSketch: _Buckets(),
     Rappor: _Regression(),
 }
 """The decoders of those families that are not simply gathered; more may be added from outside."""
