@@ -25,7 +25,9 @@ from dither_shared import (
     Mechanism,
     OptimizedUnary,
     ParameterError,
+    PrefixSketch,
     ProjectiveGeometry,
+    ProjectiveSketch,
     RandomizedResponse,
     Rappor,
     SubsetSelection,
@@ -79,6 +81,20 @@ SMALL: dict[str, tuple[Mechanism, Population]] = {
     ),
     "hadamard-count-mean-sketch-of-four": (
         HadamardCountMeanSketch(bits=4, cohorts=1, inside=Fraction(3, 4)),
+        held(1, 1, 1),
+    ),
+    "projective-count-mean-sketch": (
+        ProjectiveSketch(rows=2, buckets=2, order=2, inside=Fraction(3, 4)),
+        held(2, 1, 1),
+    ),
+    "projective-count-mean-sketch-for-ever": (
+        ProjectiveSketch(rows=1, buckets=4, order=2, inside=Fraction(5, 8), permanent_inside=Fraction(7, 8)),
+        held(1, 1, 1),
+    ),
+    "prefix-sketch": (
+        PrefixSketch(
+            rows=1, buckets=4, order=3, inside=Fraction(1, 2), levels=(1,), weights=(1 << 14, (1 << 16) - (1 << 14))
+        ),
         held(1, 1, 1),
     ),
     "rappor": (TINY_RAPPOR, Population(("x", "yy"), np.array([2, 1]))),
@@ -136,6 +152,9 @@ LARGE: dict[str, Mechanism] = {
     "bit-flip": BitFlip.calibrate(12, 2.0, bits=5),
     "count-mean-sketch": CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 4}),
     "hadamard-count-mean-sketch": HadamardCountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 8, "cohorts": 4}),
+    "projective-count-mean-sketch": ProjectiveSketch.calibrate(None, 1.0, buckets=16),
+    "projective-count-mean-sketch-for-ever": ProjectiveSketch.calibrate(None, 0.5, 2.0, buckets=8),
+    "prefix-sketch": PrefixSketch.calibrate(None, 2.0, characters=2, length=2, buckets=8),
     "rappor": Rappor.calibrate(None, 3.0, cohorts=4, bits=16, hashes=2),
     "dithered-response": DitheredResponse.calibrate(None, 2.0, resolution=4),
     "dithered-response-for-ever": DitheredResponse.calibrate(None, 1.0, 2.0, steps=2, resolution=6),
