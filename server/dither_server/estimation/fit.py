@@ -11,7 +11,7 @@ from .intervals import normal_interval
 from .regression.false_discovery import truncated_means
 from .regression.posterior_median import Slab
 
-__all__ = ["FALSE_DISCOVERIES", "Fit", "Scores"]
+__all__ = ["FALSE_DISCOVERIES", "Fit", "Scores", "lucky_total"]
 
 FALSE_DISCOVERIES = 0.05
 """The false discovery rate: the expected share of found strings that are not there."""
@@ -75,8 +75,8 @@ class Fit:
         if len(frequency) > _READ_WHOLE:
             allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * errors
             low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
-        if lucky := total is None:  # those found among many were lucky, so they are summed as medians that allow for it
-            total = float((np.maximum(truncated_means(scores, threshold, 0.5), 0) * errors).sum())
+        if lucky := total is None:
+            total = lucky_total(own, errors, threshold)
         return cls(
             frequency=frequency,
             standard_error=error,
@@ -88,6 +88,11 @@ class Fit:
             unlisted_error=total_error,
             together=not lucky,
         )
+
+
+def lucky_total(frequency: Floats, error: Floats, threshold: float) -> float:
+    """Return the sum of the frequencies of those found among many, which were lucky: medians that allow for it."""
+    return float((np.maximum(truncated_means(frequency / error, threshold, 0.5), 0) * error).sum())
 
 
 def _likely(prior: Scores, found: Indices, frequency: Floats, error: Floats) -> Floats:

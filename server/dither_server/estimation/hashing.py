@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -41,19 +42,19 @@ def columns_of(values: tuple[str, ...], cohorts: int, bits: int) -> NDArray[Any]
 @lru_cache(maxsize=8)
 def buckets_of(values: tuple[str, ...], rows: int, buckets: int) -> Buckets:
     """Return the bucket of each value (its UTF-8 bytes) in each row of a sketch."""
-    found = np.empty((rows, len(values)), dtype=np.uint16)
-    for start in range(0, len(values), _STRINGS):
-        encoded = [value.encode("utf-8") for value in values[start : start + _STRINGS]]
-        found[:, start : start + len(encoded)] = hashed_buckets(encoded, 0, rows, buckets)
+    found = hashed_buckets((value.encode("utf-8") for value in values), len(values), 0, rows, buckets)
     found.flags.writeable = False
     return found
 
 
-def hashed_buckets(values: Iterable[bytes], level: int, rows: int, buckets: int) -> Buckets:
-    """Return the bucket of each value in each row of a level, as ``primitives/buckets.py`` defines it."""
-    digests = b"".join([bucket_digest(value, level) for value in values])
-    words = np.frombuffer(digests, dtype=">u4").reshape(-1, MAX_ROWS)[:, :rows]
-    return np.ascontiguousarray((words % buckets).T.astype(np.uint16))
+def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, buckets: int) -> Buckets:
+    """Return the bucket of each of so many values in each row of a level, as ``primitives/buckets.py`` defines it."""
+    found, coming = np.empty((rows, count), dtype=np.uint16), iter(values)
+    for start in range(0, count, _STRINGS):
+        digests = b"".join([bucket_digest(value, level) for value in islice(coming, _STRINGS)])
+        words = np.frombuffer(digests, dtype=">u4").reshape(-1, MAX_ROWS)[:, :rows]
+        found[:, start : start + len(words)] = (words % buckets).T
+    return found
 
 
 def _marked(values: tuple[str, ...], marks: NDArray[Any], bits: int) -> NDArray[Any]:
