@@ -7,6 +7,7 @@ from typing import Any
 
 from dither_shared import Metric
 
+from .discoveries.summary import Discoveries
 from .numbers.summary import Numbers
 from .shares.summary import Shares
 from .summary import Summary
@@ -18,6 +19,7 @@ _SHARES = Shares()
 SUMMARIES: dict[str, Summary[Any]] = {
     "boolean": _SHARES,
     "choice": _SHARES,
+    "discovery": Discoveries(),
     "number": Numbers(),
     "string": _SHARES,
 }

@@ -14,8 +14,9 @@ from ....analysis.answers import beside
 from ....analysis.columns import Table
 from ....analysis.health import health
 from ....analysis.repeated_reports import periods_of
-from ....estimation.strings.discovery import Discovered, Progress, discover
+from ....estimation.strings.discovery import Discovered, Progress, discover, untold
 from ....estimation.strings.reach import reach, reports_for
+from ....estimation.strings.spelling import Spelling
 from ....protocol.json_schema import Schema
 from ....tally.tally import Tally
 from ...query import Comparison, EstimateQuery, Query
@@ -61,7 +62,7 @@ class Discoveries(Summary[Discovered]):
     def effort(self, metric: Metric) -> int:
         """Count the cells that are transformed, and the prefixes that are tried."""
         mechanism, question = _parts(metric)
-        ways = len(question.spelling.symbols) + 1
+        ways = len(question.symbols) + len(question.ends)
         steps = [end - start for start, end in zip(mechanism.levels, mechanism.levels[1:], strict=False)]
         tried = ways ** mechanism.levels[0] + KEPT * sum(ways**step for step in steps)
         return mechanism.cohorts * mechanism.cells // _TRANSFORMED + tried // _TRIED
@@ -83,7 +84,7 @@ class Discoveries(Summary[Discovered]):
             "unlisted": _unlisted(found),
             "poisoning": _poisoning(metric, found, asked.forged),
         }
-        text = _parts(metric)[1].text_of
+        text = _parts(metric)[1].text
         columns = {
             "value": tuple(text(item) for item in found.items),
             "frequency": found.frequency,
@@ -124,10 +125,10 @@ class Discoveries(Summary[Discovered]):
         return discovery_text(told)
 
 
-def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress | None = None) -> Discovered:
+def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress = untold) -> Discovered:
     """Return the strings that a tally of a metric tells of; ``progress`` is told of each level."""
     mechanism, question = _parts(metric)
-    return discover(mechanism, question.spelling, tally, confidence, progress)
+    return discover(mechanism, Spelling(question.symbols, question.ends), tally, confidence, progress)
 
 
 def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:

@@ -18,7 +18,7 @@ def discovery_text(told: Mapping[str, Any]) -> TextTable:
     )
     rows = [("string", "share %", "interval", "people")]
     rows += [
-        (row["value"], _percent(row["frequency"]), _interval(row), f"{max(0, round(row['count'])):,}")
+        (row["value"] or '""', _percent(row["frequency"]), _interval(row), f"{max(0, round(row['count'])):,}")
         for row in told["values"]
     ]
     return TextTable([head], rows if told["values"] else [("Nothing was found.",)], _below(told))
