@@ -13,7 +13,16 @@ from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .metrics.strata import Strata
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
+from .questions import (
+    QUESTIONS,
+    BooleanQuestion,
+    ChoiceQuestion,
+    DiscoveryQuestion,
+    NumberQuestion,
+    Question,
+    SelectionQuestion,
+    StringQuestion,
+)
 from .questions.domain import Domain
 from .wire import Batch, Report
 
@@ -30,10 +39,12 @@ if TYPE_CHECKING:
         LocalHashing,
         OptimizedUnary,
         PrefixSketch,
+        PrivSet,
         ProjectiveGeometry,
         ProjectiveSketch,
         RandomizedResponse,
         Rappor,
+        SetResponse,
         SubsetSelection,
         SymmetricUnary,
     )
@@ -46,6 +57,7 @@ __all__ = [
     "BooleanQuestion",
     "ChoiceQuestion",
     "CountMeanSketch",
+    "DiscoveryQuestion",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DitherError",
@@ -63,12 +75,15 @@ __all__ = [
     "OptimizedUnary",
     "ParameterError",
     "PrefixSketch",
+    "PrivSet",
     "ProjectiveGeometry",
     "ProjectiveSketch",
     "Question",
     "RandomizedResponse",
     "Rappor",
     "Report",
+    "SelectionQuestion",
+    "SetResponse",
     "Shape",
     "Strata",
     "StringQuestion",

@@ -64,6 +64,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
+    promised: ClassVar[frozenset[str]] = frozenset()
+    """Parameters by which no definition asks for it, but that follow from the question (``Question.promises``)."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Those of ``keys`` that are no numbers, with the words that each may be."""
     items: ClassVar[Items] = LISTED
@@ -163,6 +165,14 @@ class Mechanism(ABC):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
 
+    def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the cells that speak for a value in ``cohort``, none where it does not speak of it.
+
+        They are those that the value marks or, where items are sets and the value is an index, those of which p and q
+        are the law: P[a report has one of them], if the set has the value and if it has not.
+        """
+        return self.marked(value, cohort)
+
     def cell_law(self, item: Item, cohort: int = 0) -> tuple[Fraction, ...]:
         """Return P[a report of ``item`` in ``cohort`` has cell j] for every j."""
         marked = frozenset(self.marked(item, cohort))
@@ -184,10 +194,10 @@ class Mechanism(ABC):
         return self.marked(item, cohort)
 
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent draw of the values of a ``permanent_key``: a symbol, or a row of bits, cell 0 lowest.
+        """Return the permanent draw of the values of a ``permanent_key``: what a payload holds, as an integer.
 
-        Without a permanent part it is what was marked. Mechanisms whose reports are no chain of the two draws do not
-        have it.
+        That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked.
+        Mechanisms whose reports are no chain of the two draws do not have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
 

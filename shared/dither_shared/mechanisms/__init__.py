@@ -6,7 +6,7 @@ used: an app pays for the mechanisms of its own questions.
 
 from typing import TYPE_CHECKING
 
-from ..mechanism import LISTED, NUMBERS, SPELLED, STRINGS, Mechanism
+from ..mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Mechanism
 from .registry import Registry
 
 if TYPE_CHECKING:
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from .local_hashing import LocalHashing
     from .optimized_unary import OptimizedUnary
     from .prefix_sketch import PrefixSketch
+    from .privset import PrivSet
     from .projective_geometry import ProjectiveGeometry
     from .projective_sketch import ProjectiveSketch
     from .randomized_response import RandomizedResponse
     from .rappor import Rappor
+    from .set_response import SetResponse
     from .subset_selection import SubsetSelection
     from .symmetric_unary import SymmetricUnary
 
@@ -40,10 +42,12 @@ __all__ = [
     "LocalHashing",
     "OptimizedUnary",
     "PrefixSketch",
+    "PrivSet",
     "ProjectiveGeometry",
     "ProjectiveSketch",
     "RandomizedResponse",
     "Rappor",
+    "SetResponse",
     "SubsetSelection",
     "SymmetricUnary",
 ]
@@ -58,6 +62,10 @@ MECHANISMS = Registry({
         "optimized-unary": "optimized_unary.OptimizedUnary",
         "symmetric-unary": "symmetric_unary.SymmetricUnary",
         "bit-flip": "bit_flip.BitFlip",
+    },
+    SETS: {
+        "set-response": "set_response.SetResponse",
+        "privset": "privset.PrivSet",
     },
     STRINGS: {
         "rappor": "rappor.Rappor",
