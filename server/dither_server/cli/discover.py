@@ -77,7 +77,12 @@ def _telling(progress: "Progress") -> "EstimateCache":
 
     class Telling(EstimateCache):
         def estimate(
-            self, metric: "Metric", labels: tuple[str, ...], tally: "Tally", confidence: float, simultaneous: bool = False
+            self,
+            metric: "Metric",
+            labels: tuple[str, ...],
+            tally: "Tally",
+            confidence: float,
+            simultaneous: bool = False,
         ) -> "Discovered":
             return discovered(metric, tally, confidence, progress)
 

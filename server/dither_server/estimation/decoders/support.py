@@ -107,7 +107,8 @@ class _Halves(Decoder[HadamardResponse]):
 class _Hyperplanes(Decoder[ProjectiveGeometry]):
     def support(self, mechanism: ProjectiveGeometry, tally: Tally, labels: tuple[str, ...]) -> Support:
         length = point_length(mechanism.order, mechanism.size)
-        return _of_all(tally, hyperplane_sums(mechanism.order, length, tally.counts[0].astype(np.float64))[: mechanism.size])
+        sums = hyperplane_sums(mechanism.order, length, tally.counts[0].astype(np.float64))
+        return _of_all(tally, sums[: mechanism.size])
 
 
 class _LinearHashes(Decoder[LocalHashing]):

@@ -32,8 +32,6 @@ Progress = Callable[[int, int], None]
 """Told before each level its number, from 1 on, and how many there are; and behind the last one a number above."""
 
 
-
-
 def untold(level: int, levels: int) -> None:
     """Tell nobody."""
 

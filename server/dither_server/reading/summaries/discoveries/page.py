@@ -38,7 +38,7 @@ class DiscoveryExhibit(Exhibit):
     @property
     def top(self) -> float:
         """The greatest share that the bars have to show."""
-        return min(1.0, max([0.01, *(row["high"] for row in self.found.shown)]))
+        return max([0.01, *(float(row["high"]) for row in self.found.shown)])
 
     @property
     def reach(self) -> str:

@@ -20,8 +20,8 @@ _ROW = {
     },
 }
 _REST = {
-    **{name: NUMBER for name in ("frequency", "standard_error")},
-    **{name: _SHARE for name in ("low", "high")},
+    **dict.fromkeys(("frequency", "standard_error"), NUMBER),
+    **dict.fromkeys(("low", "high"), _SHARE),
     "beyond": {"enum": ["found"], "description": "The share is of people who hold none of the strings that are found."},
 }
 _POISONING = {

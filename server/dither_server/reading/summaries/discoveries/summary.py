@@ -11,7 +11,7 @@ from dither_shared.mechanisms.prefix_levels import KEPT
 from dither_shared.questions.discovery import DiscoveryQuestion
 
 from ....analysis.answers import beside
-from ....analysis.columns import Table
+from ....analysis.columns import Column, Table
 from ....analysis.health import health
 from ....analysis.repeated_reports import periods_of
 from ....estimation.strings.discovery import Discovered, Progress, discover, untold
@@ -64,7 +64,7 @@ class Discoveries(Summary[Discovered]):
         mechanism, question = _parts(metric)
         ways = len(question.symbols) + len(question.ends)
         steps = [end - start for start, end in zip(mechanism.levels, mechanism.levels[1:], strict=False)]
-        tried = ways ** mechanism.levels[0] + KEPT * sum(ways**step for step in steps)
+        tried: int = ways ** mechanism.levels[0] + KEPT * sum(ways**step for step in steps)
         return mechanism.cohorts * mechanism.cells // _TRANSFORMED + tried // _TRIED
 
     def table(
@@ -85,7 +85,7 @@ class Discoveries(Summary[Discovered]):
             "poisoning": _poisoning(metric, found, asked.forged),
         }
         text = _parts(metric)[1].text
-        columns = {
+        columns: dict[str, Column] = {
             "value": tuple(text(item) for item in found.items),
             "frequency": found.frequency,
             "count": found.frequency * found.reports,
