@@ -36,5 +36,10 @@ def _(mechanism: PrefixSketch, reports: int, listed: int = _LISTED) -> float:
 
 
 def reports_for(mechanism: Mechanism, share: float, listed: int = _LISTED) -> int:
-    """Return from how many reports a string that a ``share`` of people hold is found about half the time."""
-    return math.ceil((reach(mechanism, 1, listed) / share) ** 2)
+    """Return from how many reports a string that a ``share`` of people hold is found about half the time.
+
+    Rounded up to two digits: a third would claim what nobody knows.
+    """
+    number = math.ceil((reach(mechanism, 1, listed) / share) ** 2)
+    step: int = 10 ** max(0, len(str(number)) - 2)
+    return -(-number // step) * step
