@@ -16,6 +16,7 @@ _ROW = {
             ("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
             ("low", "Lower end of the interval of the share in the population; it allows for the selection."),
             ("high", "Upper end of that interval."),
+            ("repeat_error", "Standard error if the same people reported in every period."),
         )
     },
 }

@@ -13,7 +13,7 @@ from dither_shared.questions.discovery import DiscoveryQuestion
 from ....analysis.answers import beside
 from ....analysis.columns import Column, Table
 from ....analysis.health import health
-from ....analysis.repeated_reports import periods_of
+from ....analysis.repeated_reports import periods_of, repeat_error
 from ....estimation.strings.discovery import Discovered, Progress, discover, untold
 from ....estimation.strings.reach import reach, reports_for
 from ....estimation.strings.spelling import Spelling
@@ -36,7 +36,10 @@ _SOUGHT = 0.01
 
 
 class DiscoveryRow(TypedDict):
-    """A string that is found (``Discovered`` says what each number is)."""
+    """A string that is found (``Discovered`` says what each number is).
+
+    ``repeat_error`` is the standard error if the same people reported in every period (``repeated_reports``).
+    """
 
     value: str
     frequency: float
@@ -44,6 +47,7 @@ class DiscoveryRow(TypedDict):
     standard_error: float
     low: float
     high: float
+    repeat_error: float
 
 
 class Discoveries(Summary[Discovered]):
@@ -74,9 +78,10 @@ class Discoveries(Summary[Discovered]):
         metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
         _require(metric, asked, candidates)
         found: Discovered = estimator(metric, (), survey.tally, asked.confidence, False)
+        periods = periods_of(metric, *survey.days)
         about = {
             **beside(metric, found.reports, survey.days, asked.confidence, survey.refused),
-            "health": health(metric.mechanism, (), survey.tally, periods_of(metric, *survey.days)),
+            "health": health(metric.mechanism, (), survey.tally, periods),
             "confirming": found.confirming,
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
@@ -92,6 +97,9 @@ class Discoveries(Summary[Discovered]):
             "standard_error": found.standard_error,
             "low": found.low,
             "high": found.high,
+            "repeat_error": repeat_error(
+                metric.mechanism, found.frequency, found.standard_error, found.confirming, periods
+            ),
         }
         return Table(about, columns)
 
