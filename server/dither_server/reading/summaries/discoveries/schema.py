@@ -46,5 +46,5 @@ ESTIMATE = Schema("Discovery", closed({
     }),
     "unlisted": {"anyOf": [{"type": "null"}, closed(_REST)]},
     "poisoning": closed(_POISONING),
-    "values": list_of(closed(_ROW)),
+    "values": list_of(_ROW),
 }))  # fmt: skip
