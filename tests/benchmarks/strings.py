@@ -7,8 +7,8 @@ Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|d
 - the users that a sketch and RAPPOR need to find as many of the most frequent strings on a list of ten thousand.
 
 Told are the share of the most frequent 8, 16 and 32 that is found, how many are found, the share of these that nobody
-holds (mean over the runs, and its standard error), the share of intervals that miss, and the seconds of a processor that
-an estimate took, hashing of the list apart.
+holds (mean over the runs, and its standard error), the share of intervals that miss, and the seconds of a processor
+that an estimate took, hashing of the list apart.
 """
 
 import argparse
@@ -90,12 +90,13 @@ def line(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> str:
     """Return the line of some runs."""
     recalls = [np.mean([len(set(range(top)) & set(run.places)) / top for run in runs]) for top in TOPS]
     number = np.mean([len(run.places) for run in runs])
-    false = [np.mean(np.array(run.places) < 0) if run.places else 0.0 for run in runs]
+    false = [float(np.mean(np.array(run.places) < 0)) if run.places else 0.0 for run in runs]
     missed = np.mean([np.mean(run.missed) if run.missed else 0.0 for run in runs])
     numbers = "".join(f"{recall:>7.2f}" for recall in recalls)
     error = np.std(false) / len(runs) ** 0.5
     seconds = np.median([run.seconds for run in runs])
-    return f"{name:10}{epsilon:>5g}{users:>12,}{numbers}{number:>8.1f}{np.mean(false):>8.3f}{error:>7.3f}{missed:>8.3f}{seconds:>8.2f}"
+    judged = f"{number:>8.1f}{np.mean(false):>8.3f}{error:>7.3f}{missed:>8.3f}{seconds:>8.2f}"
+    return f"{name:10}{epsilon:>5g}{users:>12,}{numbers}{judged}"
 
 
 def lists(runs: int) -> None:
@@ -160,7 +161,7 @@ def beside_rappor(runs: int) -> None:
         rivals: dict[str, Callable[[float], Mechanism]] = {
             "sketch": lambda loss: ProjectiveSketch.calibrate(None, loss),
             "RAPPOR, as usual": lambda loss: Rappor.calibrate(None, loss),
-            "RAPPOR, 1 hash, 256 bits": lambda loss: Rappor.calibrate(None, loss, 8 * loss, bits=256, hashes=1),
+            "RAPPOR, 1 hash, 256 bits": lambda loss: Rappor.calibrate(None, loss, min(8 * loss, 24.0), bits=256, hashes=1),
         }
         for name, rival in rivals.items():
             mechanism = rival(epsilon)

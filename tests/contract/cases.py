@@ -18,7 +18,7 @@ def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
     family = MECHANISMS[name]
     needed: dict[str, float] = {"delta": 1e-6, "resolution": 8} if "delta" in family.keys else {}
     if "at_most" in family.keys:
-        needed["at_most"] = 2
+        needed["at_most"] = 3
     return family.configure(size if family.items in {LISTED, SETS} else None, {"epsilon": 1.0, **needed, **parameters})
 
 
@@ -43,7 +43,12 @@ def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Me
     for order, buckets, forever in ((2, 2, None), (2, 4, None), (4, 4, None), (3, 8, None), (2, 4, 2), (3, 2, 3)):
         lasting = None if forever is None else forever * Fraction(epsilon)
         inside, permanent_inside = Space(order, buckets).insides(Fraction(epsilon), lasting)
-        law = {"order": order, "buckets": buckets, "inside": inside, "permanent_inside": permanent_inside}
+        law: dict[str, Any] = {
+            "order": order,
+            "buckets": buckets,
+            "inside": inside,
+            "permanent_inside": permanent_inside,
+        }
         found.append(family(**shape, **law))
     return found
 
@@ -116,8 +121,7 @@ def items(mechanism: Mechanism) -> list[Item]:
     """Return every index of a closed domain, every set of them; of an open one, a value for each set of cells."""
     if mechanism.size is not None:
         every = range(mechanism.items.count(mechanism.size))
-        most = getattr(mechanism, "at_most", mechanism.size)
-        return [item for item in every if not mechanism.items.sets or item.bit_count() <= most]
+        return [item for item in every if not mechanism.items.sets or item.bit_count() <= mechanism.largest]
     found: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()

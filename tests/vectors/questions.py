@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dither_shared import (
     BooleanQuestion,
     ChoiceQuestion,
+    DiscoveryQuestion,
     DitheredResponse,
     Mechanism,
     Metric,
@@ -13,11 +14,13 @@ from dither_shared import (
     ParameterError,
     Question,
     RandomizedResponse,
+    SelectionQuestion,
+    SetResponse,
     StringQuestion,
     parse_metrics,
 )
 
-from .catalogue import exact
+from .catalogue import exact, written
 from .rendering import Case, File
 
 __all__ = ["ANSWERS", "METRICS", "REFUSED_METRICS", "defined"]
@@ -46,6 +49,17 @@ _TABLES: tuple[tuple[str, str], ...] = (
     ("browser", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.75\nbits = 32\nhashes = 1\ncohorts = 64'),
     ("browser", 'type = "string"\nmechanism = "count-mean-sketch"\nepsilon = 2.0'),
     ("browser", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 2.0\nbits = 512'),
+    ("browser", 'type = "string"\nmechanism = "projective-count-mean-sketch"\nepsilon = 1.0'),
+    ("browser", 'type = "string"\nmechanism = "projective-count-mean-sketch"\nepsilon = 1.0\nbuckets = 16384'),
+    *(
+        ("crash", f'type = "string"\ndiscover = {{{discover}}}\nepsilon = 1.0')
+        for discover in (
+            'alphabet = "a-z0-9._-", length = 12',
+            'alphabet = "-._0-9a-z", length = 12, fold = false',
+            'alphabet = "a-z0-9._-", length = 12, fold = true',
+            'alphabet = "\u65e5\u672c\u8a9e", length = 4',
+        )
+    ),
     *(
         ("many", f'type = "choice"\nmechanism = "{name}"\nvalues = {json.dumps(list("abcdefghi"))}\nepsilon = 1.0')
         for name in (
@@ -62,6 +76,17 @@ _TABLES: tuple[tuple[str, str], ...] = (
     *(
         ("many", f'type = "choice"\nvalues = {json.dumps([f"v{place}" for place in range(count)])}\nepsilon = 1.0')
         for count in (99, 999)
+    ),
+    *(
+        ("used", f'type = "selection"\nvalues = {json.dumps(list("abcdefgh"))}\nepsilon = 1.0{more}')
+        for more in (
+            "",
+            "\nat_most = 8",
+            "\nat_most = 4",
+            "\nat_most = 2\npermanent_epsilon = 2.0",
+            "\nat_most = 2\nwindow = 2\npermanent_epsilon = 2.0",
+            '\nat_most = 4\nmechanism = "privset"',
+        )
     ),
     ("startup", 'type = "number"\nlow = 0.05\nhigh = 60.0\nlog = true\nunit = "s"\nepsilon = 1.0'),
     ("startup", 'type = "number"\nlow = 0.050\nhigh = 60\nlog = true\nepsilon = 1.0'),
@@ -144,7 +169,9 @@ METRICS = File(
         "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
         " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
         " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
-        " once more behind them; for any string, the name of the hashing scheme; for numbers, an object of high and"
+        " once more behind them; for a selection, an object of at_most, null if all may be chosen, and of values; for"
+        " any string, the name of the hashing scheme of RAPPOR; for a discovery, an object of the characters, in the"
+        " order of their code points, of fold and of length; for numbers, an object of high and"
         " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
         " (without /1), and of log, true or false; strata, if there are any, are pairs of an attribute and the list of"
         " its values, in the order of the definition, with other behind them unless it is listed",
@@ -211,6 +238,22 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("m", 'type = "boolean"\nepsilon = 1.0\ncap = 0.5'),
     ("m", 'type = "boolean"\nepsilon = 1.0\nexpires = "2027-06-30"'),
     ("m", 'type = "boolean"\nmechanism = "rappor"\nepsilon = 1.0'),
+    *(
+        ("m", f'type = "selection"\n{keys}\nepsilon = 1.0')
+        for keys in (
+            "at_most = 2",
+            'values = ["a"]',
+            'values = ["a", "a"]',
+            'values = ["a", "b"]\nat_most = 0',
+            'values = ["a", "b"]\nat_most = 3',
+            'values = ["a", "b"]\nat_most = 1.0',
+            'values = ["a", "b"]\nwindow = 3',
+            'values = ["a", "b"]\nother = "b"',
+            'values = ["a", "b"]\nmechanism = "privset"',
+            'values = ["a", "b"]\nmechanism = "privset"\nat_most = 1\nwindow = 1',
+            'values = ["a", "b"]\nmechanism = "bit-flip"',
+        )
+    ),
     ("m", 'type = "choice"\nepsilon = 1.0'),
     ("m", 'type = "choice"\nvalues = []\nepsilon = 1.0'),
     ("m", 'type = "choice"\nvalues = ["a", "a"]\nepsilon = 1.0'),
@@ -224,6 +267,30 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("m", 'type = "string"\nf = 0.5\np = 0.5'),
     ("m", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.5'),
     ("m", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 1.0\nbits = 12'),
+    ("m", 'type = "string"\nepsilon = 1.0\nmechanism = "prefix-sketch"'),
+    ("m", 'type = "string"\nepsilon = 1.0\nmechanism = "projective-count-mean-sketch"\nbuckets = 1000'),
+    ("m", 'type = "string"\nepsilon = 1.0\nmechanism = "projective-count-mean-sketch"\nbuckets = 131072'),
+    *(
+        ("m", f'type = "string"\nepsilon = 1.0\ndiscover = {discover}')
+        for discover in (
+            "12",
+            "{}",
+            '{alphabet = "a-z"}',
+            '{alphabet = "", length = 3}',
+            '{alphabet = "z-a", length = 3}',
+            '{alphabet = "a\\u2026", length = 3}',
+            '{alphabet = "\\n", length = 3}',
+            '{alphabet = "a-z", length = 0}',
+            '{alphabet = "a-z", length = 65}',
+            '{alphabet = "\\u00c0-\\u0200", length = 3}',
+            '{alphabet = "\\u4e00-\\u4ef0", length = 64}',
+            '{alphabet = "a-zA-Z", length = 3, fold = true}',
+            '{alphabet = "a-z", length = 3, folded = true}',
+            '{alphabet = "a-z", length = 3}\nlength = 3',
+            '{alphabet = "a-z", length = 3}\ncandidates = ["a"]',
+            '{alphabet = "a-z", length = 3}\nmechanism = "rappor"',
+        )
+    ),
     *(
         ("m", f'type = "boolean"\ntruth = 0.75\nstrata = {strata}')
         for strata in (
@@ -277,6 +344,12 @@ _GIVEN: tuple[object, ...] = (
 )
 
 
+_SELECTED: tuple[object, ...] = (
+    *([], ["light"], ["dark", "light"], ["dark", "dark"], [1, True], ["true", "Zo\u00eb", "1", "light"]),
+    *(["other"], ["light", "LIGHT"], ["", "Zoe\u0308", "dark"], ["x", "1", "y", "light", "z", "dark"]),
+    *(["light", None], [["light"]], ["light", []], "light", "x", "", 1, True, None),
+)
+
 _LONG = ("x" * 1024, "x" * 1025, "\u00eb" * 513, "x" + "\U0001f600" * 300, "\ud800" * 1025)
 
 
@@ -284,9 +357,15 @@ def _answers() -> Iterator[Case]:
     mechanism = RandomizedResponse.calibrate(2, 1.0)  # no answer is read by it, but for numbers
     grid = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=6)
     questions: list[tuple[Question, tuple[object, ...], Mechanism]] = [
+        (SelectionQuestion(_LABELS[:6], 3), _SELECTED, SetResponse.calibrate(6, 1.0)),
         (BooleanQuestion(), _GIVEN, mechanism),
         (ChoiceQuestion(_LABELS), _GIVEN, mechanism),
         (StringQuestion(), _GIVEN + _LONG, mechanism),
+        (
+            DiscoveryQuestion("a-z\u00eb", 6, fold=True),
+            (*_GIVEN, *_LONG, "syst\u00ebm", "systems", "ab.cdefg"),
+            mechanism,
+        ),
         (NumberQuestion(-1, 11), (*_GIVEN, -2, 3, 10, 11, 12, -(2**53) + 1), grid),
     ]
     for question, values, used in questions:
@@ -295,7 +374,7 @@ def _answers() -> Iterator[Case]:
             yield {
                 "type": question.kind,
                 "given": given,
-                "item": encoded.item.hex() if isinstance(encoded.item, bytes) else encoded.item,
+                "item": written(encoded.item, question.items),
                 "outside": encoded.outside,
                 "mistake": encoded.mistake,
             }
@@ -303,15 +382,18 @@ def _answers() -> Iterator[Case]:
 
 ANSWERS = File(
     f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
-    f" {json.dumps(_LABELS)}, of which other is the catch-all; the numbers are those of a grid of 13 points from -1 to"
-    " 11 (numbers.json has more). \\ud800 alone is a surrogate that stands for no"
+    f" {json.dumps(_LABELS)}, of which other is the catch-all; the values of a selection are the first six, of"
+    " which three may be chosen; the numbers are those of a grid of 13 points from -1 to"
+    " 11 (numbers.json has more); a discovery is of up to 6 of the"
+    " letters a to z and \\u00eb, capitals folded. \\ud800 alone is a surrogate that stands for no"
     " character; null stands for any object that is no answer.",
     {
         "type": "the kind of question",
         "given": "the value",
-        "item": "what is randomized: an index of the answers, the point of a number, or the bytes of a string in hex",
+        "item": "what is randomized: an index of the answers, a list of those of a selection, ascending, the point of a"
+        " number, or the bytes of a string in hex",
         "outside": "whether it is outside the listed answers and goes to the catch-all, or outside the range of a"
-        " number and goes to its end",
+        " number and goes to its end; of a selection, whether something was left out",
         "mistake": "whether it is no answer at all, which the developer is told",
     },
     _answers,

@@ -12,7 +12,7 @@ from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
 from .collisions import collision_bias
 from .confidence import require_confidence
-from .consistency import onto_simplex, onto_subsimplex
+from .consistency import onto_sums
 from .decoders.support import decoder_of, support
 from .intervals import (
     Simultaneous,
@@ -25,13 +25,13 @@ from .intervals import (
     score_interval,
 )
 
-__all__ = ["Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
+__all__ = ["WIDEST", "Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
 
 Verdict = Literal["ok", "noise", "too-few"]
 
 _VERDICTS: tuple[Verdict, ...] = ("ok", "noise", "too-few")
 
-_WIDEST = 0.5
+WIDEST = 0.5
 """The width from which an interval says nothing: half of all people could hide in it."""
 
 _SUREST = 1 - 2**-53
@@ -63,7 +63,8 @@ class Estimate:
       share among those who reported may be;
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample;
-    - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
+    - ``consistent``: from 0 to 1, and summing to 1 (candidate strings: at most 1; sets: to anything), prettier and
+      biased;
     - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
@@ -180,7 +181,7 @@ def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alph
         *noise_interval(mechanism, frequency, trials, alpha, bias, cube),
         noise.sampled().error(share, trials, bias),
         *ends,
-        onto_subsimplex(frequency) if mechanism.items.open else onto_simplex(frequency),
+        onto_sums(frequency, *mechanism.items.sums(len(labels))),
     )
 
 
@@ -215,7 +216,7 @@ def _verdicts(columns: _Columns, alpha: float) -> tuple[Verdict, ...]:
     width = -2 * NormalDist().inv_cdf(alpha / 2) * columns.standard_error
     sided = np.where(columns.low > 0, 0, 1)
     said = np.array(_VERDICTS, dtype=object)  # the same three strings however many verdicts there are
-    return tuple(said[np.where(width < _WIDEST, sided, 2)])  # of NaN, which is no report, there are too few
+    return tuple(said[np.where(width < WIDEST, sided, 2)])  # of NaN, which is no report, there are too few
 
 
 def _of_nothing(values: int) -> _Columns:

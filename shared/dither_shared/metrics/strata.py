@@ -31,8 +31,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _TAKEN = re.compile(
     # arguments of the client's functions, of methods, of URLs that ask a collector for estimates, and its columns
     "self|metric|value|ok|failed|"
-    "at|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_since|other_until|other_version|page|"
-    "quantile|simultaneous|since|step|token|top|until|values|version|"
+    "at|by|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_since|other_until|other_version|"
+    "page|quantile|simultaneous|since|step|token|top|until|values|version|"
     "consistent|count|day|estimate|found|frequency|gain_down|gain_up|high|low|noise_error|noise_high|noise_low|"
     "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict|"
     "both|both_error|both_high|both_low|cell|cells|cross|discover|given|pair|pairs|prefix|share"

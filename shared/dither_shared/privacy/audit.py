@@ -97,17 +97,16 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
     size = mechanism.size or 0
-    if mechanism.items.sets:  # the empty set, and one of as many values as can change what is marked
-        some = [0, (1 << mechanism.marks) - 1]
+    if mechanism.items.sets:
+        some = [0, (1 << mechanism.largest) - 1]
     elif mechanism.items.ordered:  # the farther apart they are, the better they are told apart
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
-    found = [
-        (len(set(mechanism.marked(one, cohort)) ^ set(mechanism.marked(two, cohort))), cohort, (one, two))
-        for cohort in range(min(mechanism.cohorts, 4))
-        for one, two in combinations(some, 2)
-    ]
+    found = []
+    for cohort in range(min(mechanism.cohorts, 4)):
+        marked = {item: frozenset(mechanism.marked(item, cohort)) for item in some}
+        found += [(len(marked[one] ^ marked[two]), cohort, (one, two)) for one, two in combinations(some, 2)]
     _, cohort, pair = max(found, key=lambda entry: entry[0])
     return cohort, pair
 

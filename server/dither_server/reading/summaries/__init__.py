@@ -9,6 +9,7 @@ from dither_shared import Metric
 
 from .discoveries.summary import Discoveries
 from .numbers.summary import Numbers
+from .selections.summary import Selections
 from .shares.summary import Shares
 from .summary import Summary
 
@@ -21,6 +22,7 @@ SUMMARIES: dict[str, Summary[Any]] = {
     "choice": _SHARES,
     "discovery": Discoveries(),
     "number": Numbers(),
+    "selection": Selections(),
     "string": _SHARES,
 }
 """By the kind of question."""
