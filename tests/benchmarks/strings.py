@@ -161,7 +161,9 @@ def beside_rappor(runs: int) -> None:
         rivals: dict[str, Callable[[float], Mechanism]] = {
             "sketch": lambda loss: ProjectiveSketch.calibrate(None, loss),
             "RAPPOR, as usual": lambda loss: Rappor.calibrate(None, loss),
-            "RAPPOR, 1 hash, 256 bits": lambda loss: Rappor.calibrate(None, loss, min(8 * loss, 24.0), bits=256, hashes=1),
+            "RAPPOR, 1 hash, 256 bits": lambda loss: Rappor.calibrate(
+                None, loss, min(8 * loss, 24.0), bits=256, hashes=1
+            ),
         }
         for name, rival in rivals.items():
             mechanism = rival(epsilon)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from .options import Found, refusing, settings_options, stored
+from .options import Found, refusing, settings_options, stored, strata_of, stratum_option
 
 if TYPE_CHECKING:
     from dither_shared import Metric
@@ -27,11 +27,19 @@ _WIDE = 20
 @click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
 @click.option("--version", metavar="DIGITS", help="Read this version, not the current one.")
+@stratum_option()
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
 def discover(
-    found: Found, metric: str, since: str | None, until: str | None, version: str | None, confidence: str, as_json: bool
+    found: Found,
+    metric: str,
+    since: str | None,
+    until: str | None,
+    version: str | None,
+    stratum: tuple[str, ...],
+    confidence: str,
+    as_json: bool,
 ) -> None:
     """Find the strings that many people hold, of a METRIC that discovers them.
 
@@ -44,12 +52,13 @@ def discover(
     from ..reading.query import Query
     from ..reading.summaries import summary_of
     from .metric_by_name import metric_asked
-    from .terminal_tables import as_text
+    from .terminal_tables import as_text, headed
 
     query = Query(
         since=None if since is None else day_of(since, "--since"),
         until=None if until is None else day_of(until, "--until"),
         confidence=confidence_of(confidence),
+        strata=strata_of(stratum),
     )
     with stored(found) as store:
         chosen = metric_asked(found, store, metric, version)
@@ -57,7 +66,8 @@ def discover(
             raise ParameterError(metric, "discovers nothing; dither-server estimate is for its kind of question")
         reader = EstimateReader(store, _telling(shown_on(sys.stderr)) if sys.stderr.isatty() else None)
         answer = reader.table(chosen, query).whole()
-    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(summary_of(chosen).text(answer)))
+    text = summary_of(chosen).text(answer)
+    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(headed(text, answer)))
 
 
 def shown_on(stream: TextIO) -> "Progress":

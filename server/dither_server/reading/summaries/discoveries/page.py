@@ -1,5 +1,6 @@
 """What the pages show of a discovery: the strings that are found, as bars and as a table."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -9,11 +10,15 @@ from dither_shared.questions.alphabet import MARK
 
 from ....analysis.columns import Table
 from ....estimation.fit import FALSE_DISCOVERIES
-from ..summary import Exhibit
+from ..summary import Exhibit, Spot
 from ..window import Look, Window, window
 from .text import MARKED, reach_text, shown
 
 __all__ = ["DiscoveryExhibit"]
+
+
+_SPOTS = 4
+"""Strings of a small panel."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,7 @@ class DiscoveryExhibit(Exhibit):
     """The strings that are ``found`` and looked at."""
 
     template: ClassVar[str] = "kinds/discovery.html"
+    zero: ClassVar[float | None] = 0.0
 
     table: Table
     found: Window[dict[str, Any]]
@@ -32,6 +38,11 @@ class DiscoveryExhibit(Exhibit):
         rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
         rows = [row | {"value": shown(row["value"])} for row in rows]
         return cls(table, Window(rows, place.page, place.pages, place.match))
+
+    def spots(self, names: Sequence[str] | None = None) -> Sequence[Spot]:
+        """Return the shares of these strings, found here or not, or of the most frequent."""
+        rows = {shown(row["value"]): row for row in self.table.rows(0, None if names else _SPOTS)}
+        return [_spot(name, rows.get(name)) for name in (rows if names is None else names)]
 
     @property
     def values(self) -> int:
@@ -65,3 +76,11 @@ class DiscoveryExhibit(Exhibit):
         """How many reports find a string that some people hold."""
         sought = self.table.about["sought"]
         return f"{sought['reports']:,} to find a string that {100 * sought['share']:g}% of people hold, half the time"
+
+
+def _spot(name: str, row: Mapping[str, Any] | None) -> Spot:
+    """Return a string's share in words and its place between 0 and 1."""
+    if row is None:
+        return Spot(name, "not found", "noise", None, None, None)
+    share = min(max(row["frequency"], 0.0), 1.0)
+    return Spot(name, f"{100 * share:.1f}%", "ok", share, row["low"], row["high"])

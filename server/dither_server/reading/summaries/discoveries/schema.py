@@ -41,8 +41,8 @@ ESTIMATE = Schema("Discovery", closed({
     "tried": {"type": "integer", "description": "Strings that were left to be confirmed."},
     "reach": NUMBER | {"description": "Share of people that is found about half the time with so many reports."},
     "sought": closed({
-        "share": {"type": "number", "description": "A share of people, as a measure:"},
-        "reports": {"type": "integer", "description": "So many reports find it about half the time."},
+        "share": {"type": "number", "description": "A share of people, to measure by."},
+        "reports": {"type": "integer", "description": "Number of reports from which a string that so many hold is found about half the time."},
     }),
     "unlisted": {"anyOf": [{"type": "null"}, closed(_REST)]},
     "poisoning": closed(_POISONING),

@@ -28,7 +28,7 @@ from .text import discovery_text
 
 __all__ = ["Discoveries", "DiscoveryRow", "discovered"]
 
-_TRANSFORMED, _TRIED = 100, 16
+_TRANSFORMED, _TRIED = 160, 24
 """So many cells, or prefixes tried, cost as much as a value that is shown (``costs``)."""
 
 _SOUGHT = 0.01
