@@ -11,6 +11,7 @@ from .mechanism import Mechanism, Shape
 from .mechanisms import MECHANISMS
 from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
+from .metrics.strata import Strata
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
 from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
 from .questions.domain import Domain
@@ -65,6 +66,7 @@ __all__ = [
     "Rappor",
     "Report",
     "Shape",
+    "Strata",
     "StringQuestion",
     "SubsetSelection",
     "SymmetricUnary",

@@ -4,7 +4,8 @@ All rows of a metric have one width (``rows``). A batch travels as one flat JSON
 
     {"batch": "<32 hex>", "metric": "theme", "version": "<16 hex>", "reports": "<base64 of n rows>"}
 
-and is read strictly: whatever an honest peer does not write is refused.
+or, for a metric with strata, of five: behind the version stands ``"stratum": "linux"``, the label of the cell that all
+its reports belong to. It is read strictly: whatever an honest peer does not write is refused.
 """
 
 import binascii
@@ -16,9 +17,13 @@ from typing import NamedTuple, Self
 from .errors import WireError
 from .mechanism import Mechanism
 
-__all__ = ["Batch", "Report"]
+__all__ = ["LONGEST_STRATUM", "Batch", "Report"]
+
+LONGEST_STRATUM = 100
+"""Characters of the label of a stratum."""
 
 _FIELDS = ("batch", "metric", "version", "reports")
+_KNOWN = ("batch", "metric", "version", "stratum", "reports")
 _BATCH = re.compile(r"[0-9a-f]{32}")
 _VERSION = re.compile(r"[0-9a-f]{16}")
 
@@ -27,6 +32,7 @@ _USUAL = re.compile(
     rb' ?\{ ?"batch" ?: ?"([0-9a-f]{32})"'
     rb' ?, ?"metric" ?: ?"([ !#-Z\]-z|}~]*)"'
     rb' ?, ?"version" ?: ?"([0-9a-f]{16})"'
+    rb'(?: ?, ?"stratum" ?: ?"([ !#-Z\]-z|}~]{1,100})")?'
     rb' ?, ?"reports" ?: ?"([A-Za-z0-9+/]+={0,2})" ?\} ?'
 )
 
@@ -52,18 +58,21 @@ class Report(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Reports of one metric version, delivered and counted together, once."""
+    """Reports of one metric version, and of one stratum if it has any, delivered and counted together, once."""
 
     batch: str
     metric: str
     version: str
     reports: bytes
+    stratum: str | None = None
 
     def encode(self) -> bytes:
-        """Return the JSON body; its length depends on the names and the number of rows, never on an answer."""
+        """Return the JSON body; its length depends on names, stratum and number of rows, never on an answer."""
         reports = binascii.b2a_base64(self.reports, newline=False).decode("ascii")
         name = _quoted(self.metric)  # the others are digits
-        return f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}","reports":"{reports}"}}'.encode()
+        stratum = "" if self.stratum is None else f'"stratum":{_quoted(self.stratum)},'
+        head = f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}",'
+        return f'{head}{stratum}"reports":"{reports}"}}'.encode()
 
     @classmethod
     def decode(cls, body: bytes) -> Self:
@@ -76,14 +85,15 @@ class Batch(NamedTuple):
         found = _USUAL.fullmatch(body)
         if found is None:
             return None
-        batch, metric, version, text = found.groups()
+        batch, metric, version, stratum, text = found.groups()
         try:
             reports = binascii.a2b_base64(text)
         except binascii.Error:
             return None
         if binascii.b2a_base64(reports, newline=False) != text:
             return None
-        return cls(batch.decode("ascii"), metric.decode("ascii"), version.decode("ascii"), reports)
+        label = None if stratum is None else stratum.decode("ascii")
+        return cls(batch.decode("ascii"), metric.decode("ascii"), version.decode("ascii"), reports, label)
 
     @classmethod
     def _strict(cls, body: bytes) -> Self:
@@ -96,6 +106,9 @@ class Batch(NamedTuple):
             raise WireError("batch: not 32 lower-case hexadecimal digits")
         if not _VERSION.fullmatch(values["version"]):
             raise WireError("version: not 16 lower-case hexadecimal digits")
+        stratum = values.get("stratum")
+        if stratum is not None and not 0 < len(stratum) <= LONGEST_STRATUM:
+            raise WireError(f"stratum: {len(stratum)} characters; the label of a cell has 1 to {LONGEST_STRATUM}")
         try:
             reports = binascii.a2b_base64(values["reports"].encode("ascii"), strict_mode=True)
         except UnicodeEncodeError:
@@ -106,7 +119,7 @@ class Batch(NamedTuple):
             raise WireError("reports: not canonical base64; the last digit has bits that are not used")
         if not reports:
             raise WireError("reports: empty; a batch has at least one row")
-        return cls(values["batch"], values["metric"], values["version"], reports)
+        return cls(values["batch"], values["metric"], values["version"], reports, stratum)
 
 
 @lru_cache(maxsize=1024)
@@ -135,8 +148,8 @@ def _flat_object(body: bytes) -> dict[str, str]:
 def _members(pairs: list[tuple[str, object]]) -> dict[str, str]:
     members: dict[str, str] = {}
     for name, value in pairs:
-        if name not in _FIELDS:
-            raise WireError(f"body: unknown member; the object has {', '.join(_FIELDS)}")
+        if name not in _KNOWN:
+            raise WireError(f"body: unknown member; the object has {', '.join(_KNOWN)}")
         if name in members:
             raise WireError(f"{name}: given twice")
         if not isinstance(value, str):

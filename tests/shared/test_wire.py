@@ -25,6 +25,14 @@ def test_a_batch_round_trips_and_is_written_as_documented() -> None:
     )
 
 
+def test_the_stratum_stands_behind_the_version() -> None:
+    one = BATCH._replace(stratum="linux/beta")
+    assert one.encode() == BODY.replace(b'"reports"', b'"stratum":"linux/beta","reports"')
+    assert Batch.decode(one.encode()) == one
+    assert Batch.decode(body(stratum="linux/beta")) == one  # in any order
+    assert Batch.decode(BODY).stratum is None
+
+
 def test_the_length_of_a_body_does_not_depend_on_what_it_says() -> None:
     other = Batch("f" * 32, "theme", "00112233aabbccdd", b"\xff\xfe\xfd").encode()
     assert len(other) == len(BODY)
@@ -52,6 +60,10 @@ def test_the_length_of_a_body_does_not_depend_on_what_it_says() -> None:
         (body(batch="A" * 32), "batch: not 32"),
         (body(batch="0" * 32 + "\n"), "batch: not 32"),
         (body(version="x" * 16), "version: not 16"),
+        (body(stratum=""), "stratum: 0 characters; the label of a cell has 1 to 100"),
+        (body(stratum="x" * 101), "stratum: 101 characters"),
+        (body(stratum=None), "stratum: not a string"),
+        (BODY.replace(b'"reports"', b'"stratum":"a","stratum":"b","reports"'), "stratum: given twice"),
         (body(reports="AQI"), "reports: not base64"),
         (body(reports="AQIA\n"), "reports: not base64"),
         (body(reports="AQ==AQ=="), "reports: not base64"),
@@ -81,6 +93,9 @@ BATCHES = st.builds(
     NAMES,
     st.text("0123456789abcdef", min_size=16, max_size=16),
     st.binary(min_size=1, max_size=9),
+    st.none()
+    | st.text(st.characters(codec="utf-8"), min_size=1, max_size=4)
+    | st.sampled_from(["linux", "a/b", "x" * 100]),
 )
 BLANKS = st.sampled_from([b"", b" ", b"  ", b"\t", b"\n", b"\r\n", b"\x0b", b"\xc2\xa0"])
 PIECES = st.sampled_from([bytes([byte]) for byte in range(256)] + [b'"', b"\\", b"\\u0061", b"{", b"[", b"==", b"AR=="])
@@ -109,7 +124,8 @@ def test_the_quick_reader_takes_nothing_that_the_strict_one_does_not(given: byte
 @settings(max_examples=200, deadline=None)
 @given_(BATCHES)
 def test_the_quick_reader_takes_what_is_written_here_and_by_json(one: Batch) -> None:
-    plain = one.metric.isascii() and one.metric.isprintable() and not set(one.metric) & set('"\\[{')
+    names = one.metric + (one.stratum or "")
+    plain = names.isascii() and names.isprintable() and not set(names) & set('"\\[{')
     for written in (one.encode(), json.dumps(json.loads(one.encode())).encode()):
         with patch("dither_shared.wire.json.loads", wraps=json.loads) as parser:
             read = told(written)
@@ -118,11 +134,12 @@ def test_the_quick_reader_takes_what_is_written_here_and_by_json(one: Batch) -> 
 
 def test_every_byte_in_place_of_every_other() -> None:
     """The whole neighbourhood of one body: each byte replaced by each, dropped, or doubled."""
-    for place in range(len(BODY)):
-        head, tail = BODY[:place], BODY[place + 1 :]
+    written = BATCH._replace(stratum="linux").encode()
+    for place in range(len(written)):
+        head, tail = written[:place], written[place + 1 :]
         for given in [head + bytes([byte]) + tail for byte in range(256)] + [
             head + tail,
-            head + BODY[place : place + 1] * 2 + tail,
+            head + written[place : place + 1] * 2 + tail,
         ]:
             read = told(given)
             assert isinstance(read, str) or read == told(given + b"  ")

@@ -14,13 +14,14 @@ from ..mechanisms.checks import checked_count, checked_size
 from ..questions import QUESTIONS, Question
 from ..questions.fields import Fields
 from .metric import Metric, Period, Tier
+from .strata import Strata
 
 __all__ = ["load_metrics", "parse_metrics"]
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
-_COMMON = frozenset({"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier"})
+_COMMON = frozenset({"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata"})
 
 _AUTO = "auto"
 
@@ -94,6 +95,7 @@ def _read_metric(name: str, fields: Fields) -> Metric:
         expires=fields.day("expires"),
         tier=cast("Tier", fields.one_of("tier", get_args(Tier))) if "tier" in fields else None,
         cap=fields.number("cap") if "cap" in fields else None,
+        strata=Strata.read(fields.value("strata")) if "strata" in fields else None,
     )
     if metric.cap is not None and not metric.charge <= metric.cap < math.inf:
         raise ParameterError("cap", f"{metric.cap:g} does not pay for one answer, which costs {metric.charge:.6g}")

@@ -10,6 +10,7 @@
     report_budget = 64                    # ... in so many bytes
     period = "day"                        # at most one report per day, week, or "once"
     cap = 20.0                            # the epsilon that this metric may ever cost one device
+    strata = {platform = ["linux", "mac"]}  # what is no secret, and is sent in the clear beside a report
     why = "To drop themes nobody uses"    # what the person who is asked is told, besides the question:
     owner = "ui@example.org"              # who reads the answers,
     expires = 2027-06-30                  # the last day on which it is asked,
@@ -28,6 +29,7 @@ from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Answers, Question
 from .period import Period
+from .strata import Strata
 
 __all__ = ["Metric", "Period", "Tier"]
 
@@ -40,7 +42,7 @@ class Metric:
     """One question that an app asks: what may be answered, by which mechanism, and how often.
 
     ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires`` and ``tier`` are for the
-    person who is asked; none of them is part of the version.
+    person who is asked; none of these is part of the version. ``strata`` are, which are sent in the clear.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Metric:
     expires: date | None = None
     tier: Tier | None = None
     cap: float | None = None
+    strata: Strata | None = None
 
     @property
     def charge(self) -> float:
@@ -70,13 +73,15 @@ class Metric:
 
         The name is part of it, so that two metrics of one definition draw unrelated permanent noise.
         """
-        basis = {
+        basis: dict[str, object] = {
             "format": "dither-metric-1",
             "name": self.name,
             "domain": self.question.domain_digest,
             "mechanism": self.mechanism.name,
             "parameters": self.mechanism.parameters(),
         }
+        if self.strata is not None:
+            basis["strata"] = self.strata.stored()
         canonical = json.dumps(basis, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return sha256(canonical.encode("ascii")).hexdigest()[:16]
 

@@ -27,6 +27,10 @@ class Fields:
     def __iter__(self) -> Iterator[str]:
         return iter(self._table)
 
+    def value(self, key: str) -> object:
+        """Return what stands at ``key``, of whatever type; None if nothing does."""
+        return self._table.get(key)
+
     def require_known(self, known: Iterable[str]) -> None:
         """Raise ParameterError for a key that is none of the ``known``."""
         listed = sorted(known)

@@ -1,0 +1,187 @@
+"""Strata: declared attributes that are no secret, such as the platform. They are sent in the clear, beside a report.
+
+    strata = {platform = ["linux", "windows", "macos"], channel = ["stable", "beta"]}
+
+A value that is not listed goes to "other". A cell is one value of each attribute; its label joins them: "linux/beta".
+"""
+
+import keyword
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import NamedTuple, Self
+
+from ..errors import ParameterError
+from ..questions.fields import Fields
+from ..questions.plain import text_of
+from ..wire import LONGEST_STRATUM
+
+__all__ = ["MOST_CELLS", "OTHER", "Attribute", "Strata"]
+
+OTHER = "other"
+"""The value of an attribute that is not listed, or not given."""
+
+MOST_CELLS = 16
+"""Cells of a metric: each has reports, errors and an anonymity set of its own."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_TAKEN = re.compile(
+    # arguments of the client's functions, of methods, of URLs that ask a collector for estimates, and its columns
+    "self|metric|value|ok|failed|"
+    "at|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_since|other_until|other_version|page|"
+    "quantile|simultaneous|since|step|token|top|until|values|version|"
+    "consistent|count|day|estimate|found|frequency|gain_down|gain_up|high|low|noise_error|noise_high|noise_low|"
+    "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict"
+)
+"""Names that no attribute has, for it stands beside these."""
+
+_LONGEST_VALUE = 32
+_SET_APART = frozenset('/[]{}"\\')
+"""What no value holds: a slash parts the values of a label, and a batch on the wire is read without the others."""
+
+
+class Attribute(NamedTuple):
+    """An attribute, and the values that it may have; "other" is one of them."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The attributes of a metric, in an order that its version and its cells depend on.
+
+    "other" is appended to the values of each attribute that does not list it. Raises ParameterError at "strata", or at
+    "strata.NAME" for a mistake in one attribute.
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        attributes = tuple(_attribute(name, values) for name, values in self.attributes)
+        if not attributes:
+            raise ParameterError("strata", 'empty; name an attribute, such as platform = ["linux", "windows"]')
+        names = [one.name for one in attributes]
+        if len(set(names)) < len(names):
+            raise ParameterError("strata", "an attribute is named twice")
+        cells = prod(len(one.values) for one in attributes)
+        if cells > MOST_CELLS:
+            counted = " x ".join(str(len(one.values)) for one in attributes)
+            what = f"{counted} = {cells} cells" if len(attributes) > 1 else f"{cells} values"
+            raise ParameterError("strata", f'{what}, "{OTHER}" included; at most {MOST_CELLS}: list fewer values')
+        if (longest := sum(max(map(len, one.values)) + 1 for one in attributes) - 1) > LONGEST_STRATUM:
+            raise ParameterError(
+                "strata", f"its longest label has {longest} characters; at most {LONGEST_STRATUM}: shorten the values"
+            )
+        object.__setattr__(self, "attributes", attributes)
+
+    @classmethod
+    def read(cls, table: object) -> Self:
+        """Return the strata of a definition: a table of names and lists of values."""
+        if not isinstance(table, Mapping):
+            raise ParameterError("strata", f'{table!r} is not a table such as {{platform = ["linux", "windows"]}}')
+        try:
+            fields = Fields(table)
+            listed = {name: fields.strings(name) for name in table}
+        except ParameterError as error:
+            raise error.within("strata.") from None
+        return cls.of(listed.items())
+
+    @classmethod
+    def of(cls, pairs: Iterable[tuple[str, Iterable[str]]]) -> Self:
+        """Return the strata of pairs of a name and its values, as ``stored`` writes them."""
+        return cls(tuple(Attribute(name, tuple(values)) for name, values in pairs))
+
+    def stored(self) -> list[list[object]]:
+        """Return them as JSON, which ``of`` reads again: pairs of a name and its values, in order."""
+        return [[name, list(values)] for name, values in self.attributes]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the attributes."""
+        return tuple(one.name for one in self.attributes)
+
+    @cached_property
+    def cells(self) -> tuple[tuple[str, ...], ...]:
+        """The value of each attribute in each cell, the first attribute slowest."""
+        return tuple(product(*(one.values for one in self.attributes)))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each cell, such as "linux/beta"."""
+        return tuple(map("/".join, self.cells))
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {label: place for place, label in enumerate(self.labels)}
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def index(self, label: str) -> int | None:
+        """Return the place of a label's cell, or None if there is no such cell."""
+        return self._index.get(label)
+
+    def label_of(self, given: Mapping[str, object]) -> str:
+        """Return the label of the cell for the attributes ``given``; never raises.
+
+        A value counts by its text (``questions.plain.text_of``). One that is not listed, or not given, is "other".
+        """
+        return "/".join([_listed(one, given) or OTHER for one in self.attributes])
+
+    def outside(self, given: Mapping[str, object]) -> tuple[str, ...]:
+        """Return the attributes of which ``given`` has no listed value, so that ``label_of`` says "other"."""
+        return tuple(one.name for one in self.attributes if _listed(one, given) is None)
+
+    def places(self, chosen: Mapping[str, str]) -> tuple[int, ...]:
+        """Return the places of the cells whose attributes have the values ``chosen``: all cells, if none is.
+
+        Raises ParameterError, whose place is the attribute's name, if there is no such attribute or value.
+        """
+        listed = dict(self.attributes)
+        for name, value in chosen.items():
+            if name not in listed:
+                raise ParameterError(name, f"no attribute; known here: {', '.join(self.names)}")
+            if value not in listed[name]:
+                raise ParameterError(name, f"{value!r} is not one of {', '.join(listed[name])}")
+        wanted = [chosen.get(name) for name in self.names]
+        return tuple(
+            place
+            for place, cell in enumerate(self.cells)
+            if all(want in (None, value) for want, value in zip(wanted, cell, strict=True))
+        )
+
+    @property
+    def words(self) -> str:
+        """The attributes in words: "platform (linux, windows, macos or other)"."""
+        return ", ".join(f"{name} ({', '.join(values[:-1])} or {values[-1]})" for name, values in self.attributes)
+
+
+def _attribute(name: str, values: Iterable[str]) -> Attribute:
+    place = f"strata.{name}"
+    if not _NAME.fullmatch(name):
+        raise ParameterError(place, "not a name; it starts with a-z and goes on with a-z, 0-9 or '_', up to 32")
+    if _TAKEN.fullmatch(name) or keyword.iskeyword(name):
+        raise ParameterError(place, f"means something else beside the attributes; call it app_{name}, for example")
+    values = tuple(values)
+    for value in values:
+        if not value.isprintable() or value != value.strip() or not 0 < len(value) <= _LONGEST_VALUE:
+            raise ParameterError(
+                place, f"{value!r:.80} is not a value; 1 to {_LONGEST_VALUE} printable characters, no blank at an end"
+            )
+        if wrong := _SET_APART.intersection(value):
+            raise ParameterError(place, f"{value!r} is not a value; it cannot hold {min(wrong)}")
+        if values.count(value) > 1:
+            raise ParameterError(place, f"{value!r} is listed twice")
+    if not set(values) - {OTHER}:
+        raise ParameterError(place, f'lists nothing but "{OTHER}"; a list of values such as ["linux", "windows"]')
+    return Attribute(name, values if OTHER in values else (*values, OTHER))
+
+
+def _listed(attribute: Attribute, given: Mapping[str, object]) -> str | None:
+    value = given.get(attribute.name)
+    text = value if type(value) is str else text_of(value)
+    return text if text in attribute.values else None
