@@ -20,13 +20,13 @@ def type_option(about: str) -> Callable[..., Any]:
 
 
 def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, set[str]]) -> None:
-    """Raise ParameterError if an option was given that only another type has, by the names of its parameters."""
+    """Raise ParameterError if an option was given that only other types have; ``own`` names parameters of some."""
     context = click.get_current_context()
-    for other, names in own.items():
-        for option in context.command.params if other != survey_type else ():
-            given = context.get_parameter_source(option.name or "")
-            if option.name in names and given is ParameterSource.COMMANDLINE:
-                raise ParameterError(option.opts[-1], f"goes with --type {other}")
+    for option in context.command.params:
+        types = [other for other, names in own.items() if option.name in names]
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and types and survey_type not in types:
+            raise ParameterError(option.opts[-1], f"goes with --type {' or '.join(types)}")
 
 
 def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:
