@@ -13,7 +13,15 @@ from .metrics.definition import load_metrics, parse_metrics
 from .metrics.metric import Metric
 from .metrics.strata import Strata
 from .primitives.entropy import Entropy, KeyedEntropy, SystemEntropy
-from .questions import QUESTIONS, BooleanQuestion, ChoiceQuestion, NumberQuestion, Question, StringQuestion
+from .questions import (
+    QUESTIONS,
+    BooleanQuestion,
+    ChoiceQuestion,
+    NumberQuestion,
+    Question,
+    SelectionQuestion,
+    StringQuestion,
+)
 from .questions.domain import Domain
 from .wire import Batch, Report
 
@@ -29,9 +37,11 @@ if TYPE_CHECKING:
         HadamardResponse,
         LocalHashing,
         OptimizedUnary,
+        PrivSet,
         ProjectiveGeometry,
         RandomizedResponse,
         Rappor,
+        SetResponse,
         SubsetSelection,
         SymmetricUnary,
     )
@@ -60,11 +70,14 @@ __all__ = [
     "NumberQuestion",
     "OptimizedUnary",
     "ParameterError",
+    "PrivSet",
     "ProjectiveGeometry",
     "Question",
     "RandomizedResponse",
     "Rappor",
     "Report",
+    "SelectionQuestion",
+    "SetResponse",
     "Shape",
     "Strata",
     "StringQuestion",

@@ -151,6 +151,14 @@ class Mechanism(ABC):
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
 
+    def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the cells that speak for a value in ``cohort``, none where it does not speak of it.
+
+        They are those that the value marks or, where items are sets and the value is an index, those of which p and q
+        are the law: P[a report has one of them], if the set has the value and if it has not.
+        """
+        return self.marked(value, cohort)
+
     def cell_law(self, item: Item, cohort: int = 0) -> tuple[Fraction, ...]:
         """Return P[a report of ``item`` in ``cohort`` has cell j] for every j."""
         marked = frozenset(self.marked(item, cohort))
@@ -165,10 +173,11 @@ class Mechanism(ABC):
         """
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent draw of a value that marks ``cells``: a symbol, or a row of bits with cell 0 lowest.
+        """Return the permanent draw of a value that marks ``cells``: what a payload holds, as an integer.
 
-        It depends on the marked cells alone, so values that mark the same cells can share one. Without a permanent
-        part it is what was marked. Mechanisms whose reports are no chain of the two draws do not have it.
+        That is a symbol, a row of bits with cell 0 lowest, or a list. It depends on the marked cells alone, so values
+        that mark the same cells can share one. Without a permanent part it is what was marked. Mechanisms whose reports
+        are no chain of the two draws do not have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
 

@@ -6,7 +6,7 @@ used: an app pays for the mechanisms of its own questions.
 
 from typing import TYPE_CHECKING
 
-from ..mechanism import LISTED, NUMBERS, STRINGS, Mechanism
+from ..mechanism import LISTED, NUMBERS, SETS, STRINGS, Mechanism
 from .registry import Registry
 
 if TYPE_CHECKING:
@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from .hadamard_response import HadamardResponse
     from .local_hashing import LocalHashing
     from .optimized_unary import OptimizedUnary
+    from .privset import PrivSet
     from .projective_geometry import ProjectiveGeometry
     from .randomized_response import RandomizedResponse
     from .rappor import Rappor
+    from .set_response import SetResponse
     from .subset_selection import SubsetSelection
     from .symmetric_unary import SymmetricUnary
 
@@ -37,9 +39,11 @@ __all__ = [
     "HadamardResponse",
     "LocalHashing",
     "OptimizedUnary",
+    "PrivSet",
     "ProjectiveGeometry",
     "RandomizedResponse",
     "Rappor",
+    "SetResponse",
     "SubsetSelection",
     "SymmetricUnary",
 ]
@@ -54,6 +58,10 @@ MECHANISMS = Registry({
         "optimized-unary": "optimized_unary.OptimizedUnary",
         "symmetric-unary": "symmetric_unary.SymmetricUnary",
         "bit-flip": "bit_flip.BitFlip",
+    },
+    SETS: {
+        "set-response": "set_response.SetResponse",
+        "privset": "privset.PrivSet",
     },
     STRINGS: {
         "rappor": "rappor.Rappor",

@@ -1,14 +1,16 @@
 """Choose a mechanism: the one with the least total error whose report fits the report budget.
 
 Every mechanism of listed answers is unbiased and has the total risk k·V(0) + V(1) - V(0) whatever the frequencies, so
-for one k, ε and (if reports repeat) ε∞ they can be ranked before anything is known.
+for one k, ε and (if reports repeat) ε∞ they can be ranked before anything is known. Those of sets are ranked where they
+are at their worst: the set response by values that half of all users have, privset by sets of as many values as may be.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ..errors import ParameterError
-from ..mechanism import LISTED, Mechanism
+from ..mechanism import LISTED, Items, Mechanism
 from . import MECHANISMS
 from .checks import checked_count, checked_epsilons, checked_size
 
@@ -20,10 +22,15 @@ DEFAULT_BUDGET = 64
 _TIE = 1e-9
 """Risks that differ by less than this, relatively, count as equal: floats round."""
 
+_NONE: Mapping[str, int] = {}
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """A calibrated mechanism, and its total risk over the least that any ε-LDP mechanism of one report has."""
+    """A calibrated mechanism, and its total risk over the least of all that report once.
+
+    For listed answers that is the least that any ε-LDP mechanism has (subset selection).
+    """
 
     mechanism: Mechanism
     relative_risk: float
@@ -33,20 +40,29 @@ class Candidate:
         return self.mechanism.row_bytes <= budget
 
 
-def candidates(size: int, epsilon: float, permanent_epsilon: float | None = None) -> list[Candidate]:
-    """Return every mechanism that can serve, best first; ties go to the shorter report, then to the simpler one.
+def candidates(
+    size: int,
+    epsilon: float,
+    permanent_epsilon: float | None = None,
+    *,
+    items: Items = LISTED,
+    promises: Mapping[str, int] = _NONE,
+) -> list[Candidate]:
+    """Return every mechanism of ``items`` that can serve, best first; ties go to the shorter, then to the simpler one.
 
+    ``promises`` are those of the question (``Question.promises``), for mechanisms that rely on them.
     Raises ParameterError if ``size``, ``epsilon`` or ``permanent_epsilon`` is out of range.
     """
     checked_size(size)
     checked_epsilons(epsilon, permanent_epsilon)
-    families = MECHANISMS.of(LISTED)
-    least = MECHANISMS["subset-selection"].calibrate(size, epsilon).risk
-    found = [
-        Candidate(mechanism, mechanism.risk / least)
-        for family in families
-        if (mechanism := _calibrated(family, size, epsilon, permanent_epsilon)) is not None
-    ]
+    families = MECHANISMS.of(items)
+    once: dict[str, float] = {"epsilon": epsilon}
+    forever = {} if permanent_epsilon is None else {"permanent_epsilon": permanent_epsilon}
+    ready = _calibrated(families, size, once, promises)
+    least = min(mechanism.risk for mechanism in ready)
+    if forever:
+        ready = _calibrated([each for each in families if forever.keys() <= each.keys], size, once | forever, promises)
+    found = [Candidate(mechanism, mechanism.risk / least) for mechanism in ready]
     found.sort(key=lambda candidate: candidate.relative_risk)
     for place in range(len(found)):  # stable sorts within runs of equal risk
         run = [one for one in found[place:] if one.relative_risk <= found[place].relative_risk * (1 + _TIE)]
@@ -56,19 +72,33 @@ def candidates(size: int, epsilon: float, permanent_epsilon: float | None = None
 
 
 def choose(
-    size: int, epsilon: float, permanent_epsilon: float | None = None, budget: int = DEFAULT_BUDGET
+    size: int,
+    epsilon: float,
+    permanent_epsilon: float | None = None,
+    budget: int = DEFAULT_BUDGET,
+    *,
+    items: Items = LISTED,
+    promises: Mapping[str, int] = _NONE,
 ) -> Mechanism:
     """Return the best mechanism whose report takes at most ``budget`` bytes.
 
     Raises ParameterError as ``candidates`` does, or naming the least budget that would do.
     """
-    return _best(size, epsilon, permanent_epsilon, checked_count(budget, "report_budget", 1, 1 << 20))
+    budget = checked_count(budget, "report_budget", 1, 1 << 20)
+    return _best(size, epsilon, permanent_epsilon, budget, items, tuple(promises.items()))
 
 
 @lru_cache(maxsize=1024, typed=True)
-def _best(size: int, epsilon: float, permanent_epsilon: float | None, budget: int) -> Mechanism:
+def _best(
+    size: int,
+    epsilon: float,
+    permanent_epsilon: float | None,
+    budget: int,
+    items: Items,
+    promises: tuple[tuple[str, int], ...],
+) -> Mechanism:
     """Choose once for all metrics of a shape: trying every mechanism takes a thousand times as long as the rest."""
-    ranked = candidates(size, epsilon, permanent_epsilon)
+    ranked = candidates(size, epsilon, permanent_epsilon, items=items, promises=dict(promises))
     for candidate in ranked:
         if candidate.fits(budget):
             return candidate.mechanism
@@ -80,17 +110,16 @@ def _best(size: int, epsilon: float, permanent_epsilon: float | None, budget: in
 
 
 def _calibrated(
-    family: type[Mechanism], size: int, epsilon: float, permanent_epsilon: float | None
-) -> Mechanism | None:
-    """Return the family's mechanism for a survey, or None if the family has none for it."""
-    parameters = {"epsilon": epsilon}
-    if permanent_epsilon is not None:
-        if "permanent_epsilon" not in family.keys:
-            return None
-        parameters["permanent_epsilon"] = permanent_epsilon
-    try:
-        return family.configure(size, parameters)
-    except ParameterError as error:
-        if error.place in {"symbols", "order"}:  # no field is small enough for its table
-            return None
-        raise
+    families: list[type[Mechanism]], size: int, parameters: Mapping[str, float], promises: Mapping[str, int]
+) -> list[Mechanism]:
+    """Return the families' mechanisms for a survey, but of those that have none for it."""
+    found: list[Mechanism] = []
+    for family in families:
+        relied = {key: promise for key, promise in promises.items() if key in family.keys}
+        try:
+            found.append(family.configure(size, {**parameters, **relied}))
+        except ParameterError as error:
+            # No field is small enough for its table; or what it must be promised is missing, or more than it can use.
+            if error.place not in {"symbols", "order", "at_most"}:
+                raise
+    return found

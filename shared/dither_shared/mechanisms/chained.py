@@ -12,18 +12,20 @@ from ..mechanism import Item, Mechanism
 from ..primitives.channel import BitChain, SymbolChain
 from ..primitives.entropy import Entropy
 
-__all__ = ["ChainOfBits", "ChainOfSymbols"]
+__all__ = ["ChainOfBits", "ChainOfSymbols", "Chained"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Chained(Mechanism):
+class Chained(Mechanism):
+    """A mechanism whose ``randomize`` is ``repeat`` of ``permanent_draw``."""
+
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         """Return the cells that ``item`` marks in ``cohort``, through the chain."""
         return self.repeat(self.permanent_draw(self.marked(item, cohort), permanent or entropy), entropy)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChainOfSymbols(_Chained):
+class ChainOfSymbols(Chained):
     """A mechanism in which a value marks one cell and a report shows one symbol."""
 
     _chain: SymbolChain = field(init=False, repr=False)
@@ -45,7 +47,7 @@ class ChainOfSymbols(_Chained):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChainOfBits(_Chained):
+class ChainOfBits(Chained):
     """A mechanism in which a value marks some cells and a report shows a bit for each cell."""
 
     independent_cells: ClassVar[bool] = True

@@ -81,7 +81,7 @@ def _read_metric(name: str, fields: Fields) -> Metric:
     kind = QUESTIONS[fields.one_of("type", tuple(QUESTIONS))]
     family = _family(kind, fields)
     if family is not None:
-        _require_own_parameters(family, fields)
+        _require_own_parameters(family, kind, fields)
     fields.require_known(_COMMON | kind.keys | (family.keys if family else _AUTO_KEYS))
     question = kind.read(fields)
     metric = Metric(
@@ -125,7 +125,9 @@ def _mechanism(family: type[Mechanism] | None, question: Question, fields: Field
     if "epsilon" not in parameters:
         raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")
     budget = checked_count(parameters.pop("report_budget", DEFAULT_BUDGET), "report_budget", 1, 1 << 20)
-    return choose(checked_size(question.size), **parameters, budget=budget)
+    return choose(
+        checked_size(question.size), **parameters, budget=budget, items=question.items, promises=question.promises
+    )
 
 
 @lru_cache(maxsize=1024, typed=True)  # typed, for a parameter may be refused for its type: 12 bits, but not 12.0
@@ -134,10 +136,10 @@ def _configured(family: type[Mechanism], size: int | None, **parameters: float |
     return family.configure(size, parameters)
 
 
-def _require_own_parameters(family: type[Mechanism], fields: Fields) -> None:
+def _require_own_parameters(family: type[Mechanism], kind: type[Question], fields: Fields) -> None:
     """Refuse a parameter that only other mechanisms for such a question have, and name these."""
     others = MECHANISMS.of(family.items)
     for key in fields:
-        have = [] if key in family.keys else sorted(other.name for other in others if key in other.keys)
+        have = [] if key in family.keys | kind.keys else sorted(other.name for other in others if key in other.keys)
         if have:
             raise ParameterError(key, f"{family.name} has none; mechanisms that have it: {', '.join(have)}")

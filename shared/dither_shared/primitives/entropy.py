@@ -94,6 +94,22 @@ class Entropy(ABC):
                     break
         return lanes
 
+    def subset_meeting(self, width: int, size: int, marked: int) -> int:
+        """Return a set of ``size`` of ``width`` lanes that has some of the ``marked`` lanes, each equally likely.
+
+        A marked lane and a subset of the others are drawn. So a set with h marked lanes comes in h ways; it is kept
+        with probability 1/h, and else all is drawn anew. At least one lane must be marked, and ``size`` be 1 or more.
+        """
+        lanes = [lane for lane in range(width) if marked >> lane & 1]
+        while True:
+            lane = lanes[self.below(len(lanes))]
+            others = self.subset(width - 1, size - 1)
+            below = others & ((1 << lane) - 1)
+            chosen = below | 1 << lane | (others ^ below) << 1
+            ways = (chosen & marked).bit_count()
+            if ways == 1 or not self.below(ways):
+                return chosen
+
 
 class SystemEntropy(Entropy):
     """The operating system's generator. Nothing is buffered, so a fork can never repeat a draw."""

@@ -7,11 +7,20 @@ from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
 from .number import NumberQuestion
 from .question import Question
+from .selection import SelectionQuestion
 from .string import StringQuestion
 
-__all__ = ["QUESTIONS", "BooleanQuestion", "ChoiceQuestion", "NumberQuestion", "Question", "StringQuestion"]
+__all__ = [
+    "QUESTIONS",
+    "BooleanQuestion",
+    "ChoiceQuestion",
+    "NumberQuestion",
+    "Question",
+    "SelectionQuestion",
+    "StringQuestion",
+]
 
 QUESTIONS: dict[str, type[Question]] = {
-    kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, NumberQuestion, StringQuestion)
+    kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, NumberQuestion, SelectionQuestion, StringQuestion)
 }
 """Every kind of question, by the ``type`` of a definition."""

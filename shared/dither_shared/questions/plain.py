@@ -4,6 +4,9 @@ An answer is a string, a number or a boolean of Python's own, or of a subclass o
 stands for its ``item()``; or a member of an Enum, which stands for its value. Anything else (None, a list) is a mistake
 of the app's developer.
 
+An answer of several is a list, a tuple, a set, a frozenset or an array of numpy with one axis; a generator is none, for
+it is code of the app.
+
 Nothing here runs code of the app, so no object can raise or take long: its type says what it is, and its content is
 read through the methods of Python's own types, even where a subclass overrides them.
 """
@@ -14,11 +17,15 @@ import sys
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from itertools import islice
 
-__all__ = ["LONGEST_TEXT", "exact_number", "plain", "text_of", "type_name"]
+__all__ = ["LONGEST_TEXT", "MOST_MEMBERS", "exact_number", "members", "plain", "text_of", "type_name"]
 
 LONGEST_TEXT = 1024
 """Characters, and bytes of UTF-8, of a text; what is beyond is cut off."""
+
+MOST_MEMBERS = 1 << 16
+"""Members of a collection; what is beyond is not read."""
 
 _LONGEST_NUMBER = 2048
 """Bits of an integer that is written in decimal: ``str`` may refuse one of more than 640 digits."""
@@ -64,6 +71,25 @@ def text_of(value: object) -> str | None:
     if found is None or isinstance(found, str):
         return found
     return repr(found) if isinstance(found, float) else "true" if found else "false"
+
+
+def members(value: object) -> list[object] | None:
+    """Return the first ``MOST_MEMBERS`` members of a collection, or None for an object that is none.
+
+    A set's come in no order that means anything.
+    """
+    kind = type(value)
+    try:
+        for own in (list, tuple, set, frozenset):
+            if issubclass(kind, own):
+                return list(islice(own.__iter__(value), MOST_MEMBERS))  # type: ignore[arg-type]  # it is one of these
+        # A subclass of numpy's array may run code of the app's when it is read, even by numpy's own methods.
+        array = getattr(sys.modules.get("numpy"), "ndarray", None)
+        if kind is array and value.ndim == 1:  # type: ignore[attr-defined]
+            return [value.item(place) for place in range(min(value.size, MOST_MEMBERS))]  # type: ignore[attr-defined]
+    except Exception:  # it changed while it was read, or was made to fail: it is no answer
+        return None
+    return None
 
 
 def type_name(value: object) -> str:

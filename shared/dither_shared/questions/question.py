@@ -7,7 +7,7 @@ Leaving it out would be worse than useless, for then the absence of a report is 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
 from ..mechanism import Item, Items, Mechanism
@@ -78,6 +78,11 @@ class Question(ABC):
     def size(self) -> int | None:
         """How many answers are listed; None if there is no list."""
         return None
+
+    @property
+    def promises(self) -> Mapping[str, int]:
+        """What all answers have in common, as parameters of a mechanism, which may rely on it: "auto" hands them on."""
+        return {}
 
     @property
     def labels(self) -> tuple[str, ...]:

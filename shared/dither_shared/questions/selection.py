@@ -1,0 +1,131 @@
+"""Questions of which of the listed values apply: any set of them is an answer."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+from ..errors import ParameterError
+from ..mechanism import SETS, Items, Mechanism
+from ..mechanisms import MECHANISMS
+from ..mechanisms.checks import checked_count
+from .fields import Fields
+from .plain import members, plain, text_of
+from .question import Answers, Encoded, Question
+
+__all__ = ["SelectionQuestion"]
+
+
+@dataclass(frozen=True)
+class SelectionQuestion(Question):
+    """Any of ``values``, none too; the item is the set of them, bit j for value j.
+
+    A value that is not listed is outside, and left out. Of more than ``at_most`` the first ones count, in the order in
+    which they are given. What is no collection of values is a mistake, and the empty set. Raises ParameterError for
+    less than two values, one listed twice, or an ``at_most`` that is no number of them.
+    """
+
+    kind: ClassVar[str] = "selection"
+    keys: ClassVar[frozenset[str]] = frozenset({"values", "at_most"})
+    items: ClassVar[Items] = SETS
+
+    values: tuple[str, ...]
+    at_most: int | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.values) < 2:
+            raise ParameterError("values", f"{len(self.values)} value(s); a selection needs at least 2")
+        if len(set(self.values)) < len(self.values):
+            twice = next(value for place, value in enumerate(self.values) if value in self.values[:place])
+            raise ParameterError("values", f"{twice!r} is listed twice")
+        if self.at_most is not None:
+            most = checked_count(self.at_most, "at_most", 1, len(self.values))
+            object.__setattr__(self, "at_most", None if most == len(self.values) else most)  # one way to say the same
+
+    @classmethod
+    def read(cls, fields: Fields) -> Self:
+        """Return the question of ``values`` and ``at_most``."""
+        values = fields.strings("values")
+        if "at_most" not in fields:
+            return cls(values)
+        return cls(values, checked_count(fields.number("at_most"), "at_most", 1, len(values)))
+
+    @classmethod
+    def family(cls, fields: Fields) -> type[Mechanism] | None:
+        """Return the set response if a window is given; else the best one is chosen."""
+        return MECHANISMS["set-response"] if "window" in fields else None
+
+    @property
+    def promises(self) -> Mapping[str, int]:
+        """The largest number of values, if there is one below all."""
+        return {} if self.at_most is None else {"at_most": self.at_most}
+
+    def stored(self) -> dict[str, object]:
+        """Return the values, and how many may be chosen."""
+        return {"values": list(self.values), "at_most": self.at_most}
+
+    @property
+    def domain_digest(self) -> object:
+        """The values, and how many may be chosen."""
+        return {"values": list(self.values), "at_most": self.at_most}
+
+    def answers(self, mechanism: Mechanism) -> Answers:
+        """Return how selections are read."""
+        return _Answers(self.values, self.at_most)
+
+    @property
+    def size(self) -> int:
+        """How many values are listed."""
+        return len(self.values)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All values."""
+        return self.values
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All values."""
+        return self.values
+
+    @property
+    def words(self) -> str:
+        """The values, and how many may be chosen."""
+        few = "any of" if self.at_most is None else f"at most {self.at_most} of"
+        return f"{few}: {', '.join(self.values)}"
+
+    @property
+    def example(self) -> object:
+        """The first value alone."""
+        return [self.values[0]]
+
+
+class _Answers(Answers):
+    wanted = 'give a list, a tuple or a set of values, such as ["export", "search"]; [] if none applies'
+
+    def __init__(self, values: tuple[str, ...], at_most: int | None) -> None:
+        self._places = {value: place for place, value in enumerate(values)}
+        self._most = len(values) if at_most is None else at_most
+
+    def encode(self, value: object) -> Encoded:
+        """Return the set of the listed values that are given, the first ones if there are too many.
+
+        A text is a mistake, for whoever gives one may mean to give the others later; but what it says is a set of one,
+        and that is reported.
+        """
+        given = members(value)
+        if given is None:
+            text = plain(value)
+            item = self._item([text]) if isinstance(text, str) else Encoded(0, outside=True)
+            return item._replace(mistake=True)
+        return self._item(given, ordered=not issubclass(type(value), set | frozenset))
+
+    def _item(self, given: Iterable[object], *, ordered: bool = True) -> Encoded:
+        """Return the set of these values; one that is no text, number or boolean is a mistake, and left out."""
+        texts = [text_of(each) for each in given]
+        known = dict.fromkeys(self._places[text] for text in texts if text in self._places)
+        chosen = list(known) if ordered else sorted(known)  # a set of the same values is the same answer every time
+        return Encoded(
+            sum(1 << place for place in chosen[: self._most]),
+            outside=len(chosen) > self._most or any(text not in self._places for text in texts),
+            mistake=None in texts,
+        )
