@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["LISTED", "NUMBERS", "SETS", "STRINGS", "Item", "Items"]
+__all__ = ["LISTED", "NUMBERS", "SETS", "SPELLED", "STRINGS", "Item", "Items"]
 
 Item = int | bytes
 """The item that a mechanism randomizes: an index of a domain, a set of them with index j as bit j, or, for an open
@@ -38,3 +38,6 @@ SETS = Items("sets of listed answers", sets=True)
 
 STRINGS = Items("any string", open=True)
 """The UTF-8 bytes of any string."""
+
+SPELLED = Items("strings that are spelled in an alphabet", open=True)
+"""Strings of one length over an alphabet, a byte for each symbol: its number."""

@@ -17,12 +17,24 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from .errors import ParameterError
-from .items import LISTED, NUMBERS, SETS, STRINGS, Item, Items
+from .items import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Item, Items
 from .primitives.entropy import Entropy
 from .primitives.probability import epsilon_of
 from .rows import RowFormat, Shape
 
-__all__ = ["LISTED", "MAX_CELLS", "MAX_COUNTERS", "NUMBERS", "SETS", "STRINGS", "Item", "Items", "Mechanism", "Shape"]
+__all__ = [
+    "LISTED",
+    "MAX_CELLS",
+    "MAX_COUNTERS",
+    "NUMBERS",
+    "SETS",
+    "SPELLED",
+    "STRINGS",
+    "Item",
+    "Items",
+    "Mechanism",
+    "Shape",
+]
 
 MAX_CELLS = 1 << 20
 """Cells of the widest row: a wider one is a mistake in a definition."""
@@ -172,12 +184,18 @@ class Mechanism(ABC):
         taken from ``entropy``, which is right for a device that reports once.
         """
 
-    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the permanent draw of a value that marks ``cells``: what a payload holds, as an integer.
+    def permanent_key(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return what the permanent draw of ``item`` depends on: the cells that it marks, or numbers that decide them.
 
-        That is a symbol, a row of bits with cell 0 lowest, or a list. It depends on the marked cells alone, so values
-        that mark the same cells can share one. Without a permanent part it is what was marked. Mechanisms whose reports
-        are no chain of the two draws do not have it.
+        Values of one key share their draw, and are charged as one.
+        """
+        return self.marked(item, cohort)
+
+    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the permanent draw of the values of a ``permanent_key``: what a payload holds, as an integer.
+
+        That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked. Mechanisms whose reports are no chain of the two draws do not
+        have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
 

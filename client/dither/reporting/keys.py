@@ -4,17 +4,18 @@ From one secret of 32 bytes follow four families of draws. Each is a stream of `
 its bytes, under a context of its own; a context is encoded injectively, so no two of them can meet:
 
     cohort of a metric version      ("cohort", version)
-    permanent draw of a value       ("permanent", version, cohort, cells)
-    tag of a charged value          ("charged", version, cohort, cells)
+    permanent draw of a value       ("permanent", version, cohort, key)
+    tag of a charged value          ("charged", version, cohort, key)
     mask of a kept draw             ("kept", version, tag)
 
-``version`` and ``tag`` are in ASCII, ``cohort`` is the device's, in 4 bytes, big-endian; ``cells`` are those that
-the value marks in this cohort: ascending, in 4 bytes each, big-endian, one after the other, and so empty if it marks
-none. The cohort is ``Mechanism.draw_cohort`` of its stream, the tag the hex digits of the first 16 bytes of its own,
-and the permanent draw what ``Mechanism.permanent_draw`` makes of the cells and its stream.
+``version`` and ``tag`` are in ASCII, ``cohort`` is the device's, in 4 bytes, big-endian; ``key`` is the value's
+``Mechanism.permanent_key`` in this cohort: the cells that it marks, or for a sketch its bucket, ascending, in 4 bytes
+each, big-endian, one after the other, and so empty if it marks none. The cohort is ``Mechanism.draw_cohort`` of its
+stream, the tag the hex digits of the first 16 bytes of its own, and the permanent draw what
+``Mechanism.permanent_draw`` makes of the key and its stream.
 
-Values that mark the same cells so share one draw for ever, and one charge: a change from one to the other shows in no
-report, and costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
+Values of one key so share one draw for ever, and one charge: a change from one to the other shows in no report, and
+costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
 noise.
 
 **What is kept.** The ledger keeps the tag of each value that was charged, by which it is known again, and the permanent
@@ -58,11 +59,11 @@ class Keys:
         return self.of(metric).cohort
 
     def tag(self, metric: Metric, item: Item) -> str:
-        """Return by what the ledger knows that the cells of ``item`` have been charged."""
+        """Return by what the ledger knows that the key of ``item`` has been charged."""
         return self.of(metric).tag(item)
 
     def draw(self, metric: Metric, item: Item) -> int:
-        """Return the permanent draw of ``item``: the same every time, and for every item that marks the same cells."""
+        """Return the permanent draw of ``item``: the same every time, and for every item of the same key."""
         return self.of(metric).draw(item)
 
     def kept(self, metric: Metric, tag: str, drawn: int) -> Permanent:
@@ -99,23 +100,23 @@ class VersionKeys:
         self._drawn = "", 0
 
     def tag(self, item: Item) -> str:
-        """Return by what the ledger knows that the cells of ``item`` have been charged."""
+        """Return by what the ledger knows that the key of ``item`` has been charged."""
         return self.marks(item)[2]
 
     def marks(self, item: Item) -> tuple[tuple[int, ...], bytes, str]:
-        """Return the cells that ``item`` marks, how they are encoded, and the tag that follows."""
+        """Return the key of ``item``, how it is encoded, and the tag that follows."""
         if self._item != item:
-            cells = self._mechanism.marked(item, self.cohort)
-            encoded = b"".join([cell.to_bytes(4, "big") for cell in sorted(cells)])
-            self._marks = cells, encoded, self._charged.first(encoded, _TAG_BYTES).hex()
+            key = self._mechanism.permanent_key(item, self.cohort)
+            encoded = b"".join([number.to_bytes(4, "big") for number in sorted(key)])
+            self._marks = key, encoded, self._charged.first(encoded, _TAG_BYTES).hex()
             self._item = item
         return self._marks
 
     def draw(self, item: Item) -> int:
         """Return the permanent draw of ``item``."""
-        cells, encoded, tag = self.marks(item)
+        key, encoded, tag = self.marks(item)
         if self._drawn[0] != tag:
-            self._drawn = tag, self._mechanism.permanent_draw(cells, self._permanent.stream(encoded))
+            self._drawn = tag, self._mechanism.permanent_draw(key, self._permanent.stream(encoded))
         return self._drawn[1]
 
     def kept(self, tag: str, drawn: int) -> Permanent:

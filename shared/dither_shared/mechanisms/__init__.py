@@ -6,7 +6,7 @@ used: an app pays for the mechanisms of its own questions.
 
 from typing import TYPE_CHECKING
 
-from ..mechanism import LISTED, NUMBERS, SETS, STRINGS, Mechanism
+from ..mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS, Mechanism
 from .registry import Registry
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from .hadamard_response import HadamardResponse
     from .local_hashing import LocalHashing
     from .optimized_unary import OptimizedUnary
+    from .prefix_sketch import PrefixSketch
     from .privset import PrivSet
     from .projective_geometry import ProjectiveGeometry
+    from .projective_sketch import ProjectiveSketch
     from .randomized_response import RandomizedResponse
     from .rappor import Rappor
     from .set_response import SetResponse
@@ -39,8 +41,10 @@ __all__ = [
     "HadamardResponse",
     "LocalHashing",
     "OptimizedUnary",
+    "PrefixSketch",
     "PrivSet",
     "ProjectiveGeometry",
+    "ProjectiveSketch",
     "RandomizedResponse",
     "Rappor",
     "SetResponse",
@@ -67,6 +71,10 @@ MECHANISMS = Registry({
         "rappor": "rappor.Rappor",
         "count-mean-sketch": "count_mean_sketch.CountMeanSketch",
         "hadamard-count-mean-sketch": "count_mean_sketch.HadamardCountMeanSketch",
+        "projective-count-mean-sketch": "projective_sketch.ProjectiveSketch",
+    },
+    SPELLED: {
+        "prefix-sketch": "prefix_sketch.PrefixSketch",
     },
     NUMBERS: {
         "dithered-response": "dithered_response.DitheredResponse",

@@ -21,7 +21,7 @@ class Chained(Mechanism):
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
         """Return the cells that ``item`` marks in ``cohort``, through the chain."""
-        return self.repeat(self.permanent_draw(self.marked(item, cohort), permanent or entropy), entropy)
+        return self.repeat(self.permanent_draw(self.permanent_key(item, cohort), permanent or entropy), entropy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +36,10 @@ class ChainOfSymbols(Chained):
         first = self._chain.permanent
         return None if first is None else (first.truth, first.lie)
 
-    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
+    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent symbol: the marked cell, or another one in its place."""
         first = self._chain.permanent
-        return cells[0] if first is None else first.draw(cells[0], entropy)
+        return key[0] if first is None else first.draw(key[0], entropy)
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the symbol of this report: the permanent one, or another in its place."""
@@ -60,10 +60,10 @@ class ChainOfBits(Chained):
         first = self._chain.permanent
         return None if first is None else (first.high, first.low)
 
-    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
+    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent row: a bit for each cell, kept or flipped once for ever."""
         row = 0
-        for cell in cells:
+        for cell in key:
             row |= 1 << cell
         first = self._chain.permanent
         return row if first is None else entropy.bernoulli_bits(self.cells, row, *first.thresholds)

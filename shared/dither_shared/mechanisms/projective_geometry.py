@@ -8,9 +8,9 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
 from ..primitives.entropy import Entropy
-from ..primitives.galois import field as galois_field
 from ..primitives.galois import prime_power, prime_powers
 from ..primitives.probability import ONE, checked_epsilon
+from ..primitives.projective import Points, point_count, point_length
 from .checks import checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
 
@@ -37,28 +37,28 @@ class ProjectiveGeometry(Mechanism):
     size: int
     order: int
     inside: Fraction
-    _length: int = field(init=False, repr=False)
+    _points: Points = field(init=False, repr=False)
     _threshold: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         size, order = checked_size(self.size), self.order
         if prime_power(order) is None:
             raise ParameterError("order", f"{order} is not a prime power, such as 2, 3, 4, 5, 7, 8 or 9")
-        length = point_length(order, size)
-        points, owned, shared = (point_count(order, length - less) for less in range(3))
-        if points > MAX_CELLS:
-            raise ParameterError("order", f"{order} makes {points} points for {size} values; {MAX_CELLS} at most")
-        inside = checked_inside(self.inside, owned, points)
+        points = Points(order, point_length(order, size))
+        if points.count > MAX_CELLS:
+            raise ParameterError("order", f"{order} makes {points.count} points for {size} values; {MAX_CELLS} at most")
+        owned, others = points.owned, points.count - points.owned
+        inside = checked_inside(self.inside, owned, points.count)
         self._derive(
             shape=Shape.SYMBOL,
             inside=inside,
-            cells=points,
+            cells=points.count,
             a=inside / owned,
-            b=(1 - inside) / (points - owned),
+            b=(1 - inside) / others,
             p=inside,
-            q=inside * shared / owned + (1 - inside) * (owned - shared) / (points - owned),
-            ratio=level_ratio(inside, owned, points),
-            _length=length,
+            q=inside * points.shared / owned + (1 - inside) * (owned - points.shared) / others,
+            ratio=level_ratio(inside, owned, points.count),
+            _points=points,
             _threshold=int(inside * ONE),
         )
 
@@ -82,7 +82,7 @@ class ProjectiveGeometry(Mechanism):
     @property
     def marks(self) -> int:
         """The points of a hyperplane."""
-        return point_count(self.order, self._length - 1)
+        return self._points.owned
 
     @property
     def room(self) -> int:
@@ -91,43 +91,11 @@ class ProjectiveGeometry(Mechanism):
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the hyperplane of the item; O(cells)."""
-        space = galois_field(self.order)
-        value = space.point(index_of(item, self.size), self._length)
-        return tuple(u for u in range(self.cells) if not space.dot(space.point(u, self._length), value))
+        return self._points.hyperplane(index_of(item, self.size))
 
     def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return a point on the hyperplane or off it: O(t).
-
-        A uniform vector with a given product with v has all its entries uniform but the one at v's leading 1, which
-        they determine; every point lies on equally many such vectors.
-        """
-        q = self.order
-        space = galois_field(q)
-        value = space.point(index_of(item, self.size), self._length)
-        free = q ** (self._length - 1)
-        if entropy.bernoulli(self._threshold):
-            product, drawn = 0, 1 + entropy.below(free - 1)
-        else:
-            drawn = entropy.below(free * (q - 1))
-            product, drawn = 1 + drawn // free, drawn % free
-        vector = space.digits(drawn, self._length - 1)
-        lead = value.index(1)
-        vector.insert(lead, 0)
-        vector[lead] = space.add(product, space.negative(space.dot(vector, value)))
-        return self.row_format.symbol(space.point_index(vector))
-
-
-def point_count(order: int, length: int) -> int:
-    """Return how many points PG(length - 1, order) has: (order^length - 1)/(order - 1)."""
-    return int((order**length - 1) // (order - 1))
-
-
-def point_length(order: int, size: int) -> int:
-    """Return the least t >= 2 for which there are at least ``size`` points."""
-    length = 2
-    while point_count(order, length) < size:
-        length += 1
-    return length
+        """Return a point on the hyperplane or off it: O(t)."""
+        return self.row_format.symbol(self._points.draw(index_of(item, self.size), self._threshold, entropy))
 
 
 def _risk(size: int, order: int, odds: float) -> float:

@@ -1,4 +1,4 @@
-"""Channels of one bit and of one symbol, and their chains: a permanent draw followed by an instantaneous one.
+"""Channels of one bit, of one symbol and of owned reports, and their chains: a permanent draw followed by an instantaneous one.
 
 A chain without a permanent part is a channel that is drawn afresh for each report. All probabilities are multiples of
 2^-64, so whatever is derived from them is exact.
@@ -11,7 +11,7 @@ from functools import cached_property
 from .entropy import Entropy
 from .probability import ONE
 
-__all__ = ["BitChain", "BitChannel", "SymbolChain", "SymbolChannel"]
+__all__ = ["BitChain", "BitChannel", "OwnedChain", "OwnedChannel", "SymbolChain", "SymbolChannel"]
 
 
 @dataclass(frozen=True)
@@ -140,3 +140,73 @@ class SymbolChain:
             lie * same + truth * different + (others - 1) * lie * different
         )
         return max(ratio, 1 / ratio)
+
+
+@dataclass(frozen=True)
+class OwnedChannel:
+    """One of so many ``reports``, of which a value owns ``owned``: one of these with probability ``inside``.
+
+    It is uniform on its side.
+    """
+
+    reports: int
+    owned: int
+    inside: Fraction
+
+    @cached_property
+    def high(self) -> Fraction:
+        """The probability of each owned report."""
+        return self.inside / self.owned
+
+    @cached_property
+    def low(self) -> Fraction:
+        """The probability of each other report."""
+        return (1 - self.inside) / (self.reports - self.owned)
+
+    @cached_property
+    def threshold(self) -> int:
+        """``inside`` over 2^64."""
+        return int(self.inside * ONE)
+
+
+@dataclass(frozen=True)
+class OwnedChain:
+    """A report through ``permanent`` once for ever, which every report repeats with probability ``kept``.
+
+    Otherwise a report is any of them, uniformly; so that one report has the law of an ``OwnedChannel``, too.
+    """
+
+    permanent: OwnedChannel
+    kept: Fraction
+
+    @cached_property
+    def threshold(self) -> int:
+        """``kept`` over 2^64."""
+        return int(self.kept * ONE)
+
+    @cached_property
+    def whole(self) -> OwnedChannel:
+        """The channel of one report."""
+        first = self.permanent
+        chance = Fraction(first.owned, first.reports)
+        return OwnedChannel(first.reports, first.owned, self.kept * first.inside + (1 - self.kept) * chance)
+
+    @property
+    def permanent_ratio(self) -> Fraction:
+        """The most that any number of reports of one value tell."""
+        return self.permanent.high / self.permanent.low
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value: all show one that x owns and x' does not.
+
+        Next to any other report, the repeated one has r = 1 + κK/(1-κ) times the likelihood in each report. A series
+        in which report u stands m(u) times has the ratio
+
+            1 + (high - low)(S(x) - S(x'))/(low·S + (high - low)·S(x')),   S = Σ_u r^m(u),
+
+        S(x) over those that x owns. A report that x' owns too, or x does not, lowers it; and Σ (r^m - 1) over the rest
+        is largest if all are one. That leaves (1 + high (r^T - 1))/(1 + low (r^T - 1)).
+        """
+        first = self.permanent
+        more = (1 + self.kept * first.reports / (1 - self.kept)) ** reports - 1
+        return (1 + first.high * more) / (1 + first.low * more)

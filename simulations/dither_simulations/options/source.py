@@ -37,7 +37,18 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OWN: Mapping[SurveyType, set[str]] = {
-    "share": {"zipf_s", "ratio", "drift", "sizes", "steps", "days", "permanent_epsilon", "top", "collector", "write_to"},
+    "share": {
+        "zipf_s",
+        "ratio",
+        "drift",
+        "sizes",
+        "steps",
+        "days",
+        "permanent_epsilon",
+        "top",
+        "collector",
+        "write_to",
+    },
     "number": {"shape", "low", "high", "log", "quantiles", "permanent_epsilon"},
     "selection": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "top", "greatest", "at_most", "separator"},
     "string": {"zipf_s", "ratio", "sizes", "discover"},

@@ -16,7 +16,7 @@ from dither_server.estimation.decoders.transform import plane
 from dither_server.tally.tally import Tally
 from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing, ProjectiveGeometry
 from dither_shared.mechanisms.local_hashing import vector_length
-from dither_shared.mechanisms.projective_geometry import point_count, point_length
+from dither_shared.primitives.projective import point_count, point_length
 from dither_shared.primitives.galois import field as galois_field
 
 from ..users.populations import Counts, Population

@@ -31,6 +31,7 @@ __all__ = [
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+
 @dataclass(frozen=True, eq=False)
 class Population:
     """Users by the value they hold: ``counts[v]`` of them hold ``labels[v]``; int64 of shape (k,)."""

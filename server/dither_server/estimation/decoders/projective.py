@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dither_shared.mechanisms.projective_geometry import ProjectiveGeometry, point_length
+from dither_shared.mechanisms.projective_geometry import ProjectiveGeometry
+from dither_shared.primitives.projective import point_length
 
 from ...tally.arrays import Floats
 from .transform import Plane, plane

@@ -55,7 +55,9 @@ def _read(definition: dict[str, Any], version: str) -> Metric:
     )
 
 
-def _number(text: str) -> Fraction | int | None:
+def _number(text: str) -> Fraction | int | tuple[int, ...] | None:
     if text == "None":
         return None
+    if text.startswith("("):
+        return tuple(int(each) for each in text.strip("()").split(",") if each)
     return Fraction(text) if "/" in text else int(text)

@@ -38,8 +38,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "-n", "--users", callback=users_list, metavar="LIST", help="Number of users.  [default: 1e5, or those of --input]"
 )
 @click.option(
-    "-k", "--size", "sizes", callback=sizes_of, metavar="LIST", help="Number of values, of items, or of "
-    "candidate strings.  [default: 64, 8 items, 1000 strings; all of --column]"
+    "-k",
+    "--size",
+    "sizes",
+    callback=sizes_of,
+    metavar="LIST",
+    help="Number of values, of items, or of candidate strings.  [default: 64, 8 items, 1000 strings; all of --column]",
 )
 @source_options
 @click.option(

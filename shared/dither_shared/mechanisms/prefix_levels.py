@@ -1,0 +1,102 @@
+"""The levels of a discovery: how long a prefix each of them reports, and which share of the users it gets.
+
+A discovery grows prefixes: the first level tries all there are, each further one every extension of the ``KEPT`` best,
+and a confirming level, of other users, tests the strings that are left. A level that tries m candidates for each that
+it keeps passes those that stand z standard errors out, z the upper 1/m quantile of the normal law; so that none is the
+bottleneck, its share of the users is proportional to (z + 1)². The confirming level has z = 3.1.
+
+Shares decide which level a device draws, and they are part of a metric's version: they are computed in decimal
+arithmetic, which is the same everywhere, and rounded to multiples of 1/``WEIGHT``.
+"""
+
+from bisect import bisect_left
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
+
+from ..errors import ParameterError
+from ..primitives.buckets import MAX_LEVELS
+
+__all__ = ["KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
+
+KEPT = 500
+"""Prefixes that a level passes on."""
+
+WEIGHT = 1 << 16
+"""The sum of all weights."""
+
+LONGEST = 64
+"""Symbols of the longest strings."""
+
+MOST_CHARACTERS = 254
+"""Characters of the largest alphabet: with the end and the mark of a string they are the values of a byte."""
+
+_FIRST, _STEP, _MOST = 1 << 17, 1 << 9, 1 << 22
+"""Candidates of the first level, and of a further one for each prefix, as far as they are chosen; the most a level."""
+
+_MOST_LEVELS = 32
+_CONFIRMING = Fraction(31, 10)
+_GRID = 1024
+_ROOT_OF_2_PI = Decimal("2.506628274631000502415765284811045253007")
+
+
+@lru_cache(maxsize=64)
+def prefix_lengths(characters: int, length: int) -> tuple[int, ...]:
+    """Return how long a prefix each level but the confirming one reports, of strings of at most ``length`` symbols.
+
+    The first level has as many symbols as make 2^17 candidates at most, further ones add as many as make 512 of each.
+    Raises ParameterError if that would take more than 32 levels, and longer steps more than 2^22 candidates.
+    """
+    first = min(length, _most_symbols(characters, _FIRST))
+    step = _most_symbols(characters, _STEP)
+    while (length - first) > step * (_MOST_LEVELS - 1):
+        step += 1
+    if length > first and KEPT * _extensions(characters, step) > _MOST:
+        most = first + _most_symbols(characters, _MOST // KEPT) * (_MOST_LEVELS - 1)
+        raise ParameterError("length", f"{length} is too long for {characters} characters; {most} at most")
+    return (*range(first, length, step), length)
+
+
+def level_weights(characters: int, lengths: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the weights of the levels over ``WEIGHT``; that of the confirming level is the last."""
+    first, *others = lengths
+    tried = [Fraction(_extensions(characters, first), KEPT)]
+    tried += [Fraction(_extensions(characters, to - start)) for start, to in zip(lengths, others, strict=False)]
+    shares = [(quantile + 1) ** 2 for quantile in (*map(_upper_quantile, tried), _CONFIRMING)]
+    ends = [round(WEIGHT * sum(shares[: place + 1]) / sum(shares)) for place in range(len(shares))]
+    return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
+
+
+def _extensions(characters: int, symbols: int) -> int:
+    """Return how many ways there are to go on by so many symbols; after the end of a string there is one."""
+    return sum(characters**more for more in range(symbols + 1))
+
+
+def _most_symbols(characters: int, candidates: int) -> int:
+    """Return how many symbols make at most so many candidates; at least 1."""
+    symbols = 1
+    while symbols < LONGEST and _extensions(characters, symbols + 1) <= candidates:
+        symbols += 1
+    return symbols
+
+
+@lru_cache(maxsize=64)
+def _upper_quantile(odds: Fraction) -> Fraction:
+    """Return the least z >= 0, on a grid of 1/1024, beyond which less than 1/``odds`` of the normal law lies."""
+    context = Context(prec=40, rounding=ROUND_HALF_EVEN)
+    most = context.divide(Decimal(odds.denominator), Decimal(odds.numerator))
+    return Fraction(bisect_left(range(8 * _GRID), True, key=lambda place: _upper_tail(place, context) < most), _GRID)
+
+
+def _upper_tail(place: int, context: Context) -> Decimal:
+    """Return 1 - Φ(z) = 1/2 - φ(z) (z + z³/3 + z⁵/(3·5) + …) at z = place/1024."""
+    z = context.divide(Decimal(place), Decimal(_GRID))
+    square = context.multiply(z, z)
+    term = total = z
+    odd = 1
+    while term > total.scaleb(-40, context):
+        odd += 2
+        term = context.divide(context.multiply(term, square), Decimal(odd))
+        total = context.add(total, term)
+    density = context.divide(context.exp(context.divide(-square, Decimal(2))), _ROOT_OF_2_PI)
+    return context.subtract(Decimal("0.5"), context.multiply(density, total))

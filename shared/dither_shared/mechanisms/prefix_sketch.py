@@ -1,0 +1,122 @@
+"""Sketches of prefixes, by which the server finds strings that nobody listed."""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import ClassVar, Self
+
+from ..errors import ParameterError
+from ..mechanism import SPELLED, Item, Items
+from ..primitives.buckets import MAX_LEVELS, bucket_digest, bucket_in
+from ..primitives.entropy import Entropy
+from .checks import bytes_of, checked_count, checked_epsilons
+from .prefix_levels import LONGEST, MOST_CHARACTERS, WEIGHT, level_weights, prefix_lengths
+from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space
+
+__all__ = ["PrefixSketch"]
+
+_ROWS = 2
+_LEAST_CELLS = 1 << 15
+"""Cells of a row that there may be even if many levels then make more than ``MOST_COUNTERS``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixSketch(ProjectiveBuckets):
+    """A device reports one prefix of its string, of public length, by ``ProjectiveSketch`` (after PEM; Wang, Li and Jha).
+
+    An item is as long as ``levels`` says last, a byte for each symbol. Level j of the cohorts reports the first
+    ``levels[j]`` symbols, and one more, the confirming level, the whole item by a hash function of its own. Cohort
+    level·R + row is drawn with probability ``weights[level]``/2^16/R, independently of the value, so all of ε goes to
+    one report (Wang, Li and Jha, TDSC 2019; here with the optimal oracle, and levels weighed as ``prefix_levels``
+    says). p, q and ``coverage`` are those of a whole string, of which the confirming level speaks.
+    """
+
+    name: ClassVar[str] = "prefix-sketch"
+    items: ClassVar[Items] = SPELLED
+
+    levels: tuple[int, ...]
+    weights: tuple[int, ...]
+    _ends: tuple[int, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        lengths, weights = tuple(self.levels), tuple(self.weights)
+        if not 1 <= len(lengths) < MAX_LEVELS or any(one >= two for one, two in pairwise((0, *lengths))):
+            raise ParameterError("levels", f"{lengths} are no lengths of prefixes, each longer than the one before")
+        if len(weights) != len(lengths) + 1 or min(weights) < 1 or sum(weights) != WEIGHT:
+            raise ParameterError("weights", f"{weights} are not {len(lengths) + 1} positive shares of {WEIGHT}")
+        self._derive(levels=lengths, weights=weights, _ends=tuple(accumulate(weights)))
+        self._derive_law(len(weights) * self.rows)
+        self._derive(coverage=Fraction(weights[-1], WEIGHT))
+
+    @classmethod
+    def calibrate(
+        cls,
+        size: int | None,
+        epsilon: float,
+        permanent_epsilon: float | None = None,
+        *,
+        characters: int = 39,
+        length: int = 12,
+        buckets: int | None = None,
+    ) -> Self:
+        """Return the mechanism for strings of up to ``length`` of so many ``characters``, at both ε.
+
+        The field and, if not given, the buckets are those of least n·Var, where a doubling of buckets is worth 3%.
+        """
+        if size is not None:
+            raise ParameterError("size", f"{cls.name} takes any string of an alphabet; it has no list of answers")
+        once, forever = checked_epsilons(epsilon, permanent_epsilon)
+        checked_count(characters, "alphabet", 1, MOST_CHARACTERS)
+        lengths = prefix_lengths(characters, checked_count(length, "length", 1, LONGEST))
+        weights = level_weights(characters, lengths)
+        space = best_space(once, buckets, max(MOST_COUNTERS // (_ROWS * len(weights)), _LEAST_CELLS))
+        inside, permanent_inside = space.insides(once, forever)
+        return cls(
+            rows=_ROWS,
+            buckets=space.buckets,
+            order=space.order,
+            inside=inside,
+            permanent_inside=permanent_inside,
+            levels=lengths,
+            weights=weights,
+        )
+
+    @classmethod
+    def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
+        """Return the mechanism asked for by both ε and ``buckets``; a question adds ``characters`` and ``length``."""
+        numbers = cls._with_epsilon(parameters)
+        shape = {
+            key: checked_count(numbers[key], key, 1, 1 << 16)
+            for key in ("characters", "length", "buckets")
+            if key in numbers
+        }
+        return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), **shape)
+
+    @property
+    def confirming(self) -> int:
+        """The number of the confirming level, which is the last."""
+        return len(self.levels)
+
+    @property
+    def cohort_law(self) -> tuple[Fraction, ...]:
+        """The weights, each shared by the rows of its level."""
+        return tuple(Fraction(weight, WEIGHT * self.rows) for weight in self.weights for _ in range(self.rows))
+
+    def draw_cohort(self, entropy: Entropy) -> int:
+        """Return a level by its weight, and a row."""
+        row, place = divmod(entropy.below(self.rows * WEIGHT), WEIGHT)
+        return bisect_right(self._ends, place) * self.rows + row
+
+    def prefix(self, item: Item, level: int) -> bytes:
+        """Return what a level reports of an item; raise ParameterError for one that is too short or too long."""
+        whole = bytes_of(item)
+        if len(whole) != self.levels[-1]:
+            raise ParameterError("item", f"has {len(whole)} symbols; {self.levels[-1]} are right")
+        return whole if level == self.confirming else whole[: self.levels[level]]
+
+    def bucket(self, item: Item, cohort: int = 0) -> int:
+        """Return the bucket of the prefix that ``cohort`` reports."""
+        level, row = divmod(cohort, self.rows)
+        return bucket_in(bucket_digest(self.prefix(item, level), level), row, self.buckets)

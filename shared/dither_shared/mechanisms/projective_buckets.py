@@ -1,0 +1,217 @@
+"""What sketches by projective geometry response share: a string is hashed to a bucket, and the bucket is a point."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import exp
+from typing import ClassVar, NamedTuple
+
+from ..errors import ParameterError
+from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
+from ..primitives.buckets import MAX_BUCKETS, MAX_ROWS
+from ..primitives.channel import OwnedChain, OwnedChannel
+from ..primitives.entropy import Entropy
+from ..primitives.galois import prime_power, prime_powers
+from ..primitives.probability import ONE, threshold_down
+from ..primitives.projective import Points, point_length
+from .checks import checked_count
+from .owned_cells import checked_inside, inside_at
+
+__all__ = ["MOST_COUNTERS", "ProjectiveBuckets", "Space", "best_space", "checked_buckets"]
+
+MOST_COUNTERS = 1 << 20
+"""Counters of a tally, as far as they are chosen: 8 MiB."""
+
+_USUAL_BUCKETS = (1 << 14, 1 << 15, 1 << 16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectiveBuckets(Mechanism):
+    """A public row hashes a string to one of B ``buckets``, and that is reported by projective geometry response.
+
+    The bucket is a point of PG(t-1, q), with q = ``order`` and t the least for which there are K >= B points; it owns c
+    of them. An owned point is reported with probability ``inside``, as by ``ProjectiveGeometry``. Another string is in
+    the same bucket with probability 1/B over the choice of hash functions, so with the q of that mechanism as q₀
+
+        p = inside,   q = p/B + (1 - 1/B) q₀.
+
+    With the functions fixed, the estimate of v has a bias of variance Σ_(u≠v) f_u²/(R (B - 1)) over R ``rows``, which
+    more reports do not remove.
+
+    With a permanent part a point is drawn at ε∞ once for each bucket, and a report repeats it with probability
+    κ = (inside - c/K)/(``permanent_inside`` - c/K), or else is any point, uniformly: one report has the law of
+    ``inside`` all the same, so a permanent part costs no accuracy. All probabilities are rounded to multiples of 2^-64,
+    ``inside`` and κ down.
+    """
+
+    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon", "buckets"})
+
+    size: None = field(init=False, default=None)
+    rows: int = 2
+    buckets: int
+    order: int
+    inside: Fraction
+    permanent_inside: Fraction | None = None
+    _points: Points = field(init=False, repr=False)
+    _instant: OwnedChannel = field(init=False, repr=False)
+    _chain: OwnedChain | None = field(init=False, repr=False)
+
+    def _derive_law(self, cohorts: int) -> None:
+        """Check the fields, and set what follows from them."""
+        checked_count(self.rows, "rows", 1, MAX_ROWS)
+        points = Space(self.order, checked_buckets(self.buckets)).points
+        instant = OwnedChannel(points.count, points.owned, checked_inside(self.inside, points.owned, points.count))
+        chain = None if self.permanent_inside is None else _chain(instant, self.permanent_inside)
+        whole = instant if chain is None else chain.whole
+        share = Fraction(1, self.buckets)
+        apart = points.shared * whole.high + (points.owned - points.shared) * whole.low
+        self._derive(
+            shape=Shape.SYMBOL,
+            cohorts=cohorts,
+            cells=points.count,
+            inside=instant.inside,
+            permanent_inside=None if chain is None else chain.permanent.inside,
+            a=whole.high,
+            b=whole.low,
+            p=whole.inside,
+            q=share * whole.inside + (1 - share) * apart,
+            ratio=whole.high / whole.low,
+            permanent_ratio=None if chain is None else chain.permanent_ratio,
+            _points=points,
+            _instant=instant,
+            _chain=chain,
+        )
+
+    @abstractmethod
+    def bucket(self, item: Item, cohort: int = 0) -> int:
+        """Return the bucket of ``item`` in ``cohort``."""
+
+    @property
+    def length(self) -> int:
+        """t: the entries of a point."""
+        return self._points.length
+
+    @property
+    def marks(self) -> int:
+        """The points of a hyperplane."""
+        return self._points.owned
+
+    @property
+    def permanent_law(self) -> tuple[Fraction, Fraction] | None:
+        """P[the permanent draw is a point], if the bucket owns it and if not."""
+        return None if self._chain is None else (self._chain.permanent.high, self._chain.permanent.low)
+
+    @property
+    def collision_variance(self) -> float:
+        """The variance of the bias over the choice of hash functions, per Σ_(u≠v) f_u²."""
+        return 1 / (self.rows * (self.buckets - 1))
+
+    @property
+    def collision_cube(self) -> float:
+        """The third central moment of the bias, per Σ_(u≠v) f_u³."""
+        return (self.buckets - 2) / ((self.buckets - 1) * self.rows) ** 2
+
+    def ratio_after(self, reports: int) -> Fraction:
+        """Return the worst-case ratio of ``reports`` reports of one value."""
+        return self.ratio**reports if self._chain is None else self._chain.ratio_after(reports)
+
+    def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the hyperplane of the bucket; O(cells)."""
+        return self._points.hyperplane(self.bucket(item, cohort))
+
+    def permanent_key(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
+        """Return the bucket."""
+        return (self.bucket(item, cohort),)
+
+    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
+        """Return a point that the bucket owns, or another: O(t)."""
+        return self.repeat(self.permanent_draw(self.permanent_key(item, cohort), permanent or entropy), entropy)
+
+    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
+        """Return the permanent point of a bucket; without a permanent part, the bucket."""
+        (bucket,) = key
+        return bucket if self._chain is None else self._points.draw(bucket, self._chain.permanent.threshold, entropy)
+
+    def repeat(self, drawn: int, entropy: Entropy) -> bytes:
+        """Return the permanent point, or any; without a permanent part, one that the bucket owns, or another."""
+        if self._chain is None:
+            return self.row_format.symbol(self._points.draw(drawn, self._instant.threshold, entropy))
+        kept = entropy.bernoulli(self._chain.threshold)
+        return self.row_format.symbol(drawn if kept else entropy.below(self.cells))
+
+
+class Space(NamedTuple):
+    """A field's order, and how many buckets are points over it."""
+
+    order: int
+    buckets: int
+
+    @property
+    def points(self) -> Points:
+        """The points; raise ParameterError if there is no such field, or there are too many."""
+        if prime_power(self.order) is None:
+            raise ParameterError("order", f"{self.order} is not a prime power, such as 2, 3, 4, 5, 7, 8 or 9")
+        points = Points(self.order, point_length(self.order, self.buckets))
+        if points.count > MAX_CELLS:
+            raise ParameterError("order", f"{self.order} makes {points.count} points; {MAX_CELLS} at most")
+        return points
+
+    def insides(self, epsilon: Fraction, permanent_epsilon: Fraction | None) -> tuple[Fraction, Fraction | None]:
+        """Return ``inside`` and ``permanent_inside`` at both ε."""
+        points = self.points
+        once, forever = (
+            None if loss is None else inside_at(loss, points.owned, points.count)
+            for loss in (epsilon, permanent_epsilon)
+        )
+        assert once is not None
+        return once, forever
+
+    def cost(self, odds: float) -> float:
+        """Return n·Var of a rare string, where a doubling of the buckets is worth 3% of it and one of the cells 1%."""
+        points = self.points
+        total = (odds - 1) * points.owned + points.count
+        p, apart = odds * points.owned / total, ((odds - 1) * points.shared + points.owned) / total
+        q = p / self.buckets + (1 - 1 / self.buckets) * apart
+        return float(q * (1 - q) / (p - q) ** 2 * points.count**0.0144 / self.buckets**0.0426)
+
+
+def best_space(epsilon: Fraction, buckets: int | None, most_cells: int) -> Space:
+    """Return the space of least cost for ε, with at most so many cells; with ``buckets`` as asked for, if they are."""
+    odds = exp(epsilon)
+    found = [
+        space
+        for each in (_USUAL_BUCKETS if buckets is None else (checked_buckets(buckets),))
+        for space in _spaces(each, odds, most_cells)
+    ]
+    if not found:
+        raise ParameterError("buckets", f"{buckets} are too many: a report has at most {most_cells} symbols here")
+    return min(found, key=lambda space: space.cost(odds))
+
+
+def checked_buckets(buckets: object) -> int:
+    """Return ``buckets`` if they are a power of two in range; raise ParameterError otherwise."""
+    count = checked_count(buckets, "buckets", 2, MAX_BUCKETS)
+    if count & (count - 1):
+        raise ParameterError("buckets", f"{count} is not a power of two")
+    return count
+
+
+def _spaces(buckets: int, odds: float, most_cells: int) -> Iterator[Space]:
+    """Yield the spaces of that many buckets; the best order is near e^ε + 1, if there are no bounds."""
+    for order in prime_powers(min(max(buckets, 7), int(8 * odds) + 8)):
+        space = Space(order, buckets)
+        if Points(order, point_length(order, buckets)).count <= most_cells:
+            yield space
+
+
+def _chain(whole: OwnedChannel, permanent_inside: Fraction) -> OwnedChain:
+    """Return the chain whose reports have the law ``whole``, or tell just less."""
+    chance = Fraction(whole.owned, whole.reports)
+    first = OwnedChannel(whole.reports, whole.owned, checked_inside(permanent_inside, whole.owned, whole.reports))
+    if not whole.inside < first.inside:
+        raise ParameterError(
+            "permanent_inside", f"{float(first.inside):g} must exceed that of one report, {float(whole.inside):g}"
+        )
+    kept = (whole.inside - chance) / (first.inside - chance)
+    return OwnedChain(first, Fraction(threshold_down(kept), ONE))

@@ -1,0 +1,31 @@
+"""Public hashing of a string to a bucket in each row of a sketch; part of the wire format, fixed for ever.
+
+For a value of bytes v, level j (0 where there are no levels) and B buckets, a power of two up to 2^16, the bucket in
+row r is word r of
+
+    SHA-256( "dither-sketch-1" ‖ j ‖ v )
+
+modulo B, with j in one byte, and words of 32 bits, big-endian. One digest serves all rows, of which there are 8 at most;
+each row and level has a hash function of its own. (SHA-256, for browsers have it.)
+"""
+
+from .digests import sha256
+
+__all__ = ["MAX_BUCKETS", "MAX_LEVELS", "MAX_ROWS", "bucket_digest", "bucket_in"]
+
+MAX_BUCKETS = 1 << 16
+MAX_ROWS = 8
+"""Words of a digest."""
+MAX_LEVELS = 256
+
+_PREFIXES = [b"dither-sketch-1" + bytes([level]) for level in range(MAX_LEVELS)]
+
+
+def bucket_digest(value: bytes, level: int = 0) -> bytes:
+    """Return the words of all rows; 32 bytes."""
+    return sha256(_PREFIXES[level] + value).digest()
+
+
+def bucket_in(digest: bytes, row: int, buckets: int) -> int:
+    """Return the bucket that a digest names in a row."""
+    return int.from_bytes(digest[4 * row : 4 * row + 4], "big") % buckets

@@ -1,0 +1,80 @@
+"""Points of a projective space, and exact draws from a hyperplane or from off it.
+
+In PG(t-1, q) there are K = (q^t - 1)/(q - 1) points. Each owns the c = (q^(t-1) - 1)/(q - 1) points u of its
+hyperplane, those with ⟨u, v⟩ = 0, and two of them share c' = (q^(t-2) - 1)/(q - 1), whichever they are.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .entropy import Entropy
+from .galois import Field
+from .galois import field as galois_field
+
+__all__ = ["Points", "point_count", "point_length"]
+
+
+def point_count(order: int, length: int) -> int:
+    """Return how many points PG(length - 1, order) has: (order^length - 1)/(order - 1)."""
+    return int((order**length - 1) // (order - 1))
+
+
+def point_length(order: int, size: int) -> int:
+    """Return the least t >= 2 for which there are at least ``size`` points."""
+    length = 2
+    while point_count(order, length) < size:
+        length += 1
+    return length
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of PG(length - 1, order), numbered as ``galois.Field.point`` does."""
+
+    order: int
+    length: int
+
+    @cached_property
+    def field(self) -> Field:
+        """GF(order)."""
+        return galois_field(self.order)
+
+    @cached_property
+    def count(self) -> int:
+        """K, all points."""
+        return point_count(self.order, self.length)
+
+    @cached_property
+    def owned(self) -> int:
+        """c, those of a hyperplane."""
+        return point_count(self.order, self.length - 1)
+
+    @cached_property
+    def shared(self) -> int:
+        """c', those that two hyperplanes have in common."""
+        return point_count(self.order, self.length - 2)
+
+    def hyperplane(self, point: int) -> tuple[int, ...]:
+        """Return the points that a point owns; O(K)."""
+        space, value = self.field, self.field.point(point, self.length)
+        return tuple(u for u in range(self.count) if not space.dot(space.point(u, self.length), value))
+
+    def draw(self, point: int, threshold: int, entropy: Entropy) -> int:
+        """Return a point that ``point`` owns, with probability threshold/2^64, or else one of the others: O(t).
+
+        It is uniform on its side. A uniform vector with a given product with v has all its entries uniform but the one
+        at v's leading 1, which they determine; every point lies on equally many such vectors.
+        """
+        q, space = self.order, self.field
+        value = space.point(point, self.length)
+        free = q ** (self.length - 1)
+        if entropy.bernoulli(threshold):
+            product, drawn = 0, 1 + entropy.below(free - 1)
+        else:
+            drawn = entropy.below(free * (q - 1))
+            product, drawn = 1 + drawn // free, drawn % free
+        vector = space.digits(drawn, self.length - 1)
+        lead = value.index(1)
+        vector.insert(lead, 0)
+        vector[lead] = space.add(product, space.negative(space.dot(vector, value)))
+        return space.point_index(vector)
