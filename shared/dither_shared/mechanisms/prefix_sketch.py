@@ -1,4 +1,4 @@
-"""Sketches of prefixes, by which the server finds strings that nobody listed."""
+"""Sketches of prefixes, from which strings are found that nobody listed."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ _LEAST_CELLS = 1 << 15
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixSketch(ProjectiveBuckets):
-    """A device reports one prefix of its string, of public length, by ``ProjectiveSketch`` (after PEM; Wang, Li and Jha).
+    """A device reports one prefix of its string, of public length, as ``ProjectiveSketch`` does a string.
 
-    An item is as long as ``levels`` says last, a byte for each symbol. Level j of the cohorts reports the first
-    ``levels[j]`` symbols, and one more, the confirming level, the whole item by a hash function of its own. Cohort
+    An item has a byte for each symbol, and as many as ``levels`` says last. Level j of the cohorts reports the first
+    ``levels[j]`` of them, and one more, the confirming level, all of them by hash functions of its own. Cohort
     level·R + row is drawn with probability ``weights[level]``/2^16/R, independently of the value, so all of ε goes to
-    one report (Wang, Li and Jha, TDSC 2019; here with the optimal oracle, and levels weighed as ``prefix_levels``
-    says). p, q and ``coverage`` are those of a whole string, of which the confirming level speaks.
+    one report (the prefix extending method of Wang, Li and Jha, TDSC 2019, with an optimal oracle, and levels weighed
+    as ``prefix_levels`` says). p, q and ``coverage`` are those of a whole string, of which the confirming level speaks.
     """
 
     name: ClassVar[str] = "prefix-sketch"
@@ -110,10 +110,8 @@ class PrefixSketch(ProjectiveBuckets):
         return bisect_right(self._ends, place) * self.rows + row
 
     def prefix(self, item: Item, level: int) -> bytes:
-        """Return what a level reports of an item; raise ParameterError for one that is too short or too long."""
+        """Return what a level reports of an item: its first symbols, or at the confirming level all of it."""
         whole = bytes_of(item)
-        if len(whole) != self.levels[-1]:
-            raise ParameterError("item", f"has {len(whole)} symbols; {self.levels[-1]} are right")
         return whole if level == self.confirming else whole[: self.levels[level]]
 
     def bucket(self, item: Item, cohort: int = 0) -> int:
