@@ -4,7 +4,7 @@ import numpy as np
 
 from ..tally.arrays import Floats
 
-__all__ = ["onto_simplex", "onto_subsimplex"]
+__all__ = ["onto_box", "onto_simplex", "onto_subsimplex"]
 
 
 def onto_simplex(frequency: Floats) -> Floats:
@@ -24,3 +24,18 @@ def onto_subsimplex(frequency: Floats) -> Floats:
     """Return the closest point with no negative entry and sum at most 1: for lists that need not be complete."""
     positive = np.asarray(np.maximum(frequency, 0.0))
     return positive if positive.sum() <= 1 else onto_simplex(frequency)
+
+
+def onto_box(frequency: Floats, most: float) -> Floats:
+    """Return the closest point with entries from 0 to 1 and sum at most ``most``: for sets of at most so many values.
+
+    As on a simplex one number is subtracted from all before they are cut. The sum falls with that number, and is
+    straight between those at which an entry reaches 0 or leaves 1.
+    """
+    kept = np.clip(frequency, 0, 1)
+    if not kept.sum() > most:  # nor where nothing is known
+        return np.asarray(kept)
+    bends = np.concatenate([frequency - 1, frequency])
+    bends = np.sort(np.append(bends[bends > 0], 0.0))
+    sums = np.array([np.clip(frequency - bend, 0, 1).sum() for bend in bends])
+    return np.clip(frequency - np.interp(-most, -sums, bends), 0, 1)

@@ -4,8 +4,7 @@
 be quick; all others are gathered from the cells that their values mark.
 """
 
-from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +16,27 @@ from dither_shared import (
     HadamardResponse,
     LocalHashing,
     Mechanism,
+    PrivSet,
     ProjectiveGeometry,
     Rappor,
+    SetResponse,
 )
-from dither_shared.mechanism import Item
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 from dither_shared.mechanisms.local_hashing import vector_length
 
-from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..hashing import columns_of
 from ..regression import rappor
+from .decoder import Decoder, Loads, Support, of_all
 from .projective import hyperplane_sums
+from .subsets import ListedSets
 from .transform import plane
+from .windows import BitWindows, PatternWindows
 
 __all__ = ["DECODERS", "Decoder", "Loads", "Support", "decoder_of", "support"]
 
-Decoded = TypeVar("Decoded", bound=Mechanism)
 Sketched = TypeVar("Sketched", bound=Sketch)
 
-_COMPUTED = 16
 _GATHERED = 1024
 """So many look-ups in a sketch cost as much as a value that is shown."""
 
@@ -44,59 +44,16 @@ _FIT, _STRING = 5_000, 25
 """What a regression on strings costs, and each string more."""
 
 
-class Support(NamedTuple):
-    """``supporting[v]`` of ``trials[v]`` reports support value v."""
-
-    supporting: Counts
-    trials: Counts
-
-
-class Loads(NamedTuple):
-    """``users``: the debiased users of each column, shape (cohorts, columns); ``own``: Σ over reports of Σ_j r_j².
-
-    r_j is what a report adds to the users of column j.
-    """
-
-    users: Floats
-    own: float
-
-
-class Decoder(Generic[Decoded]):
-    """Reads a tally by the cells that values mark; what mechanisms without a decoder of their own have.
-
-    Under a mechanism that is not ``pure`` there is no support but a ``fit``, under one with collisions there are
-    ``loads``, too.
-    """
-
-    def support(self, mechanism: Decoded, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Return the support of every value of a listed domain, or of ``labels`` of an open one."""
-        if mechanism.own_cells:
-            return _of_all(tally, tally.counts[0])
-        return _gathered_cells(mechanism, tally, labels)
-
-    def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
-        """Return how the users are spread over the columns on which values collide."""
-        raise NotImplementedError(f"{mechanism.name} has no columns")
-
-    def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
-        """Fit the frequencies of ``labels`` to a tally with at least one report."""
-        raise NotImplementedError(f"{mechanism.name} has no regression")
-
-    def cost(self, mechanism: Decoded, values: int) -> int:
-        """Return the work of an estimate of so many values, in values shown (``costs``)."""
-        return max(values, mechanism.cohorts * mechanism.cells // _COMPUTED) // _COMPUTED
-
-
 class _Halves(Decoder[HadamardResponse]):
     def support(self, mechanism: HadamardResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Half the symbols are owned: their sum follows from the transform's ±1 sum."""
         signed = plane(2).transform(tally.counts[0].astype(np.float64), mechanism.cells.bit_length() - 1)
-        return _of_all(tally, (tally.total + np.real(signed[1 : mechanism.size + 1])) / 2)
+        return of_all(tally, (tally.total + np.real(signed[1 : mechanism.size + 1])) / 2)
 
 
 class _Hyperplanes(Decoder[ProjectiveGeometry]):
     def support(self, mechanism: ProjectiveGeometry, tally: Tally, labels: tuple[str, ...]) -> Support:
-        return _of_all(tally, hyperplane_sums(mechanism, tally.counts[0].astype(np.float64))[: mechanism.size])
+        return of_all(tally, hyperplane_sums(mechanism, tally.counts[0].astype(np.float64))[: mechanism.size])
 
 
 class _LinearHashes(Decoder[LocalHashing]):
@@ -119,15 +76,7 @@ class _LinearHashes(Decoder[LocalHashing]):
         table = np.zeros_like(space.characters, shape=mechanism.cohorts)
         table[multiples[:, 1:]] = (folded @ space.characters.conj())[:, 1:]
         sums = (folded.sum() + np.real(space.transform(table, length)[: mechanism.size])) / g
-        return _of_all(tally, tally.counts[0, 0] + sums)
-
-
-class _Windows(Decoder[BitFlip]):
-    def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Bucket v is cell i of the window that begins at v - i."""
-        windows = (np.arange(mechanism.size)[:, None] - np.arange(mechanism.bits)) % mechanism.size
-        supporting = tally.counts[windows, np.arange(mechanism.bits)].sum(axis=1)
-        return Support(supporting, tally.reports[windows].sum(axis=1))
+        return of_all(tally, tally.counts[0, 0] + sums)
 
 
 class _Columns(Decoder[Sketched]):
@@ -140,7 +89,7 @@ class _Columns(Decoder[Sketched]):
 
 class _BitColumns(_Columns[CountMeanSketch]):
     def support(self, mechanism: CountMeanSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
-        return _of_all(tally, _gathered(tally.counts, columns_of(labels, mechanism.cohorts, mechanism.bits)))
+        return of_all(tally, _gathered(tally.counts, columns_of(labels, mechanism.cohorts, mechanism.bits)))
 
     def loads(self, mechanism: CountMeanSketch, tally: Tally) -> Loads:
         counts = tally.counts.astype(np.float64)
@@ -155,7 +104,7 @@ class _SignedColumns(_Columns[HadamardCountMeanSketch]):
         signed = (tally.counts[:, 0::2] - tally.counts[:, 1::2]).astype(np.float64)
         rows = np.stack([plane(2).transform(row, mechanism.bits.bit_length() - 1) for row in signed])
         sums = _gathered(np.real(rows), columns_of(labels, mechanism.cohorts, mechanism.bits))
-        return _of_all(tally, (tally.total + sums) / 2)
+        return of_all(tally, (tally.total + sums) / 2)
 
     def loads(self, mechanism: HadamardCountMeanSketch, tally: Tally) -> Loads:
         counts, gap = tally.counts.astype(np.float64), float(2 * mechanism.inside - 1)
@@ -179,7 +128,9 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     HadamardResponse: _Halves(),
     ProjectiveGeometry: _Hyperplanes(),
     LocalHashing: _LinearHashes(),
-    BitFlip: _Windows(),
+    BitFlip: BitWindows(),
+    SetResponse: PatternWindows(),
+    PrivSet: ListedSets(),
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
     Rappor: _Regression(),
@@ -202,44 +153,9 @@ def support(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...]) -> Supp
     return decoder_of(mechanism).support(mechanism, tally, labels)
 
 
-def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...]) -> Support:
-    """Return for each value the sum of the cells that it marks, and the reports of the cohorts in which it marks any.
-
-    That is the support if a report has at most one of them.
-    """
-    items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
-    if mechanism.items.open:
-        items = tuple(label.encode("utf-8") for label in labels)
-    cells, owners, cohorts, speaking = _marked(mechanism, items)
-    supporting, trials = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
-    np.add.at(supporting, owners, tally.counts.ravel()[cells])
-    np.add.at(trials, speaking, tally.reports[cohorts])
-    return Support(supporting, trials)
-
-
-@lru_cache(maxsize=8)
-def _marked(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, Counts, Counts, Counts]:
-    """Return the cells of the whole tally that items mark, whose each is; cohorts in which they mark any, and who."""
-    cells: list[tuple[int, int]] = []
-    spoken: list[tuple[int, int]] = []
-    for owner, item in enumerate(items):
-        for cohort in range(mechanism.cohorts):
-            marked = mechanism.marked(item, cohort)
-            cells += [(cohort * mechanism.cells + cell, owner) for cell in marked]
-            spoken += [(cohort, owner)] if marked else []
-    places, owners = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    cohorts, speaking = np.array(spoken, dtype=np.int64).reshape(-1, 2).T
-    return places, owners, cohorts, speaking
-
-
 def _gathered(table: NDArray[Any], columns: NDArray[Any]) -> NDArray[Any]:
     """Return the sum over the cohorts of each label's column; cohort by cohort, or all look-ups take gigabytes."""
     sums = np.zeros(columns.shape[1], dtype=table.dtype)
     for row, places in zip(table, columns, strict=True):
         sums += row[places]
     return sums
-
-
-def _of_all(tally: Tally, supporting: Floats | Counts) -> Support:
-    counts = np.rint(supporting).astype(np.int64)
-    return Support(counts, np.full(len(counts), tally.total))

@@ -1,0 +1,111 @@
+"""What every decoder of a tally is: support counts, and what stands in for them where there are none.
+
+A decoder that is no other gathers the cells that values mark.
+"""
+
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from dither_shared import Mechanism
+from dither_shared.mechanism import Item
+
+from ...tally.arrays import Counts, Floats
+from ...tally.tally import Tally
+from ..regression import rappor
+from .pairs import Pairs
+
+__all__ = ["Decoder", "Loads", "Support", "of_all"]
+
+Decoded = TypeVar("Decoded", bound=Mechanism)
+
+_COMPUTED = 16
+"""So many values that are computed cost as much as one that is shown."""
+
+
+class Support(NamedTuple):
+    """``supporting[v]`` of ``trials[v]`` reports support value v."""
+
+    supporting: Counts
+    trials: Counts
+
+
+class Loads(NamedTuple):
+    """``users``: the debiased users of each column, shape (cohorts, columns); ``own``: Σ over reports of Σ_j r_j².
+
+    r_j is what a report adds to the users of column j.
+    """
+
+    users: Floats
+    own: float
+
+
+class Decoder(Generic[Decoded]):
+    """Reads a tally by the cells that values mark; what mechanisms without a decoder of their own have.
+
+    Under a mechanism that is not ``pure`` there is no support but a ``fit``, under one with collisions there are
+    ``loads``, too.
+    """
+
+    def support(self, mechanism: Decoded, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the support of every value of a listed domain, or of ``labels`` of an open one."""
+        if mechanism.own_cells:
+            return of_all(tally, tally.counts[0])
+        return _gathered_cells(mechanism, tally, labels)
+
+    def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
+        """Return how the users are spread over the columns on which values collide."""
+        raise NotImplementedError(f"{mechanism.name} has no columns")
+
+    def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
+        """Fit the frequencies of ``labels`` to a tally with at least one report."""
+        raise NotImplementedError(f"{mechanism.name} has no regression")
+
+    def pairs(self, mechanism: Decoded, tally: Tally) -> Pairs:
+        """Return what a tally of sets says of two values together."""
+        raise NotImplementedError(f"{mechanism.name} has no sets")
+
+    def sum_variance(self, mechanism: Decoded, tally: Tally, frequency: Floats) -> float:
+        """Return the variance of the sum of all estimated frequencies of a tally of sets, over the population."""
+        raise NotImplementedError(f"{mechanism.name} has no sets")
+
+    def cost(self, mechanism: Decoded, values: int) -> int:
+        """Return the work of an estimate of so many values, in values shown (``costs``)."""
+        return max(values, mechanism.cohorts * mechanism.cells // _COMPUTED) // _COMPUTED
+
+
+def of_all(tally: Tally, supporting: Floats | Counts) -> Support:
+    """Return supports of which every report speaks."""
+    counts = np.rint(supporting).astype(np.int64)
+    return Support(counts, np.full(len(counts), tally.total))
+
+
+def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...]) -> Support:
+    """Return for each value the sum of the cells that it marks, and the reports of the cohorts in which it marks any.
+
+    That is the support if a report has at most one of them.
+    """
+    items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
+    if mechanism.items.open:
+        items = tuple(label.encode("utf-8") for label in labels)
+    cells, owners, cohorts, speaking = _marked(mechanism, items)
+    supporting, trials = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
+    np.add.at(supporting, owners, tally.counts.ravel()[cells])
+    np.add.at(trials, speaking, tally.reports[cohorts])
+    return Support(supporting, trials)
+
+
+@lru_cache(maxsize=8)
+def _marked(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, Counts, Counts, Counts]:
+    """Return the cells of the whole tally that items mark, whose each is; cohorts in which they mark any, and who."""
+    cells: list[tuple[int, int]] = []
+    spoken: list[tuple[int, int]] = []
+    for owner, item in enumerate(items):
+        for cohort in range(mechanism.cohorts):
+            marked = mechanism.marked(item, cohort)
+            cells += [(cohort * mechanism.cells + cell, owner) for cell in marked]
+            spoken += [(cohort, owner)] if marked else []
+    places, owners = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    cohorts, speaking = np.array(spoken, dtype=np.int64).reshape(-1, 2).T
+    return places, owners, cohorts, speaking

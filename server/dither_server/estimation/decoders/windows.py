@@ -1,0 +1,109 @@
+"""Decode tallies whose cohorts are windows of neighbours on a circle: cohort c speaks of c, c+1, …, c+s-1 modulo d.
+
+Bit i of window c is of value c+i, so value v is bit i of the window that begins at v - i.
+"""
+
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from dither_shared import BitFlip, SetResponse
+
+from ...tally.arrays import Counts, Floats, Indices
+from ...tally.tally import Tally
+from .decoder import Decoder, Support
+from .pairs import Pairs
+
+__all__ = ["BitWindows", "PatternWindows"]
+
+_ALONE = "a report speaks of one value only, so no two are seen together; with a larger epsilon it speaks of neighbours"
+_APART = "a report speaks of {} neighbours on the list, on which the first follows the last; no report of values farther apart"
+
+
+class BitWindows(Decoder[BitFlip]):
+    """Windows whose cells are their bits."""
+
+    def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the ones of each value in the windows that hold it."""
+        return _support(tally.reports, tally.counts)
+
+
+class PatternWindows(Decoder[SetResponse]):
+    """Windows whose cells are the 2^s patterns of their bits."""
+
+    def support(self, mechanism: SetResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the ones of each value in the windows that hold it."""
+        return _support(tally.reports, _counted(tally, _bits(mechanism.window)))
+
+    def pairs(self, mechanism: SetResponse, tally: Tally) -> Pairs:
+        """Return what all windows that hold two values say of them.
+
+        Patterns are told by randomized response with a and b, and so are the four patterns of two bits: both bits are
+        reported with a + (2^(s-2) - 1) b of a user who has both values, and with 2^(s-2) b of any other.
+        """
+        size, window = mechanism.size, mechanism.window
+        if window == 1:
+            return Pairs.none(_ALONE)
+        bits = _bits(window)
+        first, second = np.array(list(combinations(range(window), 2)), dtype=np.intp).T
+        values, place, order = _places(size, window)
+        both, trials, each = (np.zeros((len(values), *more), dtype=np.int64) for more in ((), (), (2,)))
+        np.add.at(both, place, _counted(tally, bits[:, first] * bits[:, second]))
+        np.add.at(trials, place, np.broadcast_to(tally.reports[:, np.newaxis], place.shape))
+        np.add.at(each, place, _counted(tally, bits)[np.arange(size)[:, np.newaxis, np.newaxis], order])
+        q = Fraction(mechanism.cells, 4) * mechanism.b
+        unseen = "" if len(values) == size * (size - 1) // 2 else _APART.format(window)
+        return Pairs(values, both, each, trials, q + mechanism.a - mechanism.b, q, unseen)
+
+    def sum_variance(self, mechanism: SetResponse, tally: Tally, frequency: Floats) -> float:
+        """Return the variance of the sum, given how many reports each window has.
+
+        Two estimates hang together by the reports of the n_jk windows that hold both values:
+        Cov = n_jk/(n_j n_k) · (P[both bits] - P[bit j] P[bit k]) / (p-q)².
+        """
+        share = np.clip(frequency, 0, 1)
+        gap, trials = float(mechanism.p - mechanism.q), np.maximum(self.support(mechanism, tally, ()).trials, 1)
+        single = float(mechanism.q) + gap * share
+        total = float((single * (1 - single) / trials).sum())
+        seen = self.pairs(mechanism, tally)
+        if len(seen.values):
+            together = float(seen.q) + gap * seen.shares(share)
+            first, second = seen.values.T
+            covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
+            total += 2 * float(covariance.sum())
+        return total / gap**2
+
+
+def _support(reports: Counts, ones: Counts) -> Support:
+    """Return the support of d values: of the reports of d windows, shape (d,), and the ones of their bits, (d, s)."""
+    values, bits = ones.shape
+    windows = (np.arange(values)[:, np.newaxis] - np.arange(bits)) % values
+    return Support(ones[windows, np.arange(bits)].sum(axis=1), reports[windows].sum(axis=1))
+
+
+def _counted(tally: Tally, patterns: Floats) -> Counts:
+    """Return how many reports of each window have one of the patterns, of which each column is 1 for some."""
+    return np.asarray(np.rint(tally.counts.astype(np.float64) @ patterns), dtype=np.int64)
+
+
+@lru_cache(maxsize=8)
+def _bits(window: int) -> Floats:
+    """Return the bits of each pattern, shape (2^s, s)."""
+    return (np.arange(1 << window)[:, np.newaxis] >> np.arange(window) & 1).astype(np.float64)
+
+
+@lru_cache(maxsize=8)
+def _places(size: int, window: int) -> tuple[Indices, Indices, Indices]:
+    """Return the pairs of values that some window holds, the lower value first, shape (pairs, 2);
+
+    for each window and two of its bits which pair these are of, and the bits in the order of the pair's values.
+    """
+    two = np.array(list(combinations(range(window), 2)), dtype=np.intp)
+    values = (np.arange(size)[:, np.newaxis, np.newaxis] + two) % size
+    order = values.argsort(axis=-1)
+    lower, higher = np.take_along_axis(values, order, axis=-1).transpose(2, 0, 1)
+    keys, place = np.unique(lower * size + higher, return_inverse=True)
+    bits = np.take_along_axis(np.broadcast_to(two, values.shape), order, axis=-1)
+    return np.stack(np.divmod(keys, size), axis=-1), place.reshape(lower.shape), bits

@@ -1,0 +1,153 @@
+"""Estimate sets from a tally: the share of each value, how many values a person has, and pairs of values.
+
+Of two values j and k that some reports speak of together, f_jk is the share of people who have both: of these reports
+one supports both with p of such a person, with q of any other, so it is estimated as every share is. The share of k
+among those who have j is f_jk / f_j.
+
+In that ratio f_j is estimated from the same reports as f_jk, and not from all that speak of j, which would make it less
+sure: with m reports of both and M of j, P₁₁ = P[both bits] and P₁ = P[bit j], r the ratio and λ = p - q, the variance of
+f_jk - r f_j is by (1/m - 1/M) r (1 - P₁)(2 P₁₁ - r P₁)/λ² less, and 2 P₁₁ - r P₁ = λ f_jk + (1-λ)(1-r)/2 is not negative.
+"""
+
+from dataclasses import dataclass, fields, replace
+from statistics import NormalDist
+
+import numpy as np
+
+from dither_shared import Mechanism
+
+from ..tally.arrays import Counts, Floats, Indices
+from ..tally.tally import Tally
+from .consistency import onto_box
+from .decoders.pairs import Pairs
+from .decoders.support import decoder_of
+from .estimate import Estimate, estimate
+from .intervals import exact_interval
+from .ratios import fieller
+
+__all__ = ["PairEstimates", "SetEstimate", "Total", "estimate_sets"]
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many values a person has on average: the sum of the shares, with its error and interval, normal and cut.
+
+    All are about the population. NaN, and an interval of all that is possible, where nothing is known.
+    """
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PairEstimates:
+    """Pairs of values, each once for either order: "of those who have ``given``, how many have ``value``".
+
+    Each array has an entry a pair and order. ``given`` and ``value`` are indices; ``both``, its error and its exact
+    interval are the share of all people who have both; ``share``, ``low`` and ``high`` are the conditional share with
+    Fieller's interval, NaN where too few have ``given`` for one. ``reports`` is how many speak of both; ``unseen`` says
+    why other pairs are in no report.
+    """
+
+    given: Indices
+    value: Indices
+    reports: Counts
+    both: Floats
+    both_error: Floats
+    both_low: Floats
+    both_high: Floats
+    share: Floats
+    low: Floats
+    high: Floats
+    unseen: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetEstimate(Estimate):
+    """Shares of values of which a person may have several, or none; they are not known where no report speaks of one.
+
+    ``consistent`` are in [0, 1], and no more in all than a person may have. ``total`` and ``pairs`` are made from the
+    same reports.
+    """
+
+    total: Total
+    pairs: PairEstimates
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes, nearly."""
+        return super().size + 80 * len(self.pairs.given)
+
+
+def estimate_sets(
+    mechanism: Mechanism,
+    labels: tuple[str, ...],
+    tally: Tally,
+    confidence: float = 0.95,
+    *,
+    simultaneous: bool = False,
+    at_most: int | None = None,
+) -> SetEstimate:
+    """Return the estimates of sets of ``labels``, of which a person has ``at_most`` so many.
+
+    With ``simultaneous`` the intervals of the shares all hold together, and so do those of the pairs. Raises as
+    ``estimate`` does.
+    """
+    shares = estimate(mechanism, labels, tally, confidence, simultaneous=simultaneous)
+    most = len(labels) if at_most is None else at_most
+    unknown = decoder_of(mechanism).support(mechanism, tally, labels).trials == 0
+    frequency, noise, error = (
+        np.where(unknown, np.nan, column) for column in (shares.frequency, shares.noise_error, shares.standard_error)
+    )
+    verdicts = tuple("too-few" if missing else said for missing, said in zip(unknown, shares.verdicts, strict=True))
+    known = replace(shares, frequency=frequency, noise_error=noise, standard_error=error, verdicts=verdicts)
+    consistent = np.full(len(labels), np.nan)
+    consistent[~unknown] = onto_box(frequency[~unknown], most)
+    return SetEstimate(
+        **{one.name: getattr(known, one.name) for one in fields(Estimate)} | {"consistent": consistent},
+        total=_total(mechanism, tally, frequency, confidence, most),
+        pairs=_pairs(decoder_of(mechanism).pairs(mechanism, tally), 1 - confidence, simultaneous),
+    )
+
+
+def _total(mechanism: Mechanism, tally: Tally, frequency: Floats, confidence: float, most: int) -> Total:
+    value = float(frequency.sum())
+    if not np.isfinite(value):
+        return Total(np.nan, np.nan, 0.0, float(most))
+    error = float(np.sqrt(decoder_of(mechanism).sum_variance(mechanism, tally, frequency)))
+    margin = NormalDist().inv_cdf((1 + confidence) / 2) * error
+    low, high = (min(max(end, 0.0), float(most)) for end in (value - margin, value + margin))
+    return Total(value, error, low, high)
+
+
+def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
+    """Return the estimates of pairs, with intervals that miss with ``alpha``, each or together."""
+    rows = 2 * len(seen.values)
+    alpha = alpha / max(rows, 1) if simultaneous else alpha
+    q, gap, trials = float(seen.q), float(seen.p - seen.q), np.maximum(seen.trials, 1)
+    raw = (seen.both / trials - q) / gap
+    both = np.where(seen.trials == 0, np.nan, raw)
+    single = (seen.each / trials[:, np.newaxis] - (1 - gap) / 2) / gap
+    likely = q + gap * np.clip(raw, 0, 1)  # P[both bits], at a share that there can be
+    each = (1 - gap) / 2 + gap * np.clip(single, np.clip(raw, 0, 1)[:, np.newaxis], 1)
+    scale = gap**2 * trials
+    low, high = exact_interval(seen, seen.both, seen.trials, alpha)
+    orders = [
+        fieller(
+            both,
+            single[:, given],
+            likely * (1 - likely) / scale,
+            each[:, given] * (1 - each[:, given]) / scale,
+            likely * (1 - each[:, given]) / scale,
+            -NormalDist().inv_cdf(alpha / 2),
+        )
+        for given in (0, 1)
+    ]
+    given, value = (np.concatenate([seen.values[:, side], seen.values[:, 1 - side]]) for side in (0, 1))
+    order = np.lexsort((value, given))
+    error = np.where(seen.trials == 0, np.nan, np.sqrt(likely * (1 - likely) / scale))
+    twice = (np.tile(column, 2)[order] for column in (seen.trials, both, error, low, high))
+    ratios = (np.concatenate([orders[0][place], orders[1][place]])[order] for place in range(3))
+    return PairEstimates(given[order], value[order], *twice, *ratios, seen.unseen)
