@@ -169,7 +169,7 @@ LARGE: dict[str, Mechanism] = {
 
 
 def people(mechanism: Mechanism, users: int) -> Population:
-    """Users over all values of a mechanism, over its sets of one value and of two neighbours, or over twelve strings."""
+    """Users over all values of a mechanism, over sets of one of them and of two neighbours, or over twelve strings."""
     size = mechanism.size or 12
     if mechanism.items.sets:
         pairs = [f"{value};{value + 1}" for value in range(size - 1)] if getattr(mechanism, "at_most", 2) > 1 else []

@@ -30,15 +30,16 @@ LAWS: dict[str, SetLaw] = {
 
 def of_sets(people: SetLaw, size: int) -> Mapping[int, float]:
     """The chance of each set, read off the chain."""
-    chain, found = people.chain(), {}
+    chain, found = people.chain(), dict[int, float]()
     for item in range(1 << size):
-        for start, chance in enumerate(chain.start):
-            state = start
+        found[item] = 0.0
+        for start in range(len(chain.start)):
+            state, chance = start, float(chain.start[start])
             for place in range(size):
                 present = chain.present[place, state]
-                chance *= present if item >> place & 1 else 1 - present
+                chance = chance * (present if item >> place & 1 else 1 - present)
                 state = int(chain.after[state]) if item >> place & 1 else state
-            found[item] = found.get(item, 0.0) + float(chance)
+            found[item] += chance
     return found
 
 

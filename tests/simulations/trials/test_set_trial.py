@@ -36,9 +36,7 @@ def test_devices_are_as_far_off_as_the_sampler(name: str) -> None:
     """60 trials each: both means within 6 standard errors of their difference, out with probability below 1e-8."""
     setting = SetSetting(named_selection(name, 6, 3, 2.0), PEOPLE, 400)
     seeds = np.random.SeedSequence(5).spawn(60)
-    both = [
-        mean([run_set_trial(replace(setting, law=law), seed).mse for seed in seeds]) for law in ("joint", "device")
-    ]
+    both = [mean([run_set_trial(replace(setting, law=law), seed).mse for seed in seeds]) for law in ("joint", "device")]
     (one, one_se), (two, two_se) = both
     assert abs((one or 0) - (two or 0)) < 6 * np.hypot(one_se or 0, two_se or 0)
 

@@ -1,6 +1,6 @@
 """The commands ``dither-sim attack``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,15 @@ from ...options.common import Commands, plot_option, positive, reports_of, share
 from ...options.mechanism import epsilon_option, mechanism_option
 from ...options.run import Run, run_options
 from ...options.survey import check_names, refuse_others, type_option
-from ...trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING
+from ...trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING, SETTLED
 
 __all__ = ["attack"]
 
-_INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC})
+_INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *SETTLED, *NUMERIC})
 _LISTED = tuple(name for name in CLOSED if name != "bit-flip")
 """The mechanisms whose reports say something about every value."""
+_OWN: Mapping[SurveyType, set[str]] = {"share": {"size", "targets"}, "selection": {"size", "targets", "at_most"}}
+"""The parameters that do not mean something to every type."""
 _ATTACKED = "Attack this; repeatable.  [default: all]"
 
 
@@ -104,11 +106,14 @@ _series(
 
 
 @attack.command(short_help="Raise estimates by forged reports.")
-@type_option("Raise estimates of shares, or the mean of a number.")
-@mechanism_option((*_LISTED, *NUMERIC), "Attack this; repeatable.  [default: all of the type]")
+@type_option("Raise shares of answers or of items, the mean of a number, or a string that nobody has.")
+@mechanism_option((*_LISTED, *NUMERIC, *SETTLED), "Attack this; repeatable.  [default: all of the type]")
 @epsilon_option
 @click.option(
-    "-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="Number of values."
+    "-k", "--size", type=click.IntRange(2, MAX_SIZE), help="Number of values, or of items.  [default: 128, 16 items]"
+)
+@click.option(
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
 )
 @click.option("-n", "--users", callback=users_of, default="1e5", show_default=True, help="Number of honest users.")
 @click.option(
@@ -135,20 +140,28 @@ def poisoning(
     survey_type: SurveyType,
     names: tuple[str, ...],
     attacks: tuple[Attack, ...],
+    at_most: int | None,
     plot: Path | None,
     **chosen: Any,
 ) -> None:
-    """Send forged reports to raise the estimates of chosen values, or the mean of a number."""
+    """Send forged reports to raise the estimates of chosen values or items, or the mean of a number."""
     from ...output.plots import save
     from .number_poisoning import NumberPoisoning
     from .output import poisoning_plot, poisoning_table
     from .poisoning import Poisoning
+    from .selection_poisoning import SelectionPoisoning
 
-    refuse_others(survey_type, {"share": {"size", "targets"}})
-    experiment, known = {"share": (Poisoning, _LISTED), "number": (NumberPoisoning, NUMERIC)}[survey_type]
+    refuse_others(survey_type, _OWN)
+    experiment, known, usual, size = {
+        "share": (Poisoning, _LISTED, _LISTED, 128),
+        "number": (NumberPoisoning, NUMERIC, NUMERIC, 128),
+        "selection": (SelectionPoisoning, SETTLED, SETTLED if at_most else SETTLED[:1], 16),
+    }[survey_type]
     check_names(names, known)
     plan = experiment(
-        names=tuple(dict.fromkeys(names or known)),
+        names=tuple(dict.fromkeys(names or usual)),
+        size=chosen.pop("size") or size,
+        at_most=at_most,
         attacks=tuple(dict.fromkeys(attacks or ATTACKS)),
         seed=run.seed,
         **chosen,
