@@ -1,7 +1,7 @@
 """Small mechanisms of every family, and inputs that bring out their worst case."""
 
 from dither_shared import MECHANISMS, Mechanism, Shape
-from dither_shared.mechanism import LISTED, NUMBERS, Item
+from dither_shared.mechanism import LISTED, NUMBERS, SETS, Item
 from dither_shared.mechanisms.numeric import NumericMechanism
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
@@ -12,8 +12,10 @@ NUMERIC = {name: family for name, family in MECHANISMS.items() if issubclass(fam
 def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
     """Return a mechanism of the family as a definition asks for it, of ``size`` answers if it takes a list of them."""
     family = MECHANISMS[name]
-    asked = {"epsilon": 1.0, **({"delta": 1e-6, "resolution": 8} if "delta" in family.keys else {}), **parameters}
-    return family.configure(size if family.items == LISTED else None, asked)
+    needed: dict[str, float] = {"delta": 1e-6, "resolution": 8} if "delta" in family.keys else {}
+    if "at_most" in family.keys:
+        needed["at_most"] = 2
+    return family.configure(size if family.items in {LISTED, SETS} else None, {"epsilon": 1.0, **needed, **parameters})
 
 
 def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
@@ -38,6 +40,8 @@ def small(name: str, epsilon: float) -> list[Mechanism]:
         if "hashes" not in family.keys:
             shapes = [{"bits": 2}, {"bits": 4}]
         return [family.configure(None, {"epsilon": epsilon, "cohorts": 2, **shape}) for shape in shapes]
+    if family.items.sets:
+        return _small_of_sets(family, epsilon)
     cases = [family.calibrate(size, epsilon) for size in (2, 3, 5)]
     lists = family.calibrate(12, epsilon)  # a few of so many cells are listed by their numbers
     if lists.shape is Shape.LIST:
@@ -47,6 +51,19 @@ def small(name: str, epsilon: float) -> list[Mechanism]:
     if "permanent_epsilon" in family.keys:
         both = {"epsilon": epsilon, "permanent_epsilon": 2 * epsilon}
         cases += [family.configure(size, both) for size in (2, 3)]
+    return cases
+
+
+def _small_of_sets(family: type[Mechanism], epsilon: float) -> list[Mechanism]:
+    """Return every shape there is for up to 4 values, and one with a permanent part for up to 3 of them."""
+    key = "at_most" if "at_most" in family.keys else "window"
+    shapes = [(size, most) for size in (2, 3, 4) for most in range(1, size + 1)]
+    cases = [family.configure(size, {"epsilon": epsilon, key: most}) for size, most in shapes]
+    cases += [
+        family.configure(size, {"epsilon": epsilon, key: most, "permanent_epsilon": 2 * epsilon})
+        for size, most in shapes
+        if size < 4
+    ]
     return cases
 
 
@@ -76,15 +93,31 @@ def name_of(case: object) -> str:
 
 
 def items(mechanism: Mechanism) -> list[Item]:
-    """Return every index of a closed domain; of an open one, a value for each set of cells there is."""
+    """Return every index of a closed domain, every set of them; of an open one, a value for each set of cells."""
     if mechanism.size is not None:
-        return list(range(mechanism.items.count(mechanism.size)))
+        every = range(mechanism.items.count(mechanism.size))
+        most = getattr(mechanism, "at_most", mechanism.size)
+        return [item for item in every if not mechanism.items.sets or item.bit_count() <= most]
     found: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()
         marks = tuple(frozenset(mechanism.marked(value, cohort)) for cohort in range(mechanism.cohorts))
         found.setdefault(marks, value)
     return list(found.values())
+
+
+def values(mechanism: Mechanism) -> list[Item]:
+    """Return that of which shares are estimated: what sets are made of, or every item."""
+    return list(range(mechanism.size or 0)) if mechanism.items.sets else items(mechanism)
+
+
+def has(mechanism: Mechanism, item: Item, value: Item) -> bool:
+    """Return whether an item has a value: whether it is that or, for a set, whether it holds it."""
+    if not mechanism.items.sets:
+        return item == value
+    assert isinstance(item, int)
+    assert isinstance(value, int)
+    return bool(item >> value & 1)
 
 
 def items_apart(mechanism: Mechanism, cohort: int) -> list[Item]:

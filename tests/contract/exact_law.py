@@ -62,6 +62,12 @@ class Branching(Entropy):
         self.probability /= len(sets)
         return sum(1 << lane for lane in sets[self._choose(len(sets))])
 
+    def subset_meeting(self, width: int, size: int, marked: int) -> int:
+        sets = [sum(1 << lane for lane in each) for each in combinations(range(width), size)]
+        meeting = [each for each in sets if each & marked]
+        self.probability /= len(meeting)
+        return meeting[self._choose(len(meeting))]
+
 
 def exact_law(draw: Callable[[Entropy], Outcome]) -> dict[Outcome, Fraction]:
     """Return the probability of each outcome of ``draw``, as exact rationals."""

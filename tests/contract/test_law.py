@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from contract.cases import every_small, every_small_of_frequencies, items, name_of, small
+from contract.cases import every_small, every_small_of_frequencies, has, items, name_of, small, values
 from contract.exact_law import exact_law
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
@@ -37,10 +37,10 @@ def test_cells_are_reported_by_the_law_that_is_stated(declared: float, mechanism
                 assert happens == stated[cell]
 
 
-def supports(mechanism: Mechanism, cohort: int, item: Item) -> Callable[[bytes], bool]:
-    """Return whether a payload supports an item: for RAPPOR, which has no support, by one of the bits it marks."""
-    marked = mechanism.marked(item, cohort)[: None if mechanism.pure else 1]
-    return lambda payload: bool(reported(mechanism, payload) & set(marked))
+def supports(mechanism: Mechanism, cohort: int, value: Item) -> Callable[[bytes], bool]:
+    """Return whether a payload supports a value: for RAPPOR, which has no support, by one of the bits it marks."""
+    speaking = mechanism.supporting(value, cohort)[: None if mechanism.pure else 1]
+    return lambda payload: bool(reported(mechanism, payload) & set(speaking))
 
 
 @pytest.mark.parametrize(
@@ -51,21 +51,24 @@ def supports(mechanism: Mechanism, cohort: int, item: Item) -> Callable[[bytes],
 def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float, mechanism: Mechanism) -> None:
     """By enumeration of one report's debiased support, over the cohorts that cover the value."""
     assert declared > 0
-    item = items(mechanism)[0]
-    cohorts = [cohort for cohort in range(mechanism.cohorts) if mechanism.marked(item, cohort)]
+    value = values(mechanism)[0]
+    cohorts = [cohort for cohort in range(mechanism.cohorts) if mechanism.supporting(value, cohort)]
+    assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage
     if mechanism.items.open:
         cohorts = cohorts[:1]
-    first = set(mechanism.marked(item)[:1])
+    first = set(mechanism.marked(value)[:1])
+    owner = next(item for item in items(mechanism) if has(mechanism, item, value))
     other = next(
-        other for other in items(mechanism)[1:] if not (mechanism.items.open and first & set(mechanism.marked(other)))
+        item
+        for item in items(mechanism)
+        if not has(mechanism, item, value) and not (mechanism.items.open and first & set(mechanism.marked(item)))
     )
-    assert Fraction(len(cohorts), mechanism.cohorts) == mechanism.coverage or mechanism.items.open
     moments = []
-    for value in (item, other):
+    for item in (owner, other):
         mean = square = Fraction(0)
         for cohort in cohorts:
-            law = exact_law(lambda entropy, value=value, cohort=cohort: mechanism.randomize(value, entropy, cohort))  # type: ignore[misc]
-            supported = supports(mechanism, cohort, item)
+            law = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
+            supported = supports(mechanism, cohort, value)
             for payload, chance in law.items():
                 debiased = (supported(payload) - mechanism.q) / (mechanism.p - mechanism.q)
                 mean += chance * debiased / len(cohorts)
@@ -76,6 +79,21 @@ def test_estimates_are_unbiased_and_scatter_as_the_variance_says(declared: float
     for f in (Fraction(0), Fraction(3, 10), Fraction(1)):
         exact = thinning * (f * moments[0][1] + (1 - f) * moments[1][1]) + (thinning - 1) * f * (1 - f)
         assert mechanism.variance(float(f)) == pytest.approx(float(exact), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "mechanism", [case for name in MECHANISMS for case in small(name, 1.0) if case.items.sets], ids=name_of
+)
+def test_a_set_supports_each_value_by_whether_it_has_it_and_by_nothing_else(mechanism: Mechanism) -> None:
+    """Whatever else is in the set, in every cohort that speaks of the value."""
+    for cohort in range(mechanism.cohorts):
+        for item in items(mechanism):
+            law = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
+            for value in values(mechanism):
+                if mechanism.supporting(value, cohort):
+                    supported = supports(mechanism, cohort, value)
+                    chance = sum((chance for payload, chance in law.items() if supported(payload)), Fraction(0))
+                    assert chance == (mechanism.p if has(mechanism, item, value) else mechanism.q)
 
 
 @pytest.mark.parametrize(

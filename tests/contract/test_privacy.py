@@ -82,6 +82,9 @@ class Memory(Entropy):
     def subset(self, width: int, size: int) -> int:
         return self._remembered(lambda: self.source.subset(width, size))
 
+    def subset_meeting(self, width: int, size: int, marked: int) -> int:
+        return self._remembered(lambda: self.source.subset_meeting(width, size, marked))
+
 
 def smallest(name: str, permanent: bool) -> list[Mechanism]:
     cases = [case for case in small(name, 1.0) if (case.permanent_ratio is not None) == permanent and not case.delta]

@@ -50,7 +50,7 @@ def candidates(
 ) -> list[Candidate]:
     """Return every mechanism of ``items`` that can serve, best first; ties go to the shorter, then to the simpler one.
 
-    ``promises`` are those of the question (``Question.promises``), for mechanisms that rely on them.
+    ``promises`` are what mechanisms may rely on: those of the question (``Question.promises``), and ``report_budget``.
     Raises ParameterError if ``size``, ``epsilon`` or ``permanent_epsilon`` is out of range.
     """
     checked_size(size)
@@ -98,7 +98,9 @@ def _best(
     promises: tuple[tuple[str, int], ...],
 ) -> Mechanism:
     """Choose once for all metrics of a shape: trying every mechanism takes a thousand times as long as the rest."""
-    ranked = candidates(size, epsilon, permanent_epsilon, items=items, promises=dict(promises))
+    ranked = candidates(
+        size, epsilon, permanent_epsilon, items=items, promises={**dict(promises), "report_budget": budget}
+    )
     for candidate in ranked:
         if candidate.fits(budget):
             return candidate.mechanism
@@ -112,7 +114,7 @@ def _best(
 def _calibrated(
     families: list[type[Mechanism]], size: int, parameters: Mapping[str, float], promises: Mapping[str, int]
 ) -> list[Mechanism]:
-    """Return the families' mechanisms for a survey, but of those that have none for it."""
+    """Return the families' mechanisms for a survey, without those that have none for it."""
     found: list[Mechanism] = []
     for family in families:
         relied = {key: promise for key, promise in promises.items() if key in family.keys}

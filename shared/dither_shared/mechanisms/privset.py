@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import comb, exp, perm
+from math import comb, exp, inf, perm
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, SETS, Item, Items, Shape
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, toward
+from ..rows import RowFormat
 from .chained import Chained
 from .checks import checked_count, checked_epsilons, checked_size, lanes_of, set_of
 
@@ -41,7 +42,7 @@ class PrivSet(Chained):
 
     name: ClassVar[str] = "privset"
     items: ClassVar[Items] = SETS
-    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon", "at_most"})
+    keys: ClassVar[frozenset[str]] = frozenset({"epsilon", "permanent_epsilon", "at_most", "report_budget"})
 
     size: int
     at_most: int
@@ -67,10 +68,10 @@ class PrivSet(Chained):
         drawn = inside if permanent is None else permanent
         whole = chance + Fraction(kept, ONE) * (drawn - chance)
         a, b = _levels(size, w, r, whole)
-        as_list = r > 1 and 2 * r * (cells - 1).bit_length() <= cells
+        rows = _rows(cells, r)
         self._derive(
-            shape=Shape.SYMBOL if r == 1 else Shape.LIST if as_list else Shape.BITS,
-            listed=r if as_list else 0,
+            shape=rows.shape,
+            listed=rows.listed,
             inside=inside,
             permanent_inside=permanent,
             cells=cells,
@@ -86,12 +87,21 @@ class PrivSet(Chained):
 
     @classmethod
     def calibrate(
-        cls, size: int | None, epsilon: float, permanent_epsilon: float | None = None, *, at_most: int = 1
+        cls,
+        size: int | None,
+        epsilon: float,
+        permanent_epsilon: float | None = None,
+        *,
+        at_most: int = 1,
+        report_budget: int = MAX_CELLS,
     ) -> Self:
-        """Return the mechanism whose r has the least total risk for sets of ``at_most`` values."""
+        """Return the mechanism for sets of ``at_most`` values whose r has the least total risk.
+
+        If r > 1 a report takes at most ``report_budget`` bytes.
+        """
         size, w = _checked_shape(size, at_most)
         once, forever = checked_epsilons(epsilon, permanent_epsilon)
-        subset = _best_subset(size, w, exp(once))
+        subset = _best_subset(size, w, exp(once), report_budget)
         chance = _odds(_chance(size, w, subset))
 
         def inside(loss: Fraction) -> Fraction:
@@ -103,12 +113,14 @@ class PrivSet(Chained):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by ``epsilon``, ``permanent_epsilon`` and ``at_most``, which it must have."""
+        """Return the mechanism asked for by its ``keys``, of which it must have ``epsilon`` and ``at_most``."""
         numbers = cls._with_epsilon(parameters)
         if "at_most" not in numbers:
             raise ParameterError("at_most", "missing; privset must know how many values an answer has at most")
         at_most = checked_count(numbers["at_most"], "at_most", 1, _MOST)
-        return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), at_most=at_most)
+        budget = checked_count(numbers.get("report_budget", MAX_CELLS), "report_budget", 1, MAX_CELLS)
+        forever = numbers.get("permanent_epsilon")
+        return cls.calibrate(size, numbers["epsilon"], forever, at_most=at_most, report_budget=budget)
 
     @property
     def marks(self) -> int:
@@ -156,19 +168,27 @@ class PrivSet(Chained):
         return (int(value),)
 
     def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
-        """Return the payload that holds the permanent subset, as an integer."""
+        """Return the payload of the permanent subset, as an integer; without a permanent part the marks, as bits."""
         marks = sum(1 << cell for cell in cells)
-        if entropy.bernoulli(self._threshold):
-            row = entropy.subset_meeting(self.cells, self.subset, marks)
-        else:
-            row = _beside(entropy.subset(self.size, self.subset), sorted(cells))
-        return int.from_bytes(self._payload(row), self.row_format.byteorder)
+        return int.from_bytes(self._subset(marks, entropy), self.row_format.byteorder) if self.memoised else marks
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
-        """Return the permanent subset or, where there is a permanent part, now and then any subset in its place."""
-        if not self.memoised or entropy.bernoulli(self._kept):
+        """Return the permanent subset, or any subset in its place; without a permanent part one of these marks."""
+        if not self.memoised:
+            return self._subset(drawn, entropy)
+        if entropy.bernoulli(self._kept):
             return drawn.to_bytes(self.row_format.payload_bytes, self.row_format.byteorder)
         return self._payload(entropy.subset(self.cells, self.subset))
+
+    def _subset(self, marks: int, entropy: Entropy) -> bytes:
+        """Return the payload of a subset that meets the marks or, less often than by chance, of one that does not."""
+        if entropy.bernoulli(self._threshold):
+            return self._payload(entropy.subset_meeting(self.cells, self.subset, marks))
+        row = entropy.subset(self.size, self.subset)
+        for cell in lanes_of(marks):  # ascending: the lanes of the row move up past the marks, which stay empty
+            below = row & ((1 << cell) - 1)
+            row = below | (row ^ below) << 1
+        return self._payload(row)
 
     def _payload(self, row: int) -> bytes:
         return self.row_format.payload(lanes_of(row))
@@ -211,28 +231,30 @@ def _levels(size: int, at_most: int, subset: int, inside: Fraction) -> tuple[Fra
     return high, inside * (any_cell - (1 - chance) * beside) / chance + (1 - inside) * beside
 
 
-def _best_subset(size: int, at_most: int, odds: float) -> int:
-    """Return the r with the least total risk d·V(0) + w·(V(1) - V(0)), which falls to it and rises from it on."""
+def _rows(cells: int, subset: int) -> RowFormat:
+    """Return the shortest rows: a symbol, a list, or a bit for each cell."""
+    if subset == 1:
+        return RowFormat(Shape.SYMBOL, 1, cells)
+    if subset * (cells - 1).bit_length() < cells:
+        return RowFormat(Shape.LIST, 1, cells, subset)
+    return RowFormat(Shape.BITS, 1, cells)
+
+
+def _best_subset(size: int, at_most: int, odds: float, budget: int) -> int:
+    """Return the r with the least total risk d·V(0) + w·(V(1) - V(0)), which falls to it and rises from it on.
+
+    Rows grow with r; from 2 on it is one whose rows have at most ``budget`` bytes.
+    """
     cells = size + at_most
     missing = size / cells  # t at r = 1
-    best, least = 1, float("inf")
+    best, least = 1, inf
     for subset in range(1, size + 1):
         total = odds * (1 - missing) + missing
-        p = odds * subset / cells / total
-        q = (odds * (subset / cells - missing * subset / size) + missing * subset / size) / total
-        if p <= q:
-            break
-        risk = size * q * (1 - q) / (p - q) ** 2 + at_most * (1 - p - q) / (p - q)
-        if risk >= least:
+        any_cell, beside = subset / cells, missing * subset / size
+        p, q = odds * any_cell / total, (odds * (any_cell - beside) + beside) / total
+        risk = size * q * (1 - q) / (p - q) ** 2 + at_most * (1 - p - q) / (p - q) if p > q else inf
+        if risk >= least or (subset > 1 and _rows(cells, subset).row_bytes > budget):
             break
         best, least = subset, risk
         missing *= (size - subset) / (cells - subset)
     return best
-
-
-def _beside(row: int, cells: list[int]) -> int:
-    """Return ``row`` with its lanes moved up past ``cells``, which ascend and stay empty."""
-    for cell in cells:
-        below = row & ((1 << cell) - 1)
-        row = below | (row ^ below) << 1
-    return row

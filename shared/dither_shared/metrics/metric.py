@@ -2,7 +2,7 @@
 
     [metrics.theme]
     description = "Which theme do people use?"
-    type = "choice"                       # boolean, choice or string
+    type = "choice"                       # boolean, choice, selection, number or string
     values = ["light", "dark", "system"]  # any other answer is reported as "other"
     epsilon = 1.0                         # of one report
     permanent_epsilon = 2.0               # of all reports of one value; leave it out if there is but one

@@ -97,7 +97,9 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
     size = mechanism.size or 0
-    if mechanism.items.ordered:  # the farther apart they are, the better they are told apart
+    if mechanism.items.sets:  # the empty set, and one of as many values as can change what is marked
+        some = [0, (1 << mechanism.marks) - 1]
+    elif mechanism.items.ordered:  # the farther apart they are, the better they are told apart
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
@@ -119,8 +121,8 @@ def _features(mechanism: Mechanism, cohort: int, inputs: tuple[Item, Item]) -> C
         cells = set(Report(cohort, payload).cells(mechanism))
         if mechanism.items.ordered:
             return sum(cells)  # the higher a cell is, the more it speaks for the last item
-        if mechanism.weight == 1:
-            return bool(cells & mine) - bool(cells & theirs)
+        if not mechanism.independent_cells:  # then a report has some of what is marked, or it does not
+            return bool(cells & first) - bool(cells & second)
         return (mine <= cells and not cells & theirs) - (theirs <= cells and not cells & mine)
 
     known: dict[bytes, int] = {}

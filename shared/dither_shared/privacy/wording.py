@@ -5,7 +5,15 @@ import math
 from ..mechanism import Mechanism
 from .composition import posterior_bounds
 
-__all__ = ["MEMOISATION", "in_a_hundred", "losses", "numeric_odds_sentence", "odds_sentence"]
+__all__ = [
+    "MEMOISATION",
+    "in_a_hundred",
+    "losses",
+    "numeric_odds_sentence",
+    "odds_sentence",
+    "set_odds_sentence",
+    "support_words",
+]
 
 
 MEMOISATION = "Permanent draws hide which value a device has, not the moments at which it changes."
@@ -34,11 +42,7 @@ def numeric_odds_sentence(mechanism: Mechanism) -> str:
 
     Where a cell is reported with one of two probabilities, these are told: cells are then ranges of the number.
     """
-    most = (
-        f"whoever sees it can become at most {_factor(mechanism.epsilon)} times as sure of anything about your number"
-    )
-    if mechanism.permanent_epsilon is not None:
-        most += f", and {_factor(mechanism.permanent_epsilon)} times after any number of reports of one range"
+    most = _certainty(mechanism, "your number", "one range")
     if mechanism.delta:
         most += f", but for one report in {_digits_down(1 / float(mechanism.delta)):,.0f}"
     if mechanism.cohorts == 1:
@@ -48,6 +52,24 @@ def numeric_odds_sentence(mechanism: Mechanism) -> str:
     moment = "once for this device" if mechanism.memoised else "for each report"
     ranges = f"your number is put into one of {mechanism.cells} ranges whose borders are chosen at random {moment}"
     return f"{ranges}; in {truly} of 100 cases the report names that range, in {others} {other}; {most}"
+
+
+def set_odds_sentence(mechanism: Mechanism) -> str:
+    """Return what one report of a set says of a value, and how sure it can make anyone of anything about the set."""
+    most = _certainty(mechanism, "all your values together", "the same values")
+    sentence = f"{support_words(mechanism)}; {most}"
+    if mechanism.coverage == 1:
+        return sentence
+    moment = "once for this device" if mechanism.memoised else "for each report"
+    spoken = int(mechanism.coverage * (mechanism.size or 0))
+    return f"a report speaks of {spoken} of the {mechanism.size} values, chosen at random {moment}; {sentence}"
+
+
+def support_words(mechanism: Mechanism) -> str:
+    """Return how often a report names a value that is in a set, and one that is not."""
+    truly, falsely = in_a_hundred(float(mechanism.p)), in_a_hundred(float(mechanism.q))
+    whose = "of these, " if mechanism.coverage < 1 else ""
+    return f"{whose}a value of yours is named {truly} times in 100, one that is not yours {falsely} times"
 
 
 def losses(mechanism: Mechanism) -> str:
@@ -67,6 +89,14 @@ def _support_sentence(mechanism: Mechanism, labels: tuple[str, str] | None) -> s
         return f"if your answer is {yes}, we see {yes} {truly} times in 100; if it is {no}, {falsely} times"
     answer = f"your answer is {labels[0]}, we see it" if labels else "an answer is yours, we see it"
     return f"if {answer} {truly} times in 100; if it is another, {falsely} times"
+
+
+def _certainty(mechanism: Mechanism, what: str, same: str) -> str:
+    """Return how much surer reports can make anyone of anything about ``what``, also many that tell ``same``."""
+    most = f"whoever sees it can become at most {_factor(mechanism.epsilon)} times as sure of anything about {what}"
+    if mechanism.permanent_epsilon is None:
+        return most
+    return f"{most}, and {_factor(mechanism.permanent_epsilon)} times after any number of reports of {same}"
 
 
 def _factor(epsilon: float) -> str:

@@ -7,12 +7,24 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import SETS, Items, Mechanism
 from ..mechanisms import MECHANISMS
+from ..mechanisms.auto import choose
 from ..mechanisms.checks import checked_count
+from ..privacy.wording import set_odds_sentence, support_words
+from ..wire import Report
 from .fields import Fields
 from .plain import members, plain, text_of
 from .question import Answers, Encoded, Question
 
 __all__ = ["SelectionQuestion"]
+
+_FEW = 3
+"""How many of many values people choose, for advice."""
+
+_WORTH = 1.5
+"""By how much fewer users must be enough for a limit to be advised."""
+
+_TOLD = 10
+"""Values that a sentence lists."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +50,7 @@ class SelectionQuestion(Question):
             twice = next(value for place, value in enumerate(self.values) if value in self.values[:place])
             raise ParameterError("values", f"{twice!r} is listed twice")
         if self.at_most is not None:
-            most = checked_count(self.at_most, "at_most", 1, len(self.values))
-            object.__setattr__(self, "at_most", None if most == len(self.values) else most)  # one way to say the same
+            checked_count(self.at_most, "at_most", 1, len(self.values))
 
     @classmethod
     def read(cls, fields: Fields) -> Self:
@@ -55,9 +66,14 @@ class SelectionQuestion(Question):
         return MECHANISMS["set-response"] if "window" in fields else None
 
     @property
+    def limit(self) -> int | None:
+        """The largest number of values, if it is below that of all."""
+        return None if self.at_most == len(self.values) else self.at_most
+
+    @property
     def promises(self) -> Mapping[str, int]:
-        """The largest number of values, if there is one below all."""
-        return {} if self.at_most is None else {"at_most": self.at_most}
+        """The limit, if there is one."""
+        return {} if self.limit is None else {"at_most": self.limit}
 
     def stored(self) -> dict[str, object]:
         """Return the values, and how many may be chosen."""
@@ -65,12 +81,12 @@ class SelectionQuestion(Question):
 
     @property
     def domain_digest(self) -> object:
-        """The values, and how many may be chosen."""
-        return {"values": list(self.values), "at_most": self.at_most}
+        """The values, and the limit."""
+        return {"values": list(self.values), "at_most": self.limit}
 
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how selections are read."""
-        return _Answers(self.values, self.at_most)
+        return _Answers(self.values, self.limit)
 
     @property
     def size(self) -> int:
@@ -82,16 +98,41 @@ class SelectionQuestion(Question):
         """All values."""
         return self.values
 
-    @property
-    def names(self) -> Sequence[str]:
-        """All values."""
-        return self.values
+    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
+        """Return what a report says of one value, and how sure it can make anyone of anything about all of them."""
+        return set_odds_sentence(mechanism)
+
+    def reading(self, mechanism: Mechanism, report: Report) -> str:
+        """Return the values that a report names, of those that it speaks of, and how often that is not so."""
+        cells = set(report.cells(mechanism))
+        speaking = {value: mechanism.supporting(place, report.cohort) for place, value in enumerate(self.values)}
+        named = [value for value, supporting in speaking.items() if cells & set(supporting)]
+        often = support_words(mechanism)
+        if mechanism.coverage == 1:
+            return f"it names {_listed(named)}; {often}"
+        spoken = [value for value, supporting in speaking.items() if supporting]
+        return f"it speaks of {_listed(spoken)} alone, and names {_listed(named)}; {often}"
+
+    def advice(self, mechanism: Mechanism) -> Sequence[str]:
+        """Return how much a limit would help, where none is set."""
+        few = min(_FEW, len(self.values) // 4)
+        if self.at_most is not None or not few:
+            return ()
+        promises = {"at_most": few}
+        limited = choose(self.size, mechanism.epsilon, mechanism.permanent_epsilon, items=SETS, promises=promises)
+        if limited.risk * _WORTH > mechanism.risk:
+            return ()
+        return (
+            f"at_most: missing; if nobody needs to choose more than {few}, at_most = {few} needs only "
+            f"{100 * limited.risk / mechanism.risk:.0f} % of the users for the same precision; "
+            f"if one may choose all, say at_most = {self.size}",
+        )
 
     @property
     def words(self) -> str:
         """The values, and how many may be chosen."""
-        few = "any of" if self.at_most is None else f"at most {self.at_most} of"
-        return f"{few}: {', '.join(self.values)}"
+        most = "any of" if self.limit is None else f"at most {self.limit} of"
+        return f"{most}: {', '.join(self.values)}"
 
     @property
     def example(self) -> object:
@@ -129,3 +170,10 @@ class _Answers(Answers):
             outside=len(chosen) > self._most or any(text not in self._places for text in texts),
             mistake=None in texts,
         )
+
+
+def _listed(values: Sequence[str]) -> str:
+    """Return some values in words."""
+    if len(values) > _TOLD:
+        return f"{', '.join(values[:_TOLD])} and {len(values) - _TOLD} more"
+    return " and ".join(filter(None, (", ".join(values[:-1]), *values[-1:]))) or "no value"

@@ -3,6 +3,7 @@
 import pytest
 
 from dither_shared import ParameterError
+from dither_shared.mechanism import SETS
 from dither_shared.mechanisms.auto import candidates, choose
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -58,3 +59,35 @@ def test_surveys_that_cannot_be(arguments: tuple[int, float], complaint: str) ->
     with pytest.raises(ParameterError) as caught:
         choose(*arguments)
     assert str(caught.value).startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "most"),
+    [(0.5, (2, 5, 9, 18)), (1.0, (3, 6, 12, 25)), (1.5, (3, 6, 13, 26)), (2.0, (3, 6, 12, 25)), (4.0, (2, 4, 9, 19))],
+)
+def test_few_of_many_values_are_for_privset_and_the_rest_for_the_set_response(
+    epsilon: float, most: tuple[int, ...]
+) -> None:
+    for size, limit in zip((8, 16, 32, 64), most, strict=True):
+        for at_most in range(1, size + 1):
+            chosen = choose(size, epsilon, items=SETS, promises={"at_most": at_most})
+            assert chosen.name == ("privset" if at_most <= limit else "set-response")
+
+
+def test_without_a_promise_a_set_is_for_the_set_response() -> None:
+    assert [one.mechanism.name for one in candidates(8, 1.0, items=SETS)] == ["set-response"]
+    assert choose(1024, 1.0, 2.0, items=SETS).permanent_epsilon == pytest.approx(2.0, abs=1e-12)
+
+
+def test_of_sets_a_smaller_budget_shortens_the_list() -> None:
+    """Better than another mechanism: 46 of 1,027 cells have 1.2 times the risk of 89, and a window 100 times."""
+    wide, usual, narrow = (
+        choose(1024, 1.0, budget=budget, items=SETS, promises={"at_most": 3}) for budget in (200, 64, 3)
+    )
+    assert [one.name for one in (wide, usual, narrow)] == ["privset"] * 3
+    assert [one.row_bytes for one in (wide, usual, narrow)] == [123, 64, 3]
+    assert wide.risk < usual.risk < 1.2 * wide.risk < narrow.risk
+    with pytest.raises(
+        ParameterError, match=r"report_budget: 1 byte\(s\) hold no report over 1024 values; privset takes 2"
+    ):
+        choose(1024, 1.0, budget=1, items=SETS, promises={"at_most": 3})

@@ -162,8 +162,8 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
             THEME + 'mechanism = "randomised-response"',
             "m.toml: metrics.theme.mechanism: 'randomised-response' is not one of auto, randomized-response, "
             "subset-selection, projective-geometry, hadamard-response, local-hashing, optimized-unary, "
-            "symmetric-unary, bit-flip, rappor, count-mean-sketch, hadamard-count-mean-sketch, dithered-response, "
-            "discrete-laplace, exponential, discrete-gaussian; did you mean "
+            "symmetric-unary, bit-flip, set-response, privset, rappor, count-mean-sketch, hadamard-count-mean-sketch, "
+            "dithered-response, discrete-laplace, exponential, discrete-gaussian; did you mean "
             "'randomized-response'?",
         ),
         (THEME + "mechanism = 3", "m.toml: metrics.theme.mechanism: 3 is not one of auto"),
@@ -192,7 +192,7 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
         (
             THEME.replace('"choice"', '"chioce"'),
-            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, number, string; "
+            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, number, selection, string; "
             "did you mean 'choice'?",
         ),
         (MOBILE.replace("0.75", "0.5"), "m.toml: metrics.mobile.truth: 0.5 tells nothing"),
@@ -233,9 +233,9 @@ def test_metrics_of_one_shape_are_calibrated_once(count: int, monkeypatch: pytes
     tried, configured = [], []
     ranking, configure = choice.candidates, Rappor.configure.__func__  # type: ignore[attr-defined]
 
-    def counted_ranking(*shape: Any) -> list[choice.Candidate]:
+    def counted_ranking(*shape: Any, **more: Any) -> list[choice.Candidate]:
         tried.append(shape)
-        return ranking(*shape)
+        return ranking(*shape, **more)
 
     def counted_configure(family: type[Rappor], size: int | None, parameters: dict[str, float]) -> Rappor:
         configured.append(parameters)

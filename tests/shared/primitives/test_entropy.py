@@ -201,6 +201,49 @@ def test_subsets_of_one_size_are_equally_likely_at_every_depth_of_the_drawing(wi
     assert sum(gathered.values()) > Fraction(1, 2)
 
 
+@pytest.mark.parametrize(("width", "size", "marked"), [(4, 1, 6), (5, 2, 21), (5, 3, 31), (6, 4, 8)])
+def test_subsets_that_meet_marked_lanes_are_equally_likely(width: int, size: int, marked: int) -> None:
+    """Whatever one try keeps: all sets with a marked lane have gathered the same probability, and no others any."""
+    gathered: dict[int, Fraction] = {}
+
+    class Kept(Script):
+        chance = Fraction(1)
+
+        def below(self, bound: int) -> int:
+            self.chance /= bound
+            return self.take(1)[0]
+
+        def subset(self, width: int, size: int) -> int:
+            self.chance /= comb(width, size)
+            return self.take(1)[0]
+
+    rest = [others for others in range(1 << width - 1) if others.bit_count() == size - 1]
+    for lane, others in product(range(marked.bit_count()), rest):
+        attempt = Kept(bytes([lane, others, 0]))
+        drawn = attempt.subset_meeting(width, size, marked)
+        gathered[drawn] = gathered.get(drawn, Fraction(0)) + attempt.chance
+    meeting = {lanes for lanes in range(1 << width) if lanes.bit_count() == size and lanes & marked}
+    assert gathered.keys() == meeting
+    assert len(set(gathered.values())) == 1
+
+
+def test_a_subset_that_is_refused_is_drawn_anew() -> None:
+    """The first try has both marked lanes, and is refused by a coin; the second has one of them."""
+
+    class Given(Script):
+        def below(self, bound: int) -> int:
+            assert bound == 2
+            return self.take(1)[0]
+
+        def subset(self, width: int, size: int) -> int:
+            assert (width, size) == (2, 1)
+            return self.take(1)[0]
+
+    given = Given(bytes([0, 0b01, 1, 1, 0b10]))
+    assert given.subset_meeting(3, 2, 0b011) == 0b110
+    assert given.script == b""
+
+
 def test_bytes_that_were_drawn_ahead_are_handed_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[bytes] = []
 

@@ -1,0 +1,306 @@
+"""Selections: which set an answer becomes, what is told of it, and what is said about it in words."""
+
+import math
+from collections import UserList
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from dither_shared import (
+    Metric,
+    ParameterError,
+    PrivSet,
+    Report,
+    SelectionQuestion,
+    SetResponse,
+    WireError,
+    parse_metrics,
+)
+from dither_shared.questions.plain import MOST_MEMBERS
+from dither_shared.questions.question import Encoded
+
+VALUES = ("export", "search", "print", "3", "true")
+
+
+def encoded(value: object, at_most: int | None = None) -> Encoded:
+    question = SelectionQuestion(VALUES, at_most)
+    return question.answers(SetResponse.calibrate(5, 1.0)).encode(value)
+
+
+def metric(rest: str = "", values: str = '["a", "b", "c", "d", "e", "f", "g", "h"]') -> Metric:
+    return parse_metrics(f'[metrics.used]\ntype = "selection"\nvalues = {values}\nepsilon = 1.0\n{rest}')["used"]
+
+
+class Feature(Enum):
+    EXPORT = "export"
+    SEARCH = "search"
+
+
+class Pair(NamedTuple):
+    one: str
+    two: str
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Loud(list[str]):
+    """A list that runs code of the app's wherever it can."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("code of the app")
+
+    __len__ = __getitem__ = __contains__ = __bool__ = __iter__  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("value", "item"),
+    [
+        ([], 0b00000),
+        (["export"], 0b00001),
+        (["search", "export"], 0b00011),
+        (("print",), 0b00100),
+        ({"export", "true"}, 0b10001),
+        (frozenset({"search"}), 0b00010),
+        (["export", "export", Text("export"), Feature.EXPORT], 0b00001),
+        (Pair("export", "print"), 0b00101),
+        (Loud(["export"]), 0b00001),
+        ([3, True, np.str_("print")], 0b11100),
+        (np.array(["export", "print"]), 0b00101),
+        (np.array([Feature.SEARCH, "print"], dtype=object), 0b00110),
+        (np.array([], dtype=str), 0b00000),
+        (list(VALUES), 0b11111),
+    ],
+)
+def test_collections_of_listed_values(value: object, item: int) -> None:
+    assert encoded(value) == Encoded(item)
+
+
+@pytest.mark.parametrize(
+    ("value", "item"), [(["export", "exprot"], 1), (["Export"], 0), (["exprot", "print"], 4), ([""], 0), ({4, 3}, 8)]
+)
+def test_what_is_not_listed_is_told_and_left_out(value: object, item: int) -> None:
+    assert encoded(value) == Encoded(item, outside=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "at_most", "item"),
+    [
+        (["search", "export", "print"], 2, 0b00011),
+        (["print", "search", "export"], 1, 0b00100),
+        (["print", "print", "print"], 1, 0b00100),
+        (("true", "3"), 1, 0b10000),
+        (np.array(["print", "export"]), 1, 0b00100),
+        ({"print", "search", "export"}, 2, 0b00011),
+        (frozenset({"true", "3"}), 1, 0b01000),
+        (["exprot", "search", "export"], 1, 0b00010),
+    ],
+)
+def test_of_too_many_the_first_count(value: object, at_most: int, item: int) -> None:
+    """In the user's own order; a set has none, so that of the definition is taken: the same on every day."""
+    told = item.bit_count() < len(set(value))  # type: ignore[call-overload]
+    assert encoded(value, at_most) == Encoded(item, outside=told)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        3,
+        True,
+        2.5,
+        b"export",
+        {"export": True},
+        {"export": True}.keys(),
+        (value for value in ("export",)),
+        iter(["export"]),
+        UserList(["export"]),
+        np.array([["export"]]),
+        np.array("export"),
+        np.ma.array(["export"]),
+        object(),
+        list,
+    ],
+)
+def test_what_is_no_collection_is_a_mistake_and_the_empty_set(value: object) -> None:
+    assert encoded(value) == Encoded(0, outside=True, mistake=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "item", "outside"), [("export", 1, False), (Feature.SEARCH, 2, False), ("x", 0, True)]
+)
+def test_a_text_is_a_mistake_but_what_it_says_is_reported(value: object, item: int, outside: bool) -> None:
+    """One who gives a text may mean to give the others later, when it is too late: so it is told."""
+    assert encoded(value) == Encoded(item, outside=outside, mistake=True)
+
+
+def test_a_member_that_is_no_answer_is_a_mistake_and_the_others_count() -> None:
+    endless: list[object] = ["export"]
+    endless.append(endless)
+    for value in (endless, ["export", None], ["export", ["search"]], ("export", b"search"), ["export", object()]):
+        assert encoded(value) == Encoded(1, outside=True, mistake=True)
+
+
+def test_the_work_is_bounded() -> None:
+    """Of an endless supply the first members are read."""
+    many = ["exprot"] * MOST_MEMBERS
+    assert encoded([*many[1:], "export", "search"]) == Encoded(1, outside=True)
+    assert encoded(range(10**12)) == Encoded(0, outside=True, mistake=True)
+    question = SelectionQuestion(tuple(f"v{place}" for place in range(1024)))
+    answers = question.answers(SetResponse.calibrate(1024, 1.0))
+    assert answers.encode([f"v{place}" for place in range(1024)]) == Encoded((1 << 1024) - 1)
+    assert answers.encode(["v1023"]) == Encoded(1 << 1023)
+
+
+def test_a_set_that_grows_while_it_is_read_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    def changing(*_: object) -> None:
+        raise RuntimeError("Set changed size during iteration")
+
+    monkeypatch.setattr("dither_shared.questions.plain.islice", changing)
+    assert encoded({"export"}) == Encoded(0, outside=True, mistake=True)
+
+
+@pytest.mark.parametrize(
+    ("keys", "complaint"),
+    [
+        ('values = ["a"]', "values: 1 value(s); a selection needs at least 2"),
+        ("values = []", "values: empty"),
+        ("", "values: missing"),
+        ('values = ["a", "a"]', "values: 'a' is listed twice"),
+        ('values = ["a", "b"]\nat_most = 0', "at_most: 0 is out of range; it must lie between 1 and 2"),
+        ('values = ["a", "b"]\nat_most = 3', "at_most: 3 is out of range; it must lie between 1 and 2"),
+        ('values = ["a", "b"]\nat_most = 1.0', "at_most: 1.0 is not a whole number"),
+        ('values = ["a", "b"]\nat_most = "2"', "at_most: '2' is not a number"),
+        ('values = ["a", "b"]\nwindow = 3', "window: 3 is out of range; it must lie between 1 and 2"),
+        ('values = ["a", "b"]\nother = "c"', "other: unknown"),
+        ('values = ["a", "b"]\nmechanism = "privset"', "at_most: missing"),
+        ('values = ["a", "b"]\nmechanism = "privset"\nat_most = 1\nwindow = 1', "window: privset has none"),
+        ('values = ["a", "b"]\nmechanism = "bit-flip"', "mechanism: bit-flip takes listed answers"),
+        ('values = ["a", "b"]\nat_most = 1\nreport_budget = 0', "report_budget: 0 is out of range"),
+    ],
+)
+def test_definitions_that_are_refused(keys: str, complaint: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        parse_metrics(f'[metrics.used]\ntype = "selection"\n{keys}\nepsilon = 1.0')
+    assert str(caught.value).startswith(f"metrics.toml: metrics.used.{complaint}")
+
+
+def test_a_question_made_by_hand_is_held_to_the_same() -> None:
+    for values, at_most, place in ((("a",), None, "values"), (("a", "a"), None, "values"), (("a", "b"), 3, "at_most")):
+        with pytest.raises(ParameterError) as caught:
+            SelectionQuestion(values, at_most)
+        assert caught.value.place == place
+
+
+def test_a_selection_is_for_a_mechanism_of_sets() -> None:
+    assert metric().mechanism == SetResponse.calibrate(8, 1.0)
+    assert metric("at_most = 3").mechanism == PrivSet.calibrate(8, 1.0, at_most=3)
+    assert metric("at_most = 4").mechanism == SetResponse.calibrate(8, 1.0)
+    assert metric("at_most = 3\nwindow = 2").mechanism == SetResponse.calibrate(8, 1.0, window=2)
+    assert metric('at_most = 4\nmechanism = "privset"').mechanism == PrivSet.calibrate(8, 1.0, at_most=4)
+    assert metric("at_most = 2\npermanent_epsilon = 2.0").mechanism == PrivSet.calibrate(8, 1.0, 2.0, at_most=2)
+    assert metric("report_budget = 1\nat_most = 3").mechanism.row_bytes == 1
+
+
+def test_the_version_depends_on_values_their_order_and_the_limit() -> None:
+    own = metric().version
+    assert metric("at_most = 8").version == own, "no limit, in other words"
+    assert metric('why = "because"\nwindow = 1').version == own
+    others = [
+        metric("at_most = 7"),
+        metric("window = 2"),
+        metric(values='["b", "a", "c", "d", "e", "f", "g", "h"]'),
+        metric(values='["a", "b", "c", "d", "e", "f", "g", "i"]'),
+    ]
+    assert len({own, *(other.version for other in others)}) == 5
+
+
+@pytest.mark.parametrize("at_most", [None, 2, 5])
+def test_what_is_stored_says_the_same_question_again(at_most: int | None) -> None:
+    question = SelectionQuestion(VALUES, at_most)
+    stored = question.stored()
+    assert stored.keys() == question.keys
+    assert SelectionQuestion(tuple(stored["values"]), stored["at_most"]) == question  # type: ignore[arg-type]
+    assert (question.size, question.labels, question.estimable) == (5, VALUES, True)
+
+
+@pytest.mark.parametrize(
+    ("rest", "words"), [("", "any of: a, b"), ("at_most = 2", "any of: a, b"), ("at_most = 1", "at most 1 of: a, b")]
+)
+def test_what_may_be_answered_in_words(rest: str, words: str) -> None:
+    question = metric(rest, '["a", "b"]').question
+    assert question.words == words
+    assert question.answers(SetResponse.calibrate(2, 1.0)).encode(question.example) == Encoded(1)
+
+
+def test_the_odds_in_words() -> None:
+    sure = "as sure of anything about all your values together"
+    assert metric().question.odds(metric().mechanism) == (
+        "a report speaks of 1 of the 8 values, chosen at random for each report; of these, a value of yours is named "
+        f"73 times in 100, one that is not yours 27 times; whoever sees it can become at most 2.72 times {sure}"
+    )
+    lasting = metric("window = 2\npermanent_epsilon = 2.0")
+    assert lasting.question.odds(lasting.mechanism) == (
+        "a report speaks of 2 of the 8 values, chosen at random once for this device; of these, a value of yours is "
+        f"named 65 times in 100, one that is not yours 35 times; whoever sees it can become at most 2.72 times {sure}, "
+        "and 7.39 times after any number of reports of the same values"
+    )
+    few = metric("at_most = 2")
+    assert few.question.odds(few.mechanism) == (
+        "a value of yours is named 20 times in 100, one that is not yours 7.4 times; "
+        f"whoever sees it can become at most 2.72 times {sure}"
+    )
+
+
+def test_a_report_in_words() -> None:
+    window = metric("window = 3")
+    often = "of these, a value of yours is named 59 times in 100, one that is not yours 41 times"
+    for cohort, pattern, spoken, named in (
+        (0, 0b011, "a, b and c", "a and b"),
+        (7, 0b100, "a, b and h", "b"),
+        (2, 0b000, "c, d and e", "no value"),
+    ):
+        says = window.question.reading(window.mechanism, Report(cohort, bytes([pattern])))
+        assert says == f"it speaks of {spoken} alone, and names {named}; {often}"
+    few = metric("at_most = 2")
+    for cell, names in ((0, "a"), (7, "h"), (8, "no value"), (9, "no value")):
+        assert few.question.reading(few.mechanism, Report(0, bytes([cell]))).startswith(f"it names {names}; a value of")
+    with pytest.raises(WireError):
+        few.question.reading(few.mechanism, Report(0, bytes([10])))
+
+
+def test_of_many_named_values_the_first_are_told() -> None:
+    values = [f"v{place}" for place in range(1024)]
+    question, mechanism = SelectionQuestion(tuple(values), 3), PrivSet.calibrate(1024, 1.0, at_most=3)
+    payload = mechanism.row_format.payload(range(mechanism.subset))
+    says = question.reading(mechanism, Report(0, payload))
+    assert says.startswith(f"it names {', '.join(values[:10])} and {mechanism.subset - 10} more; ")
+
+
+@pytest.mark.parametrize(
+    ("size", "rest", "advice"),
+    [
+        (8, "", "at_most: missing; if nobody needs to choose more than 2, at_most = 2 needs only 62 % of the users"),
+        (64, "", "at_most: missing; if nobody needs to choose more than 3, at_most = 3 needs only "),
+        (8, "at_most = 8", None),
+        (8, "at_most = 3", None),
+        (3, "", None),
+    ],
+)
+def test_advice_that_one_can_follow(size: int, rest: str, advice: str | None) -> None:
+    asked = metric(rest, str([f"v{place}" for place in range(size)]))
+    found = list(asked.question.advice(asked.mechanism))
+    assert len(found) == (advice is not None)
+    assert advice is None or (
+        found[0].startswith(advice) and f"if one may choose all, say at_most = {size}" in found[0]
+    )
+
+
+def test_the_advice_states_the_ratio_of_users() -> None:
+    asked, limited = metric(), metric("at_most = 2")
+    assert limited.mechanism.risk / asked.mechanism.risk == pytest.approx(0.62, abs=0.005)
+    assert math.isclose(asked.mechanism.risk, 8 * asked.mechanism.variance(0.5))
