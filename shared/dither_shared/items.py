@@ -26,6 +26,10 @@ class Items:
         """Return how many items there are of ``size`` values."""
         return 1 << size if self.sets else size
 
+    def sums(self, size: int) -> tuple[int, int]:
+        """Return the least and the most that the shares of ``size`` values can add up to."""
+        return (0, size) if self.sets else (0 if self.open else 1, 1)
+
 
 LISTED = Items("listed answers")
 """Indices of a listed domain."""

@@ -24,6 +24,8 @@ class Table:
     columns: Mapping[str, Column]
     rows_as: str = field(default="values", kw_only=True)
     """The key of the rows in the API's object."""
+    beside: Mapping[str, "Table"] = field(default_factory=dict, kw_only=True)
+    """Further lists of rows in that object, by their keys; what they are about is told here."""
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -34,13 +36,18 @@ class Table:
         parts = (cells(column[start:stop]) for column in self.columns.values())
         return [dict(zip(names, row, strict=True)) for row in zip(*parts, strict=True)]
 
+    @property
+    def lists(self) -> dict[str, "Table"]:
+        """All lists of rows by their keys, its own first."""
+        return {self.rows_as: self, **self.beside}
+
     def chunks(self) -> Iterator[list[dict[str, Any]]]:
         """Yield all rows, a few at a time."""
         return (self.rows(start, start + _ROWS) for start in range(0, len(self), _ROWS))
 
     def whole(self) -> dict[str, Any]:
         """Return the answer as one JSON object."""
-        return {**self.about, self.rows_as: self.rows()}
+        return {**self.about, **{key: listed.rows() for key, listed in self.lists.items()}}
 
     def chosen(self, places: NDArray[np.intp]) -> "Table":
         """Return the same answer with only the rows at these places, in their order."""

@@ -12,7 +12,8 @@ __all__ = ["aligned", "as_text", "printable"]
 def as_text(table: "TextTable") -> str:
     """Return an answer as lines, with its rows aligned."""
     rows = aligned([[printable(cell) for cell in row] for row in table.rows])
-    return "\n".join([*table.before, "", *rows, *([""] if table.after else []), *table.after])
+    lines = [*table.before, "", *rows, *([""] if table.after else []), *table.after]
+    return "\n\n".join(["\n".join(lines), *map(as_text, table.more)])
 
 
 def printable(label: str) -> str:

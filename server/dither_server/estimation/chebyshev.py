@@ -40,7 +40,7 @@ def ends_of_many(ends: LowEnds, seen: Floats, trials: Floats) -> Floats:
     """
     order = np.lexsort((seen, trials))
     seen, trials = seen[order], trials[order]
-    new = np.append(True, (np.diff(seen) != 0) | (np.diff(trials) != 0))
+    new = np.append(True, (np.diff(seen) != 0) | (np.diff(trials) != 0))[: len(seen)]  # of none there is none
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.cumsum(new) - 1
     seen, trials = seen[new], trials[new]

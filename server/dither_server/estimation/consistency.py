@@ -4,7 +4,7 @@ import numpy as np
 
 from ..tally.arrays import Floats
 
-__all__ = ["onto_box", "onto_simplex", "onto_subsimplex"]
+__all__ = ["onto_simplex", "onto_subsimplex", "onto_sums"]
 
 
 def onto_simplex(frequency: Floats) -> Floats:
@@ -26,16 +26,19 @@ def onto_subsimplex(frequency: Floats) -> Floats:
     return positive if positive.sum() <= 1 else onto_simplex(frequency)
 
 
-def onto_box(frequency: Floats, most: float) -> Floats:
-    """Return the closest point with entries from 0 to 1 and sum at most ``most``: for sets of at most so many values.
+def onto_sums(frequency: Floats, least: float, most: float) -> Floats:
+    """Return the closest point with entries from 0 to 1 whose sum is from ``least`` to ``most`` (``Items.sums``).
 
     As on a simplex one number is subtracted from all before they are cut. The sum falls with that number, and is
-    straight between those at which an entry reaches 0 or leaves 1.
+    straight between those at which an entry reaches 0 or leaves 1. What is not known (NaN) stays so.
     """
-    kept = np.clip(frequency, 0, 1)
-    if not kept.sum() > most:  # nor where nothing is known
-        return np.asarray(kept)
+    kept = np.asarray(np.clip(frequency, 0, 1))
+    total = kept.sum()
+    if not (total < least or total > most):
+        return kept
+    if most == 1:
+        return onto_simplex(frequency)
     bends = np.concatenate([frequency - 1, frequency])
     bends = np.sort(np.append(bends[bends > 0], 0.0))
     sums = np.array([np.clip(frequency - bend, 0, 1).sum() for bend in bends])
-    return np.clip(frequency - np.interp(-most, -sums, bends), 0, 1)
+    return np.asarray(np.clip(frequency - np.interp(-most, -sums, bends), 0, 1))

@@ -12,7 +12,7 @@ from ..tally.arrays import Booleans, Counts, Floats
 from ..tally.tally import Tally
 from .collisions import collision_bias
 from .confidence import require_confidence
-from .consistency import onto_simplex, onto_subsimplex
+from .consistency import onto_sums
 from .decoders.support import decoder_of, support
 from .intervals import (
     Simultaneous,
@@ -25,11 +25,11 @@ from .intervals import (
     score_interval,
 )
 
-__all__ = ["Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
+__all__ = ["WIDEST", "Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
 
 Verdict = Literal["ok", "noise", "too-few"]
 
-_WIDEST = 0.5
+WIDEST = 0.5
 """The width from which an interval says nothing: half of all people could hide in it."""
 
 _SUREST = 1 - 2**-53
@@ -61,7 +61,8 @@ class Estimate:
       share among those who reported may be;
     - ``standard_error``, ``low``, ``high``: from the noise and from who happened to report: how far the share in the
       population may be of which they are a random sample;
-    - ``consistent``: non-negative and summing to 1 (at most 1 for candidate strings), prettier and biased;
+    - ``consistent``: from 0 to 1, and summing to 1 (candidate strings: at most 1; sets: to anything), prettier and
+      biased;
     - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
@@ -177,7 +178,7 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
         *noise_interval(mechanism, frequency, trials, alpha, bias, cube),
         noise.sampled().error(share, trials, bias),
         *ends,
-        onto_subsimplex(frequency) if mechanism.items.open else onto_simplex(frequency),
+        onto_sums(frequency, *mechanism.items.sums(len(labels))),
     )
 
 
@@ -211,7 +212,7 @@ def _regression(
 def _verdicts(columns: _Columns, alpha: float) -> tuple[Verdict, ...]:
     width = -2 * NormalDist().inv_cdf(alpha / 2) * columns.standard_error
     sided = np.where(columns.low > 0, "ok", "noise")
-    return tuple(np.where(width < _WIDEST, sided, "too-few").tolist())  # of NaN, which is no report, there are too few
+    return tuple(np.where(width < WIDEST, sided, "too-few").tolist())  # of NaN, which is no report, there are too few
 
 
 def _of_nothing(values: int) -> _Columns:

@@ -20,8 +20,8 @@ from .feldman_cousins import normal_scores, tails
 
 __all__ = [
     "Law",
+    "Levels",
     "Simultaneous",
-    "Supported",
     "exact_interval",
     "level_of_each",
     "noise_interval",
@@ -40,7 +40,7 @@ _MOST_SKEWED = 0.5
 """A skewness up to which the first correction for it is one."""
 
 
-class Supported(Protocol):
+class Levels(Protocol):
     """What has a share: P[a report supports it], ``p`` of a user who counts in it and ``q`` of any other."""
 
     @property
@@ -171,13 +171,13 @@ def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats,
     return np.asarray((frequency + lean / 2 + np.sign(score) * half) / (1 + scale * law.thinning))
 
 
-def exact_interval(law: Supported, supporting: Counts, trials: Counts, alpha: float) -> Ends:
+def exact_interval(levels: Levels, supporting: Counts, trials: Counts, alpha: float) -> Ends:
     """Return the interval of a share in the population, given how many of the trials support it.
 
     It misses with probability ``alpha`` at most. Of thousands of values ends are interpolated, to well under 1e-6
     standard errors; they never fall where the count rises, and are 0 and 1 where exact ones are.
     """
-    p, q = law.p, law.q
+    p, q = levels.p, levels.q
     if p < q:  # the opposite is reported more often: count how many do not support the value
         supporting, p, q = trials - supporting, 1 - p, 1 - q
     seen, out_of = supporting.astype(np.float64), trials.astype(np.float64)

@@ -4,9 +4,12 @@ Of two values j and k that some reports speak of together, f_jk is the share of 
 one supports both with p of such a person, with q of any other, so it is estimated as every share is. The share of k
 among those who have j is f_jk / f_j.
 
-In that ratio f_j is estimated from the same reports as f_jk, and not from all that speak of j, which would make it less
-sure: with m reports of both and M of j, P₁₁ = P[both bits] and P₁ = P[bit j], r the ratio and λ = p - q, the variance of
-f_jk - r f_j is by (1/m - 1/M) r (1 - P₁)(2 P₁₁ - r P₁)/λ² less, and 2 P₁₁ - r P₁ = λ f_jk + (1-λ)(1-r)/2 is not negative.
+In that ratio f_j is estimated from the m reports of both values, and not from all M reports of j. That is surer: with
+P₁₁ = P[both bits], P₁ = P[bit j], the ratio r and λ = p - q, all M would make the variance of f_jk - r f_j
+
+    (1/m - 1/M) r (1 - P₁) (2 P₁₁ - r P₁) / λ²
+
+more, in which 2 P₁₁ - r P₁ = λ f_jk + (1-λ) (1-r)/2 is never negative.
 """
 
 from dataclasses import dataclass, fields, replace
@@ -18,14 +21,17 @@ from dither_shared import Mechanism
 
 from ..tally.arrays import Counts, Floats, Indices
 from ..tally.tally import Tally
-from .consistency import onto_box
+from .consistency import onto_sums
 from .decoders.pairs import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
 from .intervals import exact_interval
-from .ratios import fieller
+from .ratios import Ratios, fieller
 
 __all__ = ["PairEstimates", "SetEstimate", "Total", "estimate_sets"]
+
+_LEAST = 250
+"""Reports of two values from which Fieller's interval covers as it says: with 100, 95% were 93% of some simulated."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,8 @@ class PairEstimates:
 
     Each array has an entry a pair and order. ``given`` and ``value`` are indices; ``both``, its error and its exact
     interval are the share of all people who have both; ``share``, ``low`` and ``high`` are the conditional share with
-    Fieller's interval, NaN where too few have ``given`` for one. ``reports`` is how many speak of both; ``unseen`` says
-    why other pairs are in no report.
+    Fieller's interval, NaN where too few reports or people have ``given``. ``reports`` is how many speak of both;
+    ``unseen`` says why other pairs are in no report.
     """
 
     given: Indices
@@ -104,7 +110,7 @@ def estimate_sets(
     verdicts = tuple("too-few" if missing else said for missing, said in zip(unknown, shares.verdicts, strict=True))
     known = replace(shares, frequency=frequency, noise_error=noise, standard_error=error, verdicts=verdicts)
     consistent = np.full(len(labels), np.nan)
-    consistent[~unknown] = onto_box(frequency[~unknown], most)
+    consistent[~unknown] = onto_sums(frequency[~unknown], 0, most)
     return SetEstimate(
         **{one.name: getattr(known, one.name) for one in fields(Estimate)} | {"consistent": consistent},
         total=_total(mechanism, tally, frequency, confidence, most),
@@ -126,7 +132,7 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     """Return the estimates of pairs, with intervals that miss with ``alpha``, each or together."""
     rows = 2 * len(seen.values)
     alpha = alpha / max(rows, 1) if simultaneous else alpha
-    q, gap, trials = float(seen.q), float(seen.p - seen.q), np.maximum(seen.trials, 1)
+    q, gap, trials = float(seen.q), float(seen.p - seen.q), np.maximum(seen.trials, 1.0)
     raw = (seen.both / trials - q) / gap
     both = np.where(seen.trials == 0, np.nan, raw)
     single = (seen.each / trials[:, np.newaxis] - (1 - gap) / 2) / gap
@@ -134,9 +140,10 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     each = (1 - gap) / 2 + gap * np.clip(single, np.clip(raw, 0, 1)[:, np.newaxis], 1)
     scale = gap**2 * trials
     low, high = exact_interval(seen, seen.both, seen.trials, alpha)
+    enough = np.where(seen.trials < _LEAST, np.nan, raw)
     orders = [
         fieller(
-            both,
+            enough,
             single[:, given],
             likely * (1 - likely) / scale,
             each[:, given] * (1 - each[:, given]) / scale,
@@ -148,6 +155,6 @@ def _pairs(seen: Pairs, alpha: float, simultaneous: bool) -> PairEstimates:
     given, value = (np.concatenate([seen.values[:, side], seen.values[:, 1 - side]]) for side in (0, 1))
     order = np.lexsort((value, given))
     error = np.where(seen.trials == 0, np.nan, np.sqrt(likely * (1 - likely) / scale))
-    twice = (np.tile(column, 2)[order] for column in (seen.trials, both, error, low, high))
-    ratios = (np.concatenate([orders[0][place], orders[1][place]])[order] for place in range(3))
-    return PairEstimates(given[order], value[order], *twice, *ratios, seen.unseen)
+    reports, both, error, low, high = (np.tile(one, 2)[order] for one in (seen.trials, both, error, low, high))
+    ratios = Ratios(*(np.concatenate(pair)[order] for pair in zip(*orders, strict=True)))
+    return PairEstimates(given[order], value[order], reports, both, error, low, high, *ratios, unseen=seen.unseen)

@@ -77,13 +77,14 @@ def columns(kinds: Sequence[Summary[Any]]) -> dict[str, Any]:
 
 def json_object(table: Table) -> Iterator[bytes]:
     """Yield an answer as the API's JSON object, a few rows at a time."""
-    head = _dumped({**table.about, table.rows_as: []})
-    yield head[:-2].encode()
-    before = ""
-    for rows in table.chunks():
-        yield f"{before}{_dumped(rows)[1:-1]}".encode()
-        before = ","
-    yield b"]}"
+    yield _dumped({**table.about})[:-1].encode()
+    for key, listed in table.lists.items():
+        before = f",{_dumped(key)}:["
+        for rows in listed.chunks():
+            yield f"{before}{_dumped(rows)[1:-1]}".encode()
+            before = ","
+        yield f"{'' if before == ',' else before}]".encode()
+    yield b"}"
 
 
 def inert(label: str) -> str:

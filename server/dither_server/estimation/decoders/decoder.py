@@ -1,6 +1,6 @@
 """What every decoder of a tally is: support counts, and what stands in for them where there are none.
 
-A decoder that is no other gathers the cells that values mark.
+A decoder that is no other gathers the cells that support each value.
 """
 
 from functools import lru_cache
@@ -42,7 +42,7 @@ class Loads(NamedTuple):
 
 
 class Decoder(Generic[Decoded]):
-    """Reads a tally by the cells that values mark; what mechanisms without a decoder of their own have.
+    """Reads a tally by the cells that support values; what mechanisms without a decoder of their own have.
 
     Under a mechanism that is not ``pure`` there is no support but a ``fit``, under one with collisions there are
     ``loads``, too.
@@ -82,14 +82,14 @@ def of_all(tally: Tally, supporting: Floats | Counts) -> Support:
 
 
 def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...]) -> Support:
-    """Return for each value the sum of the cells that it marks, and the reports of the cohorts in which it marks any.
+    """Return for each value the sum of the cells that support it, and the reports of the cohorts in which any does.
 
     That is the support if a report has at most one of them.
     """
     items: tuple[Item, ...] = tuple(range(mechanism.size or 0))
     if mechanism.items.open:
         items = tuple(label.encode("utf-8") for label in labels)
-    cells, owners, cohorts, speaking = _marked(mechanism, items)
+    cells, owners, cohorts, speaking = _supporting(mechanism, items)
     supporting, trials = np.zeros(len(items), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
     np.add.at(supporting, owners, tally.counts.ravel()[cells])
     np.add.at(trials, speaking, tally.reports[cohorts])
@@ -97,15 +97,15 @@ def _gathered_cells(mechanism: Mechanism, tally: Tally, labels: tuple[str, ...])
 
 
 @lru_cache(maxsize=8)
-def _marked(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, Counts, Counts, Counts]:
-    """Return the cells of the whole tally that items mark, whose each is; cohorts in which they mark any, and who."""
+def _supporting(mechanism: Mechanism, items: tuple[Item, ...]) -> tuple[Counts, Counts, Counts, Counts]:
+    """Return the cells of the whole tally that support items, whose each is; cohorts in which any does, and whom."""
     cells: list[tuple[int, int]] = []
     spoken: list[tuple[int, int]] = []
     for owner, item in enumerate(items):
         for cohort in range(mechanism.cohorts):
-            marked = mechanism.marked(item, cohort)
-            cells += [(cohort * mechanism.cells + cell, owner) for cell in marked]
-            spoken += [(cohort, owner)] if marked else []
+            own = mechanism.supporting(item, cohort)
+            cells += [(cohort * mechanism.cells + cell, owner) for cell in own]
+            spoken += [(cohort, owner)] if own else []
     places, owners = np.array(cells, dtype=np.int64).reshape(-1, 2).T
     cohorts, speaking = np.array(spoken, dtype=np.int64).reshape(-1, 2).T
     return places, owners, cohorts, speaking

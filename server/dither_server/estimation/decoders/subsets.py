@@ -13,7 +13,9 @@ from .pairs import Pairs
 
 __all__ = ["ListedSets"]
 
-_SINGLY = "the values of a report are counted each by itself; the mechanism set-response tells of neighbours on the list"
+_SINGLY = (
+    "the values of a report are counted each by itself; the mechanism set-response tells of neighbours on the list"
+)
 
 
 class ListedSets(Decoder[PrivSet]):

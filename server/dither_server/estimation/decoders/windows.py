@@ -19,7 +19,10 @@ from .pairs import Pairs
 __all__ = ["BitWindows", "PatternWindows"]
 
 _ALONE = "a report speaks of one value only, so no two are seen together; with a larger epsilon it speaks of neighbours"
-_APART = "a report speaks of {} neighbours on the list, on which the first follows the last; no report of values farther apart"
+_APART = "a report speaks of {} neighbours on the list, whose end meets its start, and of none that are farther apart"
+
+_PAIR = 4
+"""So many pairs cost as much as a value that is shown."""
 
 
 class BitWindows(Decoder[BitFlip]):
@@ -64,7 +67,7 @@ class PatternWindows(Decoder[SetResponse]):
         Cov = n_jk/(n_j n_k) · (P[both bits] - P[bit j] P[bit k]) / (p-q)².
         """
         share = np.clip(frequency, 0, 1)
-        gap, trials = float(mechanism.p - mechanism.q), np.maximum(self.support(mechanism, tally, ()).trials, 1)
+        gap, trials = float(mechanism.p - mechanism.q), np.maximum(self.support(mechanism, tally, ()).trials, 1.0)
         single = float(mechanism.q) + gap * share
         total = float((single * (1 - single) / trials).sum())
         seen = self.pairs(mechanism, tally)
@@ -74,6 +77,11 @@ class PatternWindows(Decoder[SetResponse]):
             covariance = (together - single[first] * single[second]) * seen.trials / (trials[first] * trials[second])
             total += 2 * float(covariance.sum())
         return total / gap**2
+
+    def cost(self, mechanism: SetResponse, values: int) -> int:
+        """Count the pairs, too."""
+        pairs = min(mechanism.size * (mechanism.window - 1), mechanism.size * (mechanism.size - 1) // 2)
+        return super().cost(mechanism, values) + pairs // _PAIR
 
 
 def _support(reports: Counts, ones: Counts) -> Support:
@@ -96,9 +104,9 @@ def _bits(window: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def _places(size: int, window: int) -> tuple[Indices, Indices, Indices]:
-    """Return the pairs of values that some window holds, the lower value first, shape (pairs, 2);
+    """Return the pairs of values that some window holds, which pair any two bits are of, and these bits in its order.
 
-    for each window and two of its bits which pair these are of, and the bits in the order of the pair's values.
+    The shapes are (pairs, 2), (windows, two bits) and (windows, two bits, 2); of a pair the lower value is first.
     """
     two = np.array(list(combinations(range(window), 2)), dtype=np.intp)
     values = (np.arange(size)[:, np.newaxis, np.newaxis] + two) % size

@@ -8,6 +8,7 @@ from typing import Any
 from dither_shared import Metric
 
 from .numbers.summary import Numbers
+from .selections.summary import Selections
 from .shares.summary import Shares
 from .summary import Summary
 
@@ -19,6 +20,7 @@ SUMMARIES: dict[str, Summary[Any]] = {
     "boolean": _SHARES,
     "choice": _SHARES,
     "number": Numbers(),
+    "selection": Selections(),
     "string": _SHARES,
 }
 """By the kind of question."""

@@ -54,11 +54,12 @@ class Survey:
 
 
 class TextTable(NamedTuple):
-    """An answer for a terminal: lines, a table whose first row is its head, and lines below it."""
+    """An answer for a terminal: lines, a table whose first row is its head, lines below it, and further tables."""
 
     before: Sequence[str]
     rows: Sequence[Sequence[str]]
     after: Sequence[str] = ()
+    more: Sequence["TextTable"] = ()
 
 
 class Exhibit(ABC):

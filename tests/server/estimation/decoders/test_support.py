@@ -14,7 +14,9 @@ from dither_shared import (
     LocalHashing,
     Mechanism,
     OptimizedUnary,
+    PrivSet,
     ProjectiveGeometry,
+    SetResponse,
     SubsetSelection,
 )
 
@@ -29,6 +31,8 @@ CASES: list[Mechanism] = [
     *(LocalHashing.calibrate(70, epsilon) for epsilon in (0.3, 0.7, 1.0, 1.4, 1.9, 2.1)),
     LocalHashing.calibrate(20, 1.0, 2.0),
     *(BitFlip.calibrate(7, 1.0, bits) for bits in (1, 3, 7)),
+    *(SetResponse.calibrate(size, 2.0, window=window) for size, window in ((2, 1), (2, 2), (3, 2), (5, 5), (70, 5))),
+    *(PrivSet.calibrate(size, 1.0, at_most=most) for size, most in ((2, 1), (8, 2), (8, 8), (70, 3))),
     CountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 8, "cohorts": 5}),
     HadamardCountMeanSketch.configure(None, {"epsilon": 1.0, "bits": 8, "cohorts": 5}),
 ]
@@ -43,7 +47,7 @@ def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("mechanism", CASES, ids=name_of)
-def test_support_is_the_sum_over_the_cells_that_a_value_marks(mechanism: Mechanism) -> None:
+def test_support_is_the_sum_over_the_cells_that_speak_for_a_value(mechanism: Mechanism) -> None:
     rng = np.random.default_rng(11)
     counts = rng.integers(0, 1000, (mechanism.cohorts, mechanism.cells))
     tally = Tally(rng.integers(1000, 9000, mechanism.cohorts), counts)
@@ -52,11 +56,9 @@ def test_support_is_the_sum_over_the_cells_that_a_value_marks(mechanism: Mechani
     decoded = support(mechanism, tally, labels_of(mechanism))
     for number, label in enumerate(labels_of(mechanism)):
         item = number if mechanism.size is not None else label.encode()
-        marked = [mechanism.marked(item, cohort) for cohort in range(mechanism.cohorts)]
-        assert decoded.supporting[number] == sum(
-            counts[cohort, list(cells)].sum() for cohort, cells in enumerate(marked)
-        )
-        covering = [cohort for cohort, cells in enumerate(marked) if cells]
+        own = [mechanism.supporting(item, cohort) for cohort in range(mechanism.cohorts)]
+        assert decoded.supporting[number] == sum(counts[cohort, list(cells)].sum() for cohort, cells in enumerate(own))
+        covering = [cohort for cohort, cells in enumerate(own) if cells]
         assert decoded.trials[number] == tally.reports[covering].sum()
 
 

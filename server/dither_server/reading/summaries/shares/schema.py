@@ -1,13 +1,15 @@
 """The JSON schema of an estimate of shares."""
 
-from ....protocol.json_schema import NUMBER, TEXT, Schema, closed, list_of
+from ....protocol.json_schema import NUMBER, TEXT, Json, Schema, closed, list_of
 from ..schemas import ABOUT
 
-__all__ = ["ESTIMATE", "ROW"]
+__all__ = ["ESTIMATE", "ROW", "SHARES", "VERDICT"]
 
-_VERDICT = (
-    "Whether the interval from low to high lies above 0 (ok), contains 0 (noise) or is too wide to tell (too-few)."
-)
+VERDICT: Json = {
+    "enum": ["ok", "noise", "too-few"],
+    "description": "Whether the interval from low to high lies above 0 (ok), contains 0 (noise) or is too wide to tell "
+    "(too-few).",
+}
 _FOUND = (
     "Whether a candidate string is found. Of all strings that are found, 5% are expected to be false discoveries. "
     "Null if the metric lists its values, or the mechanism does not select."
@@ -26,12 +28,15 @@ ROW = {
             ("low", "Lower end of the interval of the share in the population, if reporters are a random sample."),
             ("high", "Upper end of that interval."),
             ("repeat_error", "Standard error if the same people reported in every period."),
-            ("consistent", "Frequency made non-negative; all sum to 1 (strings: at most 1). Prettier, and biased."),
+            (
+                "consistent",
+                "Frequency from 0 to 1; all sum to 1 (strings: at most; selections: need not). Prettier, and biased.",
+            ),
             ("gain_up", "The most by which forged reports could have raised the frequency."),
             ("gain_down", "The most by which forged reports could have lowered it."),
         )
     },
-    "verdict": {"enum": ["ok", "noise", "too-few"], "description": _VERDICT},
+    "verdict": VERDICT,
     "found": {"type": ["boolean", "null"], "description": _FOUND},
 }
 _POISONING = {
@@ -47,10 +52,13 @@ _REST = {
     "beyond": {"enum": ["candidates", "found"], "description": "The share is of people whose string is none of these."},
 }
 
-ESTIMATE = Schema("Estimate", closed({
+SHARES: Json = {
     **ABOUT,
     "simultaneous": {"enum": [None, "sidak", "bonferroni"]},
     "poisoning": closed(_POISONING),
     "unlisted": {"anyOf": [{"type": "null"}, closed(_REST)]},
     "values": list_of(ROW),
-}))  # fmt: skip
+}
+"""The fields of an estimate of shares."""
+
+ESTIMATE = Schema("Estimate", closed(SHARES))

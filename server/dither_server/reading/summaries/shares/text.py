@@ -10,7 +10,7 @@ from ....analysis.trend import Course
 from ....estimation.regression.rappor import FALSE_DISCOVERIES
 from ..summary import TextTable
 
-__all__ = ["compared_text", "estimate_text", "trend_text"]
+__all__ = ["compared_text", "estimate_text", "percent", "trend_text"]
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 
@@ -72,15 +72,15 @@ def _doubts(told: Mapping[str, Any]) -> list[str]:
         )
     if (rest := told["unlisted"]) is not None:
         beyond = "looked for" if rest["beyond"] == "candidates" else "found"
-        interval = f"{_percent(rest['low'])} to {_percent(rest['high'])}"
-        lines.append(f"{_percent(rest['frequency'])}% ({interval}) hold none of those {beyond}.")
+        interval = f"{percent(rest['low'])} to {percent(rest['high'])}"
+        lines.append(f"{percent(rest['frequency'])}% ({interval}) hold none of those {beyond}.")
     return lines
 
 
 def _cells(row: Row, errors: float) -> tuple[str, ...]:
     half = None if row["standard_error"] is None else errors * row["standard_error"]
-    interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
-    numbers = (_percent(row["frequency"]), _percent(half), interval, _percent(row["consistent"]))
+    interval = f"{percent(row['low'])} to {percent(row['high'])}"
+    numbers = (percent(row["frequency"]), percent(half), interval, percent(row["consistent"]))
     found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
     return row["value"], *numbers, *found, row["verdict"]
 
@@ -91,12 +91,12 @@ def _side(side: Side) -> str:
 
 
 def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
-    interval = f"{_percent(row['low'])} to {_percent(row['high'])}"
+    interval = f"{percent(row['low'])} to {percent(row['high'])}"
     said = "changed" if row["changed"] else "no change seen"
     if row["reports_needed"] is not None:
         points = "1 point takes" if change == 0.01 else f"{100 * change:g} points take"
         said += f"; {points} {row['reports_needed']:,} reports a side"
-    numbers = (_percent(row["first"]), _percent(row["second"]), _percent(row["difference"]), interval)
+    numbers = (percent(row["first"]), percent(row["second"]), percent(row["difference"]), interval)
     return row["value"], *numbers, _chance(row["adjusted"]), said
 
 
@@ -105,10 +105,10 @@ def _course(course: Course, errors: float) -> tuple[str, ...]:
     half = None if course["slope_error"] is None else errors * course["slope_error"]
     numbers = (*ends, course["slope"], half)
     said = "drifts" if course["drift"] else "no drift seen"
-    return course["value"], *map(_percent, numbers), _chance(course["adjusted"]), said
+    return course["value"], *map(percent, numbers), _chance(course["adjusted"]), said
 
 
-def _percent(share: float | None) -> str:
+def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 

@@ -1,0 +1,1 @@
+"""Sets of values: what is estimated where a person may choose several."""

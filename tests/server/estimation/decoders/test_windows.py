@@ -1,0 +1,77 @@
+"""Windows of patterns: pairs of values and the variance of the sum of all shares, against their definitions."""
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from dither_server.estimation.decoders.support import decoder_of
+from dither_server.estimation.estimate import debiased
+from dither_server.tally.tally import Tally
+from dither_shared import SetResponse
+
+SHAPES = ((2, 1), (2, 2), (3, 2), (3, 3), (4, 3), (5, 3), (6, 4), (9, 5), (1024, 5))
+
+
+def labels_of(mechanism: SetResponse) -> tuple[str, ...]:
+    return tuple(map(str, range(mechanism.size)))
+
+
+@pytest.mark.parametrize(("size", "window"), SHAPES)
+def test_pairs_are_counted_in_all_windows_that_hold_both(size: int, window: int) -> None:
+    mechanism = SetResponse.calibrate(size, 2.0, window=window)
+    counts = np.random.default_rng(3).integers(0, 10**6, (size, mechanism.cells))
+    pairs = decoder_of(mechanism).pairs(mechanism, Tally(counts.sum(axis=1), counts))
+    held = [mechanism.seen(cohort) for cohort in range(size)]
+    near = {tuple(sorted(pair)) for window_of in held for pair in combinations(window_of, 2)}
+    assert set(map(tuple, pairs.values.tolist())) == near
+    assert (pairs.unseen == "") == (len(near) == size * (size - 1) // 2)
+    for place in np.random.default_rng(4).permutation(len(near))[:40].tolist():
+        two = pairs.values[place].tolist()
+        both, trials, each = 0, 0, [0, 0]
+        for cohort in range(size):
+            own = [set(mechanism.supporting(value, cohort)) for value in two]
+            if not all(own):
+                continue
+            trials += int(counts[cohort].sum())
+            both += int(counts[cohort, list(own[0] & own[1])].sum())
+            each = [one + int(counts[cohort, list(cells)].sum()) for one, cells in zip(each, own, strict=True)]
+        assert (pairs.both[place], pairs.trials[place], pairs.each[place].tolist()) == (both, trials, each)
+
+
+@pytest.mark.parametrize(("size", "window"), [(3, 2), (4, 3), (5, 5)])
+def test_the_law_of_pairs_is_that_of_the_mechanism(size: int, window: int) -> None:
+    """P[both bits], of a user who has both values, and of any other: exactly, for every set and pair."""
+    mechanism = SetResponse.calibrate(size, 1.5, window=window)
+    pairs = decoder_of(mechanism).pairs(mechanism, Tally.zero(mechanism))
+    for item, (first, second) in product(range(1 << size), pairs.values.tolist()):
+        for cohort in range(size):
+            own = set(mechanism.supporting(first, cohort)) & set(mechanism.supporting(second, cohort))
+            if own:
+                law = mechanism.cell_law(item, cohort)
+                has = item >> first & item >> second & 1
+                assert sum((law[cell] for cell in own), Fraction(0)) == (pairs.p if has else pairs.q)
+
+
+@pytest.mark.parametrize(("size", "window", "epsilon"), [(4, 1, 1.0), (5, 2, 2.0), (4, 4, 4.0), (6, 3, 3.0)])
+def test_the_variance_of_the_sum_is_that_of_its_law(size: int, window: int, epsilon: float) -> None:
+    """From expected counts of so many reports that nothing is left of chance, by the law of one report a window."""
+    mechanism = SetResponse.calibrate(size, epsilon, window=window)
+    rng = np.random.default_rng(size)
+    people = rng.dirichlet(np.full(1 << size, 0.3))
+    reports = rng.integers(10**9, 2 * 10**9, size)
+    laws = np.array([
+        sum(share * np.array(mechanism.cell_law(item, cohort), dtype=np.float64) for item, share in enumerate(people))
+        for cohort in range(size)
+    ])  # fmt: skip
+    tally = Tally(reports, np.rint(laws * reports[:, np.newaxis]).astype(np.int64))
+    frequency, _, trials = debiased(mechanism, labels_of(mechanism), tally)
+    expected = 0.0
+    for cohort, law in enumerate(laws):
+        scores = np.zeros(mechanism.cells)
+        for value in mechanism.seen(cohort):
+            scores[list(mechanism.supporting(value, cohort))] += 1 / trials[value]
+        expected += reports[cohort] * (law @ scores**2 - (law @ scores) ** 2) / float(mechanism.p - mechanism.q) ** 2
+    found = decoder_of(mechanism).sum_variance(mechanism, tally, frequency)
+    assert found == pytest.approx(expected, rel=1e-6)
