@@ -26,14 +26,14 @@ def flat(tally: Tally) -> Cells:
 
 
 def law_of_one(mechanism: Mechanism, item: int | bytes) -> dict[Cells, float]:
-    """The tally of a single user: each cohort alike, and within it what the mechanism's docstring says of a report."""
+    """The tally of a single user: a cohort by its law, and within it what the mechanism's docstring says of a report."""
     law: dict[Cells, float] = {}
     cohorts, cells = mechanism.cohorts, mechanism.cells
     for cohort in range(cohorts):
         for row, probability in _rows(mechanism, item, cohort):
             counts = [0] * (cohorts * cells)
             counts[cohort * cells : (cohort + 1) * cells] = row
-            law[(*(int(c == cohort) for c in range(cohorts)), *counts)] = probability / cohorts
+            law[(*(int(c == cohort) for c in range(cohorts)), *counts)] = probability * cohort_shares(mechanism)[cohort]
     return law
 
 
@@ -70,8 +70,13 @@ def expected_counts(mechanism: Mechanism, population: Population) -> np.ndarray:
     for item, users in zip(items_of(mechanism, population.labels), population.counts.tolist(), strict=True):
         for cohort in range(mechanism.cohorts):
             law = [float(probability) for probability in mechanism.cell_law(item, cohort)]
-            counts[cohort] += users / mechanism.cohorts * np.array(law)
+            counts[cohort] += users * cohort_shares(mechanism)[cohort] * np.array(law)
     return counts
+
+
+def cohort_shares(mechanism: Mechanism) -> list[float]:
+    """How likely each cohort is."""
+    return [float(share) for share in mechanism.cohort_law or [1 / mechanism.cohorts] * mechanism.cohorts]
 
 
 def _rows(mechanism: Mechanism, item: int | bytes, cohort: int) -> Iterable[tuple[Cells, float]]:

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import SPELLED, Item, Items
-from ..primitives.buckets import MAX_LEVELS, bucket_digest, bucket_in
+from ..primitives.buckets import MAX_LEVELS, bucket_digest
 from ..primitives.entropy import Entropy
 from .checks import bytes_of, checked_count, checked_epsilons
 from .prefix_levels import LONGEST, MOST_CHARACTERS, WEIGHT, level_weights, prefix_lengths
@@ -114,7 +114,6 @@ class PrefixSketch(ProjectiveBuckets):
         whole = bytes_of(item)
         return whole if level == self.confirming else whole[: self.levels[level]]
 
-    def bucket(self, item: Item, cohort: int = 0) -> int:
-        """Return the bucket of the prefix that ``cohort`` reports."""
-        level, row = divmod(cohort, self.rows)
-        return bucket_in(bucket_digest(self.prefix(item, level), level), row, self.buckets)
+    def digest(self, item: Item, level: int = 0) -> bytes:
+        """Return the digest of the prefix that a level reports."""
+        return bucket_digest(self.prefix(item, level), level)

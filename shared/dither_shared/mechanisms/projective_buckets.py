@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
-from ..primitives.buckets import MAX_BUCKETS, MAX_ROWS
+from ..primitives.buckets import MAX_BUCKETS, MAX_ROWS, bucket_in
 from ..primitives.channel import OwnedChain, OwnedChannel
 from ..primitives.entropy import Entropy
 from ..primitives.galois import prime_power, prime_powers
@@ -24,6 +24,9 @@ MOST_COUNTERS = 1 << 20
 """Counters of a tally, as far as they are chosen: 8 MiB."""
 
 _USUAL_BUCKETS = (1 << 14, 1 << 15, 1 << 16)
+
+_LARGEST_ORDER = 1 << 10
+"""Whoever decodes has tables of a field's elements by themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +87,13 @@ class ProjectiveBuckets(Mechanism):
         )
 
     @abstractmethod
+    def digest(self, item: Item, level: int = 0) -> bytes:
+        """Return the digest whose words are the buckets of ``item`` in the rows of a level."""
+
     def bucket(self, item: Item, cohort: int = 0) -> int:
-        """Return the bucket of ``item`` in ``cohort``."""
+        """Return the bucket of ``item`` in ``cohort``, which is level·R + row."""
+        level, row = divmod(cohort, self.rows)
+        return bucket_in(self.digest(item, level), row, self.buckets)
 
     @property
     def length(self) -> int:
@@ -199,7 +207,7 @@ def checked_buckets(buckets: object) -> int:
 
 def _spaces(buckets: int, odds: float, most_cells: int) -> Iterator[Space]:
     """Yield the spaces of that many buckets; the best order is near e^ε + 1, if there are no bounds."""
-    for order in prime_powers(min(max(buckets, 7), int(8 * odds) + 8)):
+    for order in prime_powers(min(max(buckets, 7), int(8 * odds) + 8, _LARGEST_ORDER)):
         space = Space(order, buckets)
         if Points(order, point_length(order, buckets)).count <= most_cells:
             yield space

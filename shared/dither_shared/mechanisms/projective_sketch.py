@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import STRINGS, Item, Items
-from ..primitives.buckets import bucket_digest, bucket_in
+from ..primitives.buckets import bucket_digest
 from .checks import bytes_of, checked_count, checked_epsilons
 from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space, checked_buckets
 
@@ -52,6 +52,6 @@ class ProjectiveSketch(ProjectiveBuckets):
         shape = {key: checked_count(numbers[key], key, 2, 1 << 16) for key in ("buckets",) if key in numbers}
         return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), **shape)
 
-    def bucket(self, item: Item, cohort: int = 0) -> int:
-        """Return the bucket of a value (its UTF-8 bytes) in row ``cohort``."""
-        return bucket_in(bucket_digest(bytes_of(item)), cohort, self.buckets)
+    def digest(self, item: Item, level: int = 0) -> bytes:
+        """Return the digest of a value (its UTF-8 bytes); there is one level."""
+        return bucket_digest(bytes_of(item), level)

@@ -13,7 +13,7 @@ from ..users.populations import Counts, Floats, Population, items_of
 from .registry import collision_bias, joint_draws, sample_tally
 from .unary import bits
 
-__all__ = ["MAX_TABLE", "expected_tally", "over_cohorts", "positions"]
+__all__ = ["MAX_TABLE", "cohort_shares", "expected_tally", "over_cohorts", "positions"]
 
 MAX_TABLE = 1 << 26
 """The largest table of values by cohorts: 512 MiB of counters."""
@@ -57,7 +57,7 @@ def _(mechanism: Mechanism, population: Population) -> float:
 
 
 def over_cohorts(mechanism: Mechanism, population: Population, rng: np.random.Generator) -> Counts:
-    """Return how many users of each value are in each cohort; shape (values, cohorts).
+    """Return how many users of each value are in each cohort, by its ``cohort_law``; shape (values, cohorts).
 
     Raises ParameterError if that is too large a table.
     """
@@ -65,7 +65,13 @@ def over_cohorts(mechanism: Mechanism, population: Population, rng: np.random.Ge
     if cohorts * len(population.labels) > MAX_TABLE:
         many = f"{len(population.labels)} values by {cohorts} cohorts"
         raise ParameterError("size", f"{many} are too many for the joint law of {mechanism.name}")
-    return rng.multinomial(population.counts, np.full(cohorts, 1 / cohorts))
+    return rng.multinomial(population.counts, cohort_shares(mechanism))
+
+
+def cohort_shares(mechanism: Mechanism) -> Floats:
+    """Return P[a report is of each cohort], shape (cohorts,)."""
+    law = mechanism.cohort_law
+    return np.full(mechanism.cohorts, 1 / mechanism.cohorts) if law is None else np.array([float(each) for each in law])
 
 
 def expected_tally(mechanism: Mechanism, population: Population) -> Tally:
@@ -73,12 +79,12 @@ def expected_tally(mechanism: Mechanism, population: Population) -> Tally:
 
     Most of the work is to find the cells that every value marks in every cohort.
     """
-    cohorts, cells = mechanism.cohorts, mechanism.cells
-    marked = np.zeros((cohorts, cells))
+    shares = cohort_shares(mechanism)
+    marked = np.zeros((mechanism.cohorts, mechanism.cells))
     for item, users in zip(items_of(mechanism, population.labels), population.counts.tolist(), strict=True):
-        for cohort in range(cohorts):
-            marked[cohort, list(mechanism.marked(item, cohort))] += users / cohorts
-    reports = np.rint(np.full(cohorts, population.users / cohorts)).astype(np.int64)
+        for cohort, share in enumerate(shares.tolist()):
+            marked[cohort, list(mechanism.marked(item, cohort))] += users * share
+    reports = np.rint(population.users * shares).astype(np.int64)
     a, b = float(mechanism.a), float(mechanism.b)
     return Tally(reports, np.rint(reports[:, np.newaxis] * b + (a - b) * marked).astype(np.int64))
 

@@ -16,7 +16,7 @@ from dither_server.estimation.decoders.transform import plane
 from dither_server.tally.tally import Tally
 from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing, ProjectiveGeometry
 from dither_shared.mechanisms.local_hashing import vector_length
-from dither_shared.primitives.projective import point_count, point_length
+from dither_shared.primitives.projective import Points, point_count, point_length
 from dither_shared.primitives.galois import field as galois_field
 
 from ..users.populations import Counts, Population
@@ -24,7 +24,7 @@ from .hashed import over_cohorts, positions
 from .registry import joint_draws, sample_tally, signal_probability
 from .unary import responses
 
-__all__ = ["solutions"]
+__all__ = ["owned_points", "solutions", "with_uniform"]
 
 
 @sample_tally.register
@@ -34,30 +34,16 @@ def _(mechanism: HadamardResponse, population: Population, rng: np.random.Genera
     rows = np.arange(1, mechanism.size + 1)
     length = mechanism.cells.bit_length() - 1
     counts = solutions(2, length, 1, np.stack([0 * rows, rows, 0 * rows, certain]), rng)
-    return _with_uniform(counts, population.counts.sum(keepdims=True), rng)
+    return with_uniform(counts, population.counts.sum(keepdims=True), rng)
 
 
 @sample_tally.register
 def _(mechanism: ProjectiveGeometry, population: Population, rng: np.random.Generator) -> Tally:
-    """Value v owns the points y with ⟨y, v⟩ = 0 over GF(q).
-
-    Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the equation is
-    ⟨w, tail⟩ = -lead, with w and tail the last r entries of y and v and lead the entry before the tail.
-    """
-    order, length = mechanism.order, point_length(mechanism.order, mechanism.size)
-    leads, tails, owned = _blocks(order, length, mechanism.size)
+    """Value v owns the points y with ⟨y, v⟩ = 0 over GF(q)."""
+    points = Points(mechanism.order, point_length(mechanism.order, mechanism.size))
     certain = rng.binomial(population.counts, signal_probability(mechanism))
-    in_block = rng.multinomial(certain, owned)
-    negative = galois_field(order).negative
-    minus = np.array([negative(element) for element in range(order)])
-    counts = np.concatenate(
-        [
-            solutions(order, r, 1, np.stack([0 * tails[r], tails[r], minus[leads[r]], in_block[:, r]]), rng)
-            for r in range(length)
-        ],
-        axis=1,
-    )
-    return _with_uniform(counts, population.counts.sum(keepdims=True), rng)
+    counts = owned_points(points, certain[np.newaxis], rng)
+    return with_uniform(counts, population.counts.sum(keepdims=True), rng)
 
 
 @sample_tally.register
@@ -82,7 +68,7 @@ def _(mechanism: HadamardCountMeanSketch, population: Population, rng: np.random
     cohorts = np.broadcast_to(np.arange(mechanism.cohorts), users.shape)
     groups = np.stack([cohorts, 2 * columns + 1, 0 * columns, certain]).reshape(4, -1)
     counts = solutions(2, mechanism.cells.bit_length() - 1, mechanism.cohorts, groups, rng)
-    return _with_uniform(counts, users.sum(axis=0), rng)
+    return with_uniform(counts, users.sum(axis=0), rng)
 
 
 @joint_draws.register
@@ -105,6 +91,26 @@ def _(mechanism: LocalHashing, population: Population) -> float:
 def _(mechanism: HadamardCountMeanSketch, population: Population) -> float:
     cohorts = mechanism.cohorts
     return cohorts * (len(population.labels) + 2 * mechanism.cells * mechanism.cells.bit_length())
+
+
+def owned_points(points: Points, users: Counts, rng: np.random.Generator) -> Counts:
+    """Return how many users draw each point; shape (lanes, points).
+
+    ``users`` has shape (lanes, values): so many draw uniformly from the hyperplane of each value, which is the point of
+    that number. Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the equation
+    is ⟨w, tail⟩ = -lead, with w and tail the last r entries of y and v and lead the entry before the tail.
+    """
+    order, length = points.order, points.length
+    leads, tails, owned = _blocks(order, length, users.shape[1])
+    lanes, values = np.nonzero(users)
+    in_block = rng.multinomial(users[lanes, values], owned[values])
+    negative = galois_field(order).negative
+    minus = np.array([negative(element) for element in range(order)])
+    blocks = []
+    for r in range(length):
+        groups = np.stack([lanes, tails[r][values], minus[leads[r][values]], in_block[:, r]])
+        blocks.append(solutions(order, r, len(users), groups[:, in_block[:, r] > 0], rng))
+    return np.concatenate(blocks, axis=1)
 
 
 def solutions(order: int, length: int, lanes: int, groups: Counts, rng: np.random.Generator) -> Counts:
@@ -196,7 +202,7 @@ def _blocks(order: int, length: int, size: int) -> tuple[Counts, Counts, NDArray
     return leads, tails, owned / owned.sum(axis=1, keepdims=True)
 
 
-def _with_uniform(counts: Counts, reports: Counts, rng: np.random.Generator) -> Tally:
+def with_uniform(counts: Counts, reports: Counts, rng: np.random.Generator) -> Tally:
     """Add the reports that are uniform over all cells, as many as are not in ``counts``; (cohorts, cells)."""
     cells = counts.shape[1]
     return Tally(reports, counts + rng.multinomial(reports - counts.sum(axis=1), np.full(cells, 1 / cells)))

@@ -25,8 +25,10 @@ from dither_shared import (
     Mechanism,
     OptimizedUnary,
     ParameterError,
+    PrefixSketch,
     PrivSet,
     ProjectiveGeometry,
+    ProjectiveSketch,
     RandomizedResponse,
     Rappor,
     SetResponse,
@@ -100,6 +102,20 @@ SMALL: dict[str, tuple[Mechanism, Population]] = {
         PrivSet(size=3, at_most=1, subset=2, inside=Fraction(5, 8), permanent_inside=Fraction(3, 4)),
         sets({"0": 2, "": 1}),
     ),
+    "projective-count-mean-sketch": (
+        ProjectiveSketch(rows=2, buckets=2, order=2, inside=Fraction(3, 4)),
+        held(2, 1, 1),
+    ),
+    "projective-count-mean-sketch-for-ever": (
+        ProjectiveSketch(rows=1, buckets=4, order=2, inside=Fraction(5, 8), permanent_inside=Fraction(7, 8)),
+        held(1, 1, 1),
+    ),
+    "prefix-sketch": (
+        PrefixSketch(
+            rows=1, buckets=4, order=3, inside=Fraction(1, 2), levels=(1,), weights=(1 << 14, (1 << 16) - (1 << 14))
+        ),
+        held(1, 1, 1),
+    ),
     "rappor": (TINY_RAPPOR, Population(("x", "yy"), np.array([2, 1]))),
     "rappor-overlapping": (
         Rappor(bits=3, hashes=2, permanent_f=2 * QUARTER, instant_p=QUARTER, instant_q=Fraction(1), cohorts=1),
@@ -159,6 +175,9 @@ LARGE: dict[str, Mechanism] = {
     "set-response-of-three": SetResponse.calibrate(6, 3.0, 4.0, window=3),
     "privset": PrivSet.calibrate(6, 2.0, at_most=3),
     "privset-of-four": PrivSet.calibrate(6, 0.1, at_most=1),
+    "projective-count-mean-sketch": ProjectiveSketch.calibrate(None, 1.0, buckets=16),
+    "projective-count-mean-sketch-for-ever": ProjectiveSketch.calibrate(None, 0.5, 2.0, buckets=8),
+    "prefix-sketch": PrefixSketch.calibrate(None, 2.0, characters=2, length=2, buckets=8),
     "rappor": Rappor.calibrate(None, 3.0, cohorts=4, bits=16, hashes=2),
     "dithered-response": DitheredResponse.calibrate(None, 2.0, resolution=4),
     "dithered-response-for-ever": DitheredResponse.calibrate(None, 1.0, 2.0, steps=2, resolution=6),
