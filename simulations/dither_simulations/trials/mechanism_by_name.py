@@ -3,7 +3,7 @@
 from typing import cast
 
 from dither_shared import MECHANISMS, Mechanism, ParameterError
-from dither_shared.mechanism import LISTED, NUMBERS, SETS
+from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 
@@ -11,6 +11,8 @@ __all__ = [
     "ALONE",
     "AUTO",
     "CLOSED",
+    "DISCOVERING",
+    "LOOKED_UP",
     "NAMES",
     "NUMERIC",
     "REMEMBERING",
@@ -24,7 +26,7 @@ __all__ = [
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
 
-_SHARES = {name: family for name, family in MECHANISMS.items() if family.items not in {NUMBERS, SETS}}
+_SHARES = {name: family for name, family in MECHANISMS.items() if family.items in {LISTED, STRINGS}}
 
 NAMES = (AUTO, *_SHARES)
 """The mechanisms that estimate shares."""
@@ -51,6 +53,12 @@ ALONE = "boolean"
 
 SELECTIONS = (AUTO, *SETTLED, ALONE)
 """The ways to ask which of some items a person has."""
+
+LOOKED_UP = ("projective-count-mean-sketch", "rappor")
+"""The mechanisms of strings that are looked for in a list, of which some are found."""
+
+DISCOVERING = tuple(name for name, family in MECHANISMS.items() if family.items == SPELLED)
+"""The mechanisms of strings that nobody listed."""
 
 REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
 """The mechanisms with a permanent part, which may be left out but in RAPPOR."""
