@@ -117,6 +117,9 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
         "--size", type=int, metavar="K", help="number of answers; leave it out for any string, and for numbers"
     )
     command.add_argument(
+        "--at-most", type=int, metavar="W", help="number of answers that one person may choose, if it is limited"
+    )
+    command.add_argument(
         "--draws", type=int, default=1_000_000, metavar="N", help="draw so many reports of each of two inputs"
     )
     command.add_argument("--reports", type=int, default=1, metavar="T", help="reports of one device in a row")

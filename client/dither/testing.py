@@ -174,8 +174,9 @@ class Telemetry(StandIn):
         return make
 
     def hear(self, metric: str, value: object) -> None:
-        """Remember an answer that was given to any of the clients."""
-        self._answers.append((metric, value))
+        """Remember an answer that was given to any of the clients, as it is now: the app may go on with its list."""
+        kept = value.copy() if isinstance(value, list | set) else value
+        self._answers.append((metric, kept))
 
     def _replace(self, client: Client) -> None:
         """Give a client parts that are harmless, unless it is closed."""

@@ -6,8 +6,10 @@ from fractions import Fraction
 from functools import cache
 
 from dither_shared import MECHANISMS, Mechanism
+from dither_shared.mechanism import Item, Items
+from dither_shared.mechanisms.checks import lanes_of
 
-__all__ = ["ENTRIES", "VALUES", "Entry", "exact", "mechanism"]
+__all__ = ["ENTRIES", "VALUES", "Entry", "exact", "mechanism", "written"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,17 @@ _OPEN = [
     _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2", cohorts="1"),
     _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2048", cohorts="65"),
 ]
+_SETS = [
+    *(_of("set-response", size, epsilon="1.0") for size in (2, 8, 1024)),
+    _of("set-response", 16, epsilon="4.0"),
+    _of("set-response", 5, epsilon="1.0", window="5"),
+    _of("set-response", 8, epsilon="2.0", permanent_epsilon="4.0"),
+    *(_of("privset", size, epsilon="1.0", at_most=most) for size, most in ((2, "1"), (2, "2"), (16, "3"))),
+    _of("privset", 64, epsilon="0.5", at_most="3"),
+    _of("privset", 256, epsilon="1.0", at_most="3", report_budget="16"),
+    _of("privset", 8, epsilon="1.0", permanent_epsilon="2.0", at_most="2"),
+    _of("privset", 64, epsilon="0.5", permanent_epsilon="1.0", at_most="3"),
+]
 _NUMBERS = [
     _of("dithered-response", None, epsilon="1.0"),
     *(_of("dithered-response", None, epsilon=epsilon, resolution="8") for epsilon in ("0.25", "3.0", "6.0", "25.0")),
@@ -99,7 +112,7 @@ _NUMBERS = [
         for epsilon, delta, steps in (("2.0", "0.01", "1"), ("1.0", "1e-6", "4"), ("1.0", "1e-9", "64"))
     ),
 ]
-ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_OPEN, *_NUMBERS)}
+ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_SETS, *_OPEN, *_NUMBERS)}
 
 VALUES: tuple[bytes, ...] = (
     b"",
@@ -124,3 +137,10 @@ def mechanism(name: str) -> Mechanism:
 def exact(number: Fraction | float | None) -> str | None:
     """Return a number in lowest terms, or nothing for none."""
     return None if number is None else str(Fraction(number))
+
+
+def written(item: Item, items: Items) -> object:
+    """Return an item as the files have it: bytes in hex, a set as the list of its indices, any other as a number."""
+    if isinstance(item, bytes):
+        return item.hex()
+    return list(lanes_of(item)) if items.sets else item

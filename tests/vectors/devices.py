@@ -35,6 +35,15 @@ _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
         f'type = "choice"\nmechanism = "bit-flip"\nvalues = {[str(n) for n in range(40)]}\nepsilon = 1.0',
         ("0", "20", "39", "x"),
     ),
+    *(
+        (
+            "used",
+            f'type = "selection"\nvalues = {[str(n) for n in range(size)]}\n'
+            f"epsilon = 1.0\npermanent_epsilon = 2.0{more}",
+            ([], ["1", "0"], "7"),
+        )
+        for size, more in ((8, "\nwindow = 3"), (32, "\nat_most = 2"))
+    ),
     (
         "startup",
         'type = "number"\nlow = 0\nhigh = 32\nunit = "s"\nepsilon = 1.0\npermanent_epsilon = 2.0',
@@ -83,8 +92,8 @@ PERMANENT = File(
         "cohort": "the cohort of the device",
         "cells": "the cells that the answer marks in this cohort, ascending",
         "tag": "by what the ledger knows that these cells were charged",
-        "draw": "the permanent draw as a number in hex, of as many digits as a payload has: a symbol, or a row of bits"
-        " of which cell 0 is the lowest",
+        "draw": "the permanent draw as a number in hex, of as many digits as a payload has: a symbol, a row of bits"
+        " of which cell 0 is the lowest, or a list as reports have it",
         "kept": "the draw as the device keeps it, masked, in hex",
     },
     _permanent,
@@ -102,6 +111,8 @@ _SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("load", 'type = "number"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40, 101)),
     ("load", 'type = "number"\nmechanism = "discrete-laplace"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40)),
     *_LASTING[:3],
+    *(lasting for lasting in _LASTING if lasting[0] == "used"),
+    ("used", f'type = "selection"\nvalues = {[str(n) for n in range(8)]}\nepsilon = 2.0', ([], ["7", "0"])),
     next(lasting for lasting in _LASTING if lasting[0] == "startup"),
     ("browser", 'type = "string"\nepsilon = 2.0', ("Chrome",)),
     _LASTING[-1],

@@ -106,6 +106,10 @@ def _subsets() -> Iterator[Case]:
     for width, size in ((1, 0), (1, 1), (2, 1), (7, 0), (7, 3), (7, 7), (99, 27), (127, 2), (1000, 270)):
         for path, first in firsts.items():
             yield _draw("subset", path, Prefixed(f"subset {width} {size}", first), width=width, size=size)
+    for width, size, marked in ((2, 1, 3), (10, 1, 0b1100), (7, 3, 0b1110), (7, 7, 0x7F), (99, 27, 0x1F << 60)):
+        for number in range(3):
+            entropy = Recorded(f"meeting {width} {size} {number}")
+            yield _draw("subset_meeting", "random", entropy, width=width, size=size, marked=marked)
 
 
 def _draws() -> Iterator[Case]:
@@ -119,7 +123,8 @@ DRAWS = File(
     "Draws: what is made of entropy. below, a uniform integer below bound; each_below, count of them from words of 32"
     " bits, 16 at a time; bernoulli, 1 with probability threshold/2^64; choice, how many of the ascending sums are at"
     " a word of 64 bits or below it; bernoulli_bits, width lanes of which those in"
-    " marked are 1 with probability high/2^64 and the others with low/2^64; subset, size of width lanes.",
+    " marked are 1 with probability high/2^64 and the others with low/2^64; subset, size of width lanes;"
+    " subset_meeting, size of width lanes with some of the marked ones.",
     {
         "draw": "the name of the draw",
         "arguments": "its arguments, in decimal, or a list of such; a set of lanes is the number whose bit i is lane i",

@@ -13,11 +13,13 @@ from dither_shared import (
     ParameterError,
     Question,
     RandomizedResponse,
+    SelectionQuestion,
+    SetResponse,
     StringQuestion,
     parse_metrics,
 )
 
-from .catalogue import exact
+from .catalogue import exact, written
 from .rendering import Case, File
 
 __all__ = ["ANSWERS", "METRICS", "REFUSED_METRICS", "defined"]
@@ -62,6 +64,17 @@ _TABLES: tuple[tuple[str, str], ...] = (
     *(
         ("many", f'type = "choice"\nvalues = {json.dumps([f"v{place}" for place in range(count)])}\nepsilon = 1.0')
         for count in (99, 999)
+    ),
+    *(
+        ("used", f'type = "selection"\nvalues = {json.dumps(list("abcdefgh"))}\nepsilon = 1.0{more}')
+        for more in (
+            "",
+            "\nat_most = 8",
+            "\nat_most = 4",
+            "\nat_most = 2\npermanent_epsilon = 2.0",
+            "\nat_most = 2\nwindow = 2\npermanent_epsilon = 2.0",
+            '\nat_most = 4\nmechanism = "privset"',
+        )
     ),
     ("startup", 'type = "number"\nlow = 0.05\nhigh = 60.0\nlog = true\nunit = "s"\nepsilon = 1.0'),
     ("startup", 'type = "number"\nlow = 0.050\nhigh = 60\nlog = true\nepsilon = 1.0'),
@@ -129,7 +142,8 @@ METRICS = File(
         "canonical": "JSON in ASCII without blanks, keys in the order of their characters; escaped are quotation marks,"
         " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
         " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
-        " once more behind them; for any string, the name of the hashing scheme; for numbers, an object of high and"
+        " once more behind them; for a selection, an object of at_most, null if all may be chosen, and of values; for"
+        " any string, the name of the hashing scheme; for numbers, an object of high and"
         " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
         " (without /1), and of log, true or false",
         "version": "the version, in hex",
@@ -194,6 +208,22 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("m", 'type = "boolean"\nepsilon = 1.0\ncap = 0.5'),
     ("m", 'type = "boolean"\nepsilon = 1.0\nexpires = "2027-06-30"'),
     ("m", 'type = "boolean"\nmechanism = "rappor"\nepsilon = 1.0'),
+    *(
+        ("m", f'type = "selection"\n{keys}\nepsilon = 1.0')
+        for keys in (
+            "at_most = 2",
+            'values = ["a"]',
+            'values = ["a", "a"]',
+            'values = ["a", "b"]\nat_most = 0',
+            'values = ["a", "b"]\nat_most = 3',
+            'values = ["a", "b"]\nat_most = 1.0',
+            'values = ["a", "b"]\nwindow = 3',
+            'values = ["a", "b"]\nother = "b"',
+            'values = ["a", "b"]\nmechanism = "privset"',
+            'values = ["a", "b"]\nmechanism = "privset"\nat_most = 1\nwindow = 1',
+            'values = ["a", "b"]\nmechanism = "bit-flip"',
+        )
+    ),
     ("m", 'type = "choice"\nepsilon = 1.0'),
     ("m", 'type = "choice"\nvalues = []\nepsilon = 1.0'),
     ("m", 'type = "choice"\nvalues = ["a", "a"]\nepsilon = 1.0'),
@@ -240,6 +270,12 @@ _GIVEN: tuple[object, ...] = (
 )
 
 
+_SELECTED: tuple[object, ...] = (
+    *([], ["light"], ["dark", "light"], ["dark", "dark"], [1, True], ["true", "Zo\u00eb", "1", "light"]),
+    *(["other"], ["light", "LIGHT"], ["", "Zoe\u0308", "dark"], ["x", "1", "y", "light", "z", "dark"]),
+    *(["light", None], [["light"]], ["light", []], "light", "x", "", 1, True, None),
+)
+
 _LONG = ("x" * 1024, "x" * 1025, "\u00eb" * 513, "x" + "\U0001f600" * 300, "\ud800" * 1025)
 
 
@@ -247,6 +283,7 @@ def _answers() -> Iterator[Case]:
     mechanism = RandomizedResponse.calibrate(2, 1.0)  # no answer is read by it, but for numbers
     grid = DitheredResponse.calibrate(None, 1.0, steps=2, resolution=6)
     questions: list[tuple[Question, tuple[object, ...], Mechanism]] = [
+        (SelectionQuestion(_LABELS[:6], 3), _SELECTED, SetResponse.calibrate(6, 1.0)),
         (BooleanQuestion(), _GIVEN, mechanism),
         (ChoiceQuestion(_LABELS), _GIVEN, mechanism),
         (StringQuestion(), _GIVEN + _LONG, mechanism),
@@ -258,7 +295,7 @@ def _answers() -> Iterator[Case]:
             yield {
                 "type": question.kind,
                 "given": given,
-                "item": encoded.item.hex() if isinstance(encoded.item, bytes) else encoded.item,
+                "item": written(encoded.item, question.items),
                 "outside": encoded.outside,
                 "mistake": encoded.mistake,
             }
@@ -266,15 +303,17 @@ def _answers() -> Iterator[Case]:
 
 ANSWERS = File(
     f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
-    f" {json.dumps(_LABELS)}, of which other is the catch-all; the numbers are those of a grid of 13 points from -1 to"
+    f" {json.dumps(_LABELS)}, of which other is the catch-all; the values of a selection are the first six, of"
+    " which three may be chosen; the numbers are those of a grid of 13 points from -1 to"
     " 11 (numbers.json has more). \\ud800 alone is a surrogate that stands for no"
     " character; null stands for any object that is no answer.",
     {
         "type": "the kind of question",
         "given": "the value",
-        "item": "what is randomized: an index of the answers, the point of a number, or the bytes of a string in hex",
+        "item": "what is randomized: an index of the answers, a list of those of a selection, ascending, the point of a"
+        " number, or the bytes of a string in hex",
         "outside": "whether it is outside the listed answers and goes to the catch-all, or outside the range of a"
-        " number and goes to its end",
+        " number and goes to its end; of a selection, whether something was left out",
         "mistake": "whether it is no answer at all, which the developer is told",
     },
     _answers,

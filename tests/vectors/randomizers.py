@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from hashlib import sha256
+from typing import Any
 
 from dither_shared import Mechanism, Report, Shape
 from dither_shared.errors import ParameterError
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import SETS, Item
 from dither_shared.mechanisms.auto import choose
 from dither_shared.primitives.bloom import bloom_positions
 from dither_shared.primitives.probability import ONE
 
-from .catalogue import ENTRIES, VALUES, exact, mechanism
+from .catalogue import ENTRIES, VALUES, exact, mechanism, written
 from .rendering import Case, File
 from .scripts import Below, Prefixed, Reached, Recorded
 
@@ -21,6 +22,7 @@ _BEYOND = 3
 
 _SMALL_TABLE = 50
 _WIDEST_EDGE = 32
+_MOST_TOLD = 16
 _WIDE = 256
 """Rows of bits up to which the rare paths are walked: all 64 slices of lanes, and chosen first bytes. Wider ones take
 much room and differ in nothing."""
@@ -99,6 +101,9 @@ MECHANISMS = File(
 def _items(one: Mechanism) -> list[Item]:
     if one.size is None:
         return list(VALUES)
+    if one.items.sets:  # none, one, and as many as may be at either end, but not very many
+        most = (1 << min(getattr(one, "at_most", one.size), _MOST_TOLD)) - 1
+        return sorted({0, 1, most, most << one.size - most.bit_length()})
     return sorted({0, 1, one.size // 2, one.size - 1})
 
 
@@ -128,7 +133,7 @@ def _reports() -> Iterator[Case]:
                 row = Report(cohort, one.randomize(item, entropy, cohort)).encode(one)
                 yield {
                     "mechanism": name,
-                    "item": item.hex() if isinstance(item, bytes) else item,
+                    "item": written(item, one.items),
                     "cohort": cohort,
                     "path": path,
                     "entropy": (entropy.given + entropy.beyond(_BEYOND)).hex(),
@@ -142,7 +147,8 @@ REPORTS = File(
     " from the same entropy, before that of the report.",
     {
         "mechanism": "an id of mechanisms.json",
-        "item": "the answer: its index, the point of a number, or the bytes of a string in hex",
+        "item": "the answer: its index, a list of the indices of a set, the point of a number, or the bytes of a string"
+        " in hex",
         "cohort": "the cohort, chosen beforehand",
         "path": "why the case is here: random entropy; zeros or ones first; reached, every word that is compared with"
         " a threshold equals it, and a uniform integer is drawn twice if its first word can be rejected; below, every"
@@ -195,20 +201,35 @@ def _choices() -> Iterator[Case]:
                         "report_budget": budget,
                         **_chosen(size, float(epsilon), None if permanent is None else float(permanent), budget),
                     }
+    for size in (8, 64):
+        for epsilon in ("0.5", "4.0"):
+            for at_most in (None, 1, size // 4, size // 2):
+                for permanent, budget in ((None, 64), ("16.0", 1)):
+                    promises = {} if at_most is None else {"at_most": at_most}
+                    forever = None if permanent is None else float(permanent)
+                    yield {
+                        "size": size,
+                        "at_most": at_most,
+                        "epsilon": epsilon,
+                        "permanent_epsilon": permanent,
+                        "report_budget": budget,
+                        **_chosen(size, float(epsilon), forever, budget, items=SETS, promises=promises),
+                    }
 
 
-def _chosen(size: int, epsilon: float, permanent: float | None, budget: int) -> Case:
+def _chosen(size: int, epsilon: float, permanent: float | None, budget: int, **sets: Any) -> Case:
     try:
-        one = choose(size, epsilon, permanent, budget)
+        one = choose(size, epsilon, permanent, budget, **sets)
     except ParameterError as error:
         return {"mechanism": None, "parameters": None, "refused": error.place}
     return {"mechanism": one.name, "parameters": one.parameters(), "refused": None}
 
 
 CHOICES = File(
-    "Choices: the mechanism of a definition that names none (or auto), for listed answers.",
+    "Choices: the mechanism of a definition that names none (or auto), for listed answers and for selections.",
     {
         "size": "how many answers are listed, the catch-all among them",
+        "at_most": "of a selection, how many values may be chosen, or null if all may; other cases have no such field",
         "epsilon": "epsilon of one report, as TOML has it",
         "permanent_epsilon": "epsilon of all reports of one value, as TOML has it, or null",
         "report_budget": "the most bytes that a row may take",

@@ -62,7 +62,7 @@ def _audited(options: argparse.Namespace) -> list[tuple[str, Mechanism]]:
         return [(metric.name, metric.mechanism) for metric in load_metrics(options.metrics).values()]
     if options.mechanism not in MECHANISMS:
         raise ParameterError("--mechanism", f"{options.mechanism!r} is not one of {', '.join(MECHANISMS)}")
-    given = {key: getattr(options, key) for key in ("epsilon", "permanent_epsilon", "delta")}
+    given = {key: getattr(options, key) for key in ("epsilon", "permanent_epsilon", "delta", "at_most")}
     parameters = {key: value for key, value in given.items() if value is not None}
     family = MECHANISMS[options.mechanism]
     for key in parameters.keys() - family.keys:

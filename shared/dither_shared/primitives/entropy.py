@@ -98,7 +98,7 @@ class Entropy(ABC):
         """Return a set of ``size`` of ``width`` lanes that has some of the ``marked`` lanes, each equally likely.
 
         A marked lane and a subset of the others are drawn. So a set with h marked lanes comes in h ways; it is kept
-        with probability 1/h, and else all is drawn anew. At least one lane must be marked, and ``size`` be 1 or more.
+        with probability 1/h, and else all is drawn anew. For 1 <= size <= width, 2 <= width, and some lane marked.
         """
         lanes = [lane for lane in range(width) if marked >> lane & 1]
         while True:
