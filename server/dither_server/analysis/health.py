@@ -15,12 +15,12 @@ import numpy as np
 from scipy import special
 
 from dither_shared import Mechanism
-from dither_shared.mechanism import LISTED
+from dither_shared.mechanism import LISTED, SETS
 
 from ..estimation.decoders.support import support
 from ..tally.arrays import Floats
 from ..tally.tally import Tally
-from .invariants import spare_supports, uniform_counts
+from .invariants import spare_supports, uniform_counts, window_supports
 
 __all__ = ["FALSE_ALARMS", "Check", "health"]
 
@@ -68,7 +68,7 @@ def health(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, periods:
 
 def _range(sums: _Sums) -> float | None:
     """Test each support against its extremes over all answers: at least Bin(n, q) and at most Bin(n, p)."""
-    if sums.mechanism.items != LISTED:
+    if sums.mechanism.items not in {LISTED, SETS}:
         return None
     supporting, trials = (each / sums.periods for each in support(sums.mechanism, sums.tally, ()))
     values = len(supporting)
@@ -118,12 +118,28 @@ def _symbols(sums: _Sums) -> float | None:
     return _even(found) if len(found) > 1 else None
 
 
+def _windows(sums: _Sums) -> float | None:
+    """Test whether each value is as common in all of its windows (Pearson's chi-square), and take the oddest."""
+    found = window_supports(sums.mechanism, sums.tally)
+    if found is None:
+        return None
+    supporting, trials = found.supporting / sums.periods, found.trials / sums.periods
+    chance = supporting.sum(axis=1) / np.maximum(trials.sum(axis=1), 1)
+    spread = chance * (1 - chance)
+    enough = trials.min(axis=1) * np.minimum(chance, 1 - chance) >= _LEAST_EXPECTED
+    if not enough.any():
+        return None
+    away = (supporting - trials * chance[:, np.newaxis])[enough] ** 2 / (trials * spread[:, np.newaxis])[enough]
+    return min(1.0, float(enough.sum() * special.chdtrc(trials.shape[1] - 1, away.sum(axis=1)).min()))
+
+
 _TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
     "range": ("no value is much rarer than nobody's or commoner than everybody's", _range),
     "cohorts": ("every cohort has about as many reports", _balance),
     "weight": ("reports have as many ones as noise makes, whatever the answers", _weight),
     "weight-by-cohort": ("so they have in each cohort", _weights),
     "spare": ("what stands for no value is supported by chance alone", _spare),
+    "windows": ("a value is as common in every group of neighbours that it is asked in", _windows),
     "symbols": ("symbols that say nothing of a value are alike", _symbols),
 }
 

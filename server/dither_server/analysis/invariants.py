@@ -6,11 +6,11 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from ..estimation.decoders.support import support
+from ..estimation.decoders.support import Support, decoder_of, support
 from ..tally.arrays import Counts, Floats
 from ..tally.tally import Tally
 
-__all__ = ["spare_supports", "uniform_counts"]
+__all__ = ["spare_supports", "uniform_counts", "window_supports"]
 
 
 def spare_supports(mechanism: Mechanism, tally: Tally) -> Counts:
@@ -29,3 +29,12 @@ def uniform_counts(mechanism: Mechanism, counts: Floats) -> Floats:
         return np.zeros(0)
     first, length = mechanism.even_runs
     return np.asarray(counts.sum(axis=0)[first:].reshape(-1, length).sum(axis=1))
+
+
+def window_supports(mechanism: Mechanism, tally: Tally) -> Support | None:
+    """Return the supports of each value in several windows, shape (values, windows); None if no two speak of one.
+
+    Whoever reports in a window is a random part of all, so a value's support has one chance in all of its windows.
+    """
+    found = decoder_of(mechanism).by_window(mechanism, tally)
+    return found if found is not None and found.trials.shape[1] > 1 else None

@@ -62,6 +62,10 @@ class Decoder(Generic[Decoded]):
         """Fit the frequencies of ``labels`` to a tally with at least one report."""
         raise NotImplementedError(f"{mechanism.name} has no regression")
 
+    def by_window(self, mechanism: Decoded, tally: Tally) -> Support | None:
+        """Return the support of sets' values in each of several windows that hold them, shape (values, windows)."""
+        return None
+
     def pairs(self, mechanism: Decoded, tally: Tally) -> Pairs:
         """Return what a tally of sets says of two values together."""
         raise NotImplementedError(f"{mechanism.name} has no sets")

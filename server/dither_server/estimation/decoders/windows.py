@@ -19,7 +19,7 @@ from .pairs import Pairs
 __all__ = ["BitWindows", "PatternWindows"]
 
 _ALONE = "a report speaks of one value only, so no two are seen together; with a larger epsilon it speaks of neighbours"
-_APART = "a report speaks of {} neighbours on the list, whose end meets its start, and of none that are farther apart"
+_APART = "a report speaks of {} neighbours on the list, on which the first follows the last"
 
 _PAIR = 4
 """So many pairs cost as much as a value that is shown."""
@@ -30,7 +30,7 @@ class BitWindows(Decoder[BitFlip]):
 
     def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Return the ones of each value in the windows that hold it."""
-        return _support(tally.reports, tally.counts)
+        return _in_all(_in_each(tally.reports, tally.counts))
 
 
 class PatternWindows(Decoder[SetResponse]):
@@ -38,7 +38,11 @@ class PatternWindows(Decoder[SetResponse]):
 
     def support(self, mechanism: SetResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Return the ones of each value in the windows that hold it."""
-        return _support(tally.reports, _counted(tally, _bits(mechanism.window)))
+        return _in_all(self.by_window(mechanism, tally))
+
+    def by_window(self, mechanism: SetResponse, tally: Tally) -> Support:
+        """Return the same of each window."""
+        return _in_each(tally.reports, _counted(tally, _bits(mechanism.window)))
 
     def pairs(self, mechanism: SetResponse, tally: Tally) -> Pairs:
         """Return what all windows that hold two values say of them.
@@ -84,11 +88,18 @@ class PatternWindows(Decoder[SetResponse]):
         return super().cost(mechanism, values) + pairs // _PAIR
 
 
-def _support(reports: Counts, ones: Counts) -> Support:
-    """Return the support of d values: of the reports of d windows, shape (d,), and the ones of their bits, (d, s)."""
+def _in_each(reports: Counts, ones: Counts) -> Support:
+    """Return the support of d values in the s windows that hold each, shape (d, s).
+
+    ``reports`` are those of d windows, shape (d,), and ``ones`` those with each of their bits, (d, s).
+    """
     values, bits = ones.shape
     windows = (np.arange(values)[:, np.newaxis] - np.arange(bits)) % values
-    return Support(ones[windows, np.arange(bits)].sum(axis=1), reports[windows].sum(axis=1))
+    return Support(ones[windows, np.arange(bits)], reports[windows])
+
+
+def _in_all(each: Support) -> Support:
+    return Support(each.supporting.sum(axis=1), each.trials.sum(axis=1))
 
 
 def _counted(tally: Tally, patterns: Floats) -> Counts:

@@ -9,7 +9,7 @@ from .rows import PairRow
 
 __all__ = ["SelectionExhibit"]
 
-_PAIRS = 20
+_PAIRS = 12
 """The most pairs of a page, those that most people have."""
 
 _WORDS = {"ok": "clear of 0", "noise": "may be 0", "too-few": "too few reports"}

@@ -1,0 +1,128 @@
+"""Estimates of sets: unbiased, with the errors and intervals that they state, for devices and by exact laws.
+
+Each test is wrong with a probability below 1e-6 over the choice of its seed.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.estimation.sets import estimate_sets
+from dither_server.tally.tally import Tally
+from dither_shared import Mechanism, PrivSet, SetResponse
+from server.estimation.sets_of_people import People, by_devices, privset_tally, response_tally
+
+FAR = 7.0
+"""Standard errors."""
+
+
+def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
+    return tuple(map(str, range(mechanism.size or 0)))
+
+
+@pytest.mark.parametrize("reports", [50, 1000])
+@pytest.mark.parametrize("size", [2, 8, 100])
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("family", ["set-response", "privset"])
+def test_devices_are_estimated_to_their_errors(family: str, epsilon: float, size: int, reports: int) -> None:
+    most = min(3, size) if family == "privset" else None
+    people = People.of(size, most)
+    mechanism: Mechanism = SetResponse.calibrate(size, epsilon)
+    if most is not None:
+        mechanism = PrivSet.calibrate(size, epsilon, at_most=most)
+    sets = people.draw(reports, np.random.default_rng(size))
+    found = estimate_sets(mechanism, labels_of(mechanism), by_devices(mechanism, sets, b"devices"), at_most=most)
+    known = np.isfinite(found.frequency)
+    assert known.all() or reports * float(mechanism.coverage) < 40
+    away = (found.frequency - sets.mean(axis=0))[known]
+    # of few reports the error stated is that at the estimate; here it is what the law says of the truth
+    spread = np.array([mechanism.variance(share) for share in sets.mean(axis=0)])[known]
+    assert (np.abs(away) < FAR * np.sqrt(spread * _shrunk(mechanism, reports))).all()
+    assert ((found.low[known] <= 1) & (0 <= found.high[known]) & (found.low[known] <= found.high[known])).all()
+    assert not [said for said, there in zip(found.verdicts, known, strict=True) if not there and said != "too-few"]
+    if known.all():
+        assert abs(found.total.value - sets.sum(axis=1).mean()) < FAR * found.total.standard_error
+        assert found.total.value == pytest.approx(found.frequency.sum())
+
+
+def _shrunk(mechanism: Mechanism, reports: int) -> float:
+    """Return 1/n, for a value of which fewer reports speak than expected."""
+    expected = reports * float(mechanism.coverage)
+    return (
+        1 / reports if mechanism.coverage == 1 else expected / max(1.0, expected - FAR * math.sqrt(expected)) / reports
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "epsilon", "reports"), [(2, 0.5, 1000), (8, 2.0, 1000), (8, 4.0, 10**6), (100, 4.0, 20_000)]
+)
+def test_set_response_keeps_what_it_states(size: int, epsilon: float, reports: int) -> None:
+    """Means and variances of shares, sum and pairs over surveys, and how often their intervals cover."""
+    mechanism, people, surveys = SetResponse.calibrate(size, epsilon), People.of(size), 300
+    rng = np.random.default_rng(7)
+    found = [
+        estimate_sets(mechanism, labels_of(mechanism), response_tally(mechanism, people, reports, rng))
+        for _ in range(surveys)
+    ]
+    shares = people.chances.mean(axis=0)
+    _holds(np.array([one.frequency for one in found]), shares, np.array([one.standard_error for one in found]))
+    _covers(np.array([(one.low <= shares) & (shares <= one.high) for one in found]), careful=True)
+    total = np.array([one.total.value for one in found])[:, np.newaxis]
+    _holds(total, shares.sum(), np.array([one.total.standard_error for one in found])[:, np.newaxis])
+    _covers(np.array([one.total.low <= shares.sum() <= one.total.high for one in found])[:, np.newaxis])
+    pairs = found[0].pairs
+    if not len(pairs.given):
+        assert mechanism.window == 1
+        return
+    both = np.array([people.law(np.array(pair))[3] for pair in zip(pairs.given, pairs.value, strict=True)])
+    _holds(np.array([one.pairs.both for one in found]), both, np.array([one.pairs.both_error for one in found]))
+    _covers(np.array([(one.pairs.both_low <= both) & (both <= one.pairs.both_high) for one in found]), careful=True)
+    ratio = both / shares[pairs.given]
+    known = np.array([one.pairs.share for one in found])
+    if reports >= 1000 * size:
+        assert np.isfinite(known).mean() > 0.99
+        _covers(
+            np.array([(one.pairs.low <= ratio) & (ratio <= one.pairs.high) for one in found])[:, known.min(axis=0) > 0]
+        )
+
+
+@pytest.mark.parametrize(("size", "most", "epsilon"), [(2, 1, 0.5), (8, 2, 0.5), (8, 3, 2.0), (100, 3, 4.0)])
+def test_privset_keeps_what_it_states(size: int, most: int, epsilon: float) -> None:
+    mechanism, people, surveys = PrivSet.calibrate(size, epsilon, at_most=most), People.of(size, most), 300
+    rng = np.random.default_rng(8)
+    everyone = people.draw(400_000, rng)
+    shares, sizes = everyone.mean(axis=0), everyone.sum(axis=1).mean()
+    found = [
+        estimate_sets(
+            mechanism,
+            labels_of(mechanism),
+            privset_tally(mechanism, everyone[rng.integers(0, len(everyone), 1000)], rng),
+            at_most=most,
+        )
+        for _ in range(surveys)
+    ]
+    _holds(np.array([one.frequency for one in found]), shares, np.array([one.standard_error for one in found]))
+    _covers(np.array([(one.low <= shares) & (shares <= one.high) for one in found]), careful=True)
+    total = np.array([one.total.value for one in found])[:, np.newaxis]
+    _holds(total, sizes, np.array([one.total.standard_error for one in found])[:, np.newaxis])
+    _covers(np.array([one.total.low <= sizes <= one.total.high for one in found])[:, np.newaxis])
+    assert not len(found[0].pairs.given)
+
+
+def _holds(seen: np.ndarray, truth: np.ndarray | float, stated: np.ndarray) -> None:
+    """Whether estimates are right on average, and spread as the errors say, mean of squares by mean of squares."""
+    surveys = len(seen)
+    spread = seen.std(axis=0, ddof=1)
+    assert (np.abs(seen.mean(axis=0) - truth) < FAR * spread / math.sqrt(surveys)).all()
+    ratio = np.sqrt((stated**2).mean(axis=0)) / spread
+    assert (np.abs(np.log(ratio)) < FAR / math.sqrt(2 * surveys)).all(), ratio
+
+
+def _covers(inside: np.ndarray, *, careful: bool = False) -> None:
+    """Whether a share of 0.95 of intervals cover: at least or, of those that are not ``careful``, nearly."""
+    hits, surveys = inside.sum(axis=0), len(inside)
+    assert stats.binom.cdf(hits, surveys, 0.945).min() > 1e-9
+    if not careful:
+        assert stats.binom.sf(hits - 1, surveys, 0.98).min() > 1e-9
