@@ -17,7 +17,7 @@ from functools import lru_cache
 from ..errors import ParameterError
 from ..primitives.buckets import MAX_LEVELS
 
-__all__ = ["KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
+__all__ = ["CONFIRMING", "KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
 
 KEPT = 500
 """Prefixes that a level passes on."""
@@ -35,7 +35,9 @@ _FIRST, _STEP, _MOST = 1 << 17, 1 << 9, 1 << 22
 """Candidates of the first level, and of a further one for each prefix, as far as they are chosen; the most a level."""
 
 _MOST_LEVELS = 32
-_CONFIRMING = Fraction(31, 10)
+CONFIRMING = Fraction(31, 10)
+"""How many standard errors a string stands out that passes the confirming level."""
+
 _GRID = 1024
 _ROOT_OF_2_PI = Decimal("2.506628274631000502415765284811045253007")
 
@@ -62,7 +64,7 @@ def level_weights(characters: int, lengths: tuple[int, ...]) -> tuple[int, ...]:
     first, *others = lengths
     tried = [Fraction(_extensions(characters, first), KEPT)]
     tried += [Fraction(_extensions(characters, to - start)) for start, to in zip(lengths, others, strict=False)]
-    shares = [(quantile + 1) ** 2 for quantile in (*map(_upper_quantile, tried), _CONFIRMING)]
+    shares = [(quantile + 1) ** 2 for quantile in (*map(_upper_quantile, tried), CONFIRMING)]
     ends = [round(WEIGHT * sum(shares[: place + 1]) / sum(shares)) for place in range(len(shares))]
     return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
 

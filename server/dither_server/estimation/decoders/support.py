@@ -4,7 +4,7 @@
 be quick; all others are gathered from the cells that their values mark.
 """
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,20 @@ from dither_shared import (
     Mechanism,
     PrivSet,
     ProjectiveGeometry,
+    ProjectiveSketch,
     Rappor,
     SetResponse,
 )
 from dither_shared.mechanisms.count_mean_sketch import Sketch
 from dither_shared.mechanisms.local_hashing import vector_length
+from dither_shared.primitives.projective import point_length
 
 from ...tally.tally import Tally
-from ..hashing import columns_of
+from ..fit import Fit
+from ..hashing import buckets_of, columns_of
 from ..regression import rappor
+from ..strings.lookup import look_up
+from ..strings.rows import supports
 from .decoder import Decoder, Loads, Support, of_all
 from .projective import hyperplane_sums
 from .subsets import ListedSets
@@ -39,6 +44,9 @@ Sketched = TypeVar("Sketched", bound=Sketch)
 
 _GATHERED = 1024
 """So many look-ups in a sketch cost as much as a value that is shown."""
+
+_TRANSFORMED, _LOOKED_UP = 100, 10
+"""So many cells of a sketch by projective geometry, or so many strings looked for in it, cost as much."""
 
 _FIT, _STRING = 5_000, 25
 """What a regression on strings costs, and each string more."""
@@ -53,7 +61,9 @@ class _Halves(Decoder[HadamardResponse]):
 
 class _Hyperplanes(Decoder[ProjectiveGeometry]):
     def support(self, mechanism: ProjectiveGeometry, tally: Tally, labels: tuple[str, ...]) -> Support:
-        return of_all(tally, hyperplane_sums(mechanism, tally.counts[0].astype(np.float64))[: mechanism.size])
+        length = point_length(mechanism.order, mechanism.size)
+        sums = hyperplane_sums(mechanism.order, length, tally.counts[0].astype(np.float64))
+        return of_all(tally, sums[: mechanism.size])
 
 
 class _LinearHashes(Decoder[LocalHashing]):
@@ -113,11 +123,28 @@ class _SignedColumns(_Columns[HadamardCountMeanSketch]):
         return Loads(rows, tally.total * mechanism.bits / gap**2)
 
 
+class _Buckets(Decoder[ProjectiveSketch]):
+    fits: ClassVar[bool] = True
+
+    def support(self, mechanism: ProjectiveSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
+        table = np.stack([supports(mechanism, counts) for counts in tally.counts])
+        return of_all(tally, _gathered(table, buckets_of(labels, mechanism.rows, mechanism.buckets)))
+
+    def fit(self, mechanism: ProjectiveSketch, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+        return look_up(mechanism, labels, tally, confidence)
+
+    def cost(self, mechanism: ProjectiveSketch, values: int) -> int:
+        """Count transforms, and look-ups with their hashes."""
+        return mechanism.cohorts * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP
+
+
 class _Regression(Decoder[Rappor]):
+    fits: ClassVar[bool] = True
+
     def support(self, mechanism: Rappor, tally: Tally, labels: tuple[str, ...]) -> Support:
         raise NotImplementedError(f"{mechanism.name} has no support of a value, but a fit")
 
-    def fit(self, mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
+    def fit(self, mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
         return rappor.regress(mechanism, labels, tally, confidence)
 
     def cost(self, mechanism: Rappor, values: int) -> int:
@@ -133,6 +160,7 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     PrivSet: ListedSets(),
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
+    ProjectiveSketch: _Buckets(),
     Rappor: _Regression(),
 }
 """The decoders of those families that are not simply gathered; more may be added from outside."""
