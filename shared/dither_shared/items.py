@@ -43,5 +43,5 @@ SETS = Items("sets of listed answers", sets=True)
 STRINGS = Items("any string", open=True)
 """The UTF-8 bytes of any string."""
 
-SPELLED = Items("strings that are spelled in an alphabet", open=True)
+SPELLED = Items("strings to discover, of an alphabet", open=True)
 """Strings of one length over an alphabet, a byte for each symbol: its number."""

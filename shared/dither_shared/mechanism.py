@@ -64,6 +64,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     keys: ClassVar[frozenset[str]] = frozenset({"epsilon"})
     """The parameters by which a metric's definition may ask for this mechanism."""
+    promised: ClassVar[frozenset[str]] = frozenset()
+    """Parameters by which no definition asks for it, but that follow from the question (``Question.promises``)."""
     words: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Those of ``keys`` that are no numbers, with the words that each may be."""
     items: ClassVar[Items] = LISTED
@@ -194,8 +196,8 @@ class Mechanism(ABC):
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent draw of the values of a ``permanent_key``: what a payload holds, as an integer.
 
-        That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked. Mechanisms whose reports are no chain of the two draws do not
-        have it.
+        That is a symbol, a row of bits with cell 0 lowest, or a list. Without a permanent part it is what was marked.
+        Mechanisms whose reports are no chain of the two draws do not have it.
         """
         raise NotImplementedError(f"{self.name} has no permanent draw")
 

@@ -1,8 +1,11 @@
 """Small mechanisms of every family, and inputs that bring out their worst case."""
 
+from fractions import Fraction
+
 from dither_shared import MECHANISMS, Mechanism, Shape
 from dither_shared.mechanism import LISTED, NUMBERS, SETS, Item
 from dither_shared.mechanisms.numeric import NumericMechanism
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets, Space
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 
@@ -30,11 +33,31 @@ def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
     return [family.configure(None, {"epsilon": epsilon, **shape}) for shape in shapes]
 
 
+def small_projective(name: str, epsilon: float) -> list[ProjectiveBuckets]:
+    """Return sketches of few buckets: over fields of 2, 3 and 4, on lines and planes, for once and for ever."""
+    levels = {"levels": (1, 3), "weights": (1 << 15, 1 << 14, 1 << 14)} if name == "prefix-sketch" else {}
+    found = []
+    for order, buckets, forever in ((2, 2, None), (2, 4, None), (4, 4, None), (3, 8, None), (2, 4, 2), (3, 2, 3)):
+        space = Space(order, buckets)
+        inside, permanent_inside = space.insides(
+            Fraction(epsilon), None if forever is None else forever * Fraction(epsilon)
+        )
+        rows = 1 if levels else 2
+        found.append(
+            MECHANISMS[name](  # type: ignore[call-arg]  # each family names its own parameters
+                rows=rows, buckets=buckets, order=order, inside=inside, permanent_inside=permanent_inside, **levels
+            )
+        )
+    return found
+
+
 def small(name: str, epsilon: float) -> list[Mechanism]:
     """Return mechanisms of the family that are small enough to enumerate."""
     family = MECHANISMS[name]
     if name in NUMERIC:
         return [*small_numeric(name, epsilon)]
+    if issubclass(family, ProjectiveBuckets):
+        return [*small_projective(name, epsilon)]
     if family.items.open:
         shapes = [{"bits": 4, "hashes": 1}, {"bits": 4, "hashes": 2}, {"bits": 3, "hashes": 2}]
         if "hashes" not in family.keys:

@@ -101,8 +101,8 @@ def test_memory_is_said_of_all_that_have_it(declared: float, mechanism: Mechanis
     assert mechanism.memoised or not mechanism.always_memoised
     if mechanism.permanent_law is None:
         return
-    marked = mechanism.marked(items(mechanism)[0], 0)
-    law = exact_law(lambda entropy: mechanism.permanent_draw(marked, entropy).to_bytes(4, "big"))
+    marked, key = (of(items(mechanism)[0], 0) for of in (mechanism.marked, mechanism.permanent_key))
+    law = exact_law(lambda entropy: mechanism.permanent_draw(key, entropy).to_bytes(4, "big"))
     rows = mechanism.row_format
     drawn = [(int.from_bytes(draw, "big"), chance) for draw, chance in law.items()]
     held = [(rows.cells_of(draw.to_bytes(rows.payload_bytes, rows.byteorder)), chance) for draw, chance in drawn]

@@ -11,6 +11,7 @@ from contract.exact_law import exact_law
 from dither_server.tally.tally import Tally
 from dither_shared import MECHANISMS, KeyedEntropy, Mechanism, Report, Shape, WireError
 from dither_shared.mechanism import Item
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 
 CASES = pytest.mark.parametrize(("declared", "mechanism"), every_small(), ids=name_of)
 SMALL = pytest.mark.parametrize(
@@ -111,6 +112,8 @@ def test_sketches_have_p_and_the_q_of_a_random_hash(declared: float, mechanism: 
         law = exact_law(lambda entropy, value=value: mechanism.randomize(value, entropy))  # type: ignore[misc]
         chances.append(sum(chance for payload, chance in law.items() if supports(mechanism, 0, item)(payload)))
     columns = mechanism.cells if mechanism.shape is Shape.BITS else mechanism.cells // 2
+    if isinstance(mechanism, ProjectiveBuckets):
+        columns = mechanism.buckets
     assert chances[0] == mechanism.p
     assert mechanism.q == chances[0] * Fraction(1, columns) + chances[1] * (1 - Fraction(1, columns))
 

@@ -123,22 +123,22 @@ def test_reports_of_one_value_tell_exactly_what_is_stated_and_never_more_than_fo
 @pytest.mark.parametrize(
     "mechanism", [case for name in MECHANISMS for case in small(name, 1.0) if case.permanent_ratio], ids=name_of
 )
-def test_a_permanent_draw_of_the_marked_cells_and_a_repetition_of_it_make_a_report(mechanism: Mechanism) -> None:
+def test_a_permanent_draw_of_a_key_and_a_repetition_of_it_make_a_report(mechanism: Mechanism) -> None:
     """The law is that of ``randomize``; and each permanent draw fits a payload, and is one of the law's own."""
     for cohort in range(mechanism.cohorts):
         for item in items_apart(mechanism, cohort):
-            cells = mechanism.marked(item, cohort)
+            key = mechanism.permanent_key(item, cohort)
 
-            def twice(entropy: Entropy, cells: tuple[int, ...] = cells) -> bytes:
-                return mechanism.repeat(mechanism.permanent_draw(cells, entropy), entropy)
+            def twice(entropy: Entropy, key: tuple[int, ...] = key) -> bytes:
+                return mechanism.repeat(mechanism.permanent_draw(key, entropy), entropy)
 
             whole = exact_law(lambda entropy, item=item, cohort=cohort: mechanism.randomize(item, entropy, cohort))  # type: ignore[misc]
             assert exact_law(twice) == whole
-            drawn = exact_law(lambda entropy, cells=cells: mechanism.permanent_draw(cells, entropy))  # type: ignore[misc]
+            drawn = exact_law(lambda entropy, key=key: mechanism.permanent_draw(key, entropy))  # type: ignore[misc]
             assert sum(drawn.values()) == 1
             assert max(drawn) < 1 << (8 * mechanism.row_format.payload_bytes)
-            again = exact_law(lambda entropy, cells=cells: mechanism.permanent_draw(cells[::-1], entropy))  # type: ignore[misc]
-            assert drawn == again, "the order of the cells tells nothing"
+            again = exact_law(lambda entropy, key=key: mechanism.permanent_draw(key[::-1], entropy))  # type: ignore[misc]
+            assert drawn == again, "the order of the key tells nothing"
 
 
 @pytest.mark.parametrize("mechanism", [case for name in MECHANISMS for case in smallest(name, True)], ids=name_of)

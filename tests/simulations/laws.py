@@ -26,7 +26,7 @@ def flat(tally: Tally) -> Cells:
 
 
 def law_of_one(mechanism: Mechanism, item: int | bytes) -> dict[Cells, float]:
-    """The tally of a single user: a cohort by its law, and within it what the mechanism's docstring says of a report."""
+    """The tally of a single user: a cohort by its law, and in it what the mechanism's docstring says of a report."""
     law: dict[Cells, float] = {}
     cohorts, cells = mechanism.cohorts, mechanism.cells
     for cohort in range(cohorts):

@@ -3,7 +3,7 @@
 A discovery grows prefixes: the first level tries all there are, each further one every extension of the ``KEPT`` best,
 and a confirming level, of other users, tests the strings that are left. A level that tries m candidates for each that
 it keeps passes those that stand z standard errors out, z the upper 1/m quantile of the normal law; so that none is the
-bottleneck, its share of the users is proportional to (z + 1)². The confirming level has z = 3.1.
+bottleneck, its share of the users is proportional to (z + 1)². The confirming level has z = ``CONFIRMING``.
 
 Shares decide which level a device draws, and they are part of a metric's version: they are computed in decimal
 arithmetic, which is the same everywhere, and rounded to multiples of 1/``WEIGHT``.
@@ -15,7 +15,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 from ..errors import ParameterError
-from ..primitives.buckets import MAX_LEVELS
 
 __all__ = ["CONFIRMING", "KEPT", "LONGEST", "MOST_CHARACTERS", "WEIGHT", "level_weights", "prefix_lengths"]
 
@@ -36,7 +35,7 @@ _FIRST, _STEP, _MOST = 1 << 17, 1 << 9, 1 << 22
 
 _MOST_LEVELS = 32
 CONFIRMING = Fraction(31, 10)
-"""How many standard errors a string stands out that passes the confirming level."""
+"""z of the confirming level."""
 
 _GRID = 1024
 _ROOT_OF_2_PI = Decimal("2.506628274631000502415765284811045253007")

@@ -1,5 +1,6 @@
 """Sketches of prefixes, from which strings are found that nobody listed."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,11 +9,11 @@ from itertools import accumulate, pairwise
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import SPELLED, Item, Items
+from ..mechanism import SPELLED, Item, Items, Mechanism
 from ..primitives.buckets import MAX_LEVELS, bucket_digest
 from ..primitives.entropy import Entropy
 from .checks import bytes_of, checked_count, checked_epsilons
-from .prefix_levels import LONGEST, MOST_CHARACTERS, WEIGHT, level_weights, prefix_lengths
+from .prefix_levels import CONFIRMING, LONGEST, MOST_CHARACTERS, WEIGHT, level_weights, prefix_lengths
 from .projective_buckets import MOST_COUNTERS, ProjectiveBuckets, best_space
 
 __all__ = ["PrefixSketch"]
@@ -30,11 +31,12 @@ class PrefixSketch(ProjectiveBuckets):
     ``levels[j]`` of them, and one more, the confirming level, all of them by hash functions of its own. Cohort
     level·R + row is drawn with probability ``weights[level]``/2^16/R, independently of the value, so all of ε goes to
     one report (the prefix extending method of Wang, Li and Jha, TDSC 2019, with an optimal oracle, and levels weighed
-    as ``prefix_levels`` says). p, q and ``coverage`` are those of a whole string, of which the confirming level speaks.
+    as ``prefix_levels`` says). p, q and n·Var are those of a prefix among the reports of its level.
     """
 
     name: ClassVar[str] = "prefix-sketch"
     items: ClassVar[Items] = SPELLED
+    promised: ClassVar[frozenset[str]] = frozenset({"characters", "length"})
 
     levels: tuple[int, ...]
     weights: tuple[int, ...]
@@ -48,7 +50,6 @@ class PrefixSketch(ProjectiveBuckets):
             raise ParameterError("weights", f"{weights} are not {len(lengths) + 1} positive shares of {WEIGHT}")
         self._derive(levels=lengths, weights=weights, _ends=tuple(accumulate(weights)))
         self._derive_law(len(weights) * self.rows)
-        self._derive(coverage=Fraction(weights[-1], WEIGHT))
 
     @classmethod
     def calibrate(
@@ -85,7 +86,7 @@ class PrefixSketch(ProjectiveBuckets):
 
     @classmethod
     def configure(cls, size: int | None, parameters: Mapping[str, float | str]) -> Self:
-        """Return the mechanism asked for by both ε and ``buckets``; a question adds ``characters`` and ``length``."""
+        """Return the mechanism asked for by both ε and ``buckets``, of ``characters`` and ``length``."""
         numbers = cls._with_epsilon(parameters)
         shape = {
             key: checked_count(numbers[key], key, 1, 1 << 16)
@@ -93,6 +94,13 @@ class PrefixSketch(ProjectiveBuckets):
             if key in numbers
         }
         return cls.calibrate(size, numbers["epsilon"], numbers.get("permanent_epsilon"), **shape)
+
+    @classmethod
+    def require(cls, mechanism: Mechanism, place: str) -> "PrefixSketch":
+        """Return ``mechanism`` if it is a prefix sketch; raise ParameterError, with that ``place``, for any other."""
+        if not isinstance(mechanism, cls):
+            raise ParameterError(place, f"{mechanism.name} finds no strings by itself; {cls.name} does")
+        return mechanism
 
     @property
     def confirming(self) -> int:
@@ -108,6 +116,18 @@ class PrefixSketch(ProjectiveBuckets):
         """Return a level by its weight, and a row."""
         row, place = divmod(entropy.below(self.rows * WEIGHT), WEIGHT)
         return bisect_right(self._ends, place) * self.rows + row
+
+    def prefix_length(self, cohort: int) -> int:
+        """Return how many symbols a cohort reports."""
+        return self.levels[min(cohort // self.rows, self.confirming - 1)]
+
+    def least_share(self, users: int) -> float:
+        """Return the share of ``users`` who must hold a string for it to be found about half the time.
+
+        √(V Σ (z + 1)²/n) over all levels, V the variance of a rare string; with the margins that weights are made of.
+        """
+        of_all = (float(CONFIRMING) + 1) ** 2 * WEIGHT / self.weights[-1]
+        return math.sqrt(self.variance() * of_all / users)
 
     def prefix(self, item: Item, level: int) -> bytes:
         """Return what a level reports of an item: its first symbols, or at the confirming level all of it."""

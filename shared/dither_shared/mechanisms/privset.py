@@ -167,9 +167,9 @@ class PrivSet(Chained):
         """Return the value itself."""
         return (int(value),)
 
-    def permanent_draw(self, cells: tuple[int, ...], entropy: Entropy) -> int:
+    def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the payload of the permanent subset, as an integer; without a permanent part the marks, as bits."""
-        marks = sum(1 << cell for cell in cells)
+        marks = sum(1 << cell for cell in key)
         return int.from_bytes(self._subset(marks, entropy), self.row_format.byteorder) if self.memoised else marks
 
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:

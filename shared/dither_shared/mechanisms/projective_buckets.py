@@ -8,13 +8,14 @@ from math import exp
 from typing import ClassVar, NamedTuple
 
 from ..errors import ParameterError
-from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
+from ..mechanism import MAX_CELLS, Item, Shape
 from ..primitives.buckets import MAX_BUCKETS, MAX_ROWS, bucket_in
 from ..primitives.channel import OwnedChain, OwnedChannel
 from ..primitives.entropy import Entropy
 from ..primitives.galois import prime_power, prime_powers
 from ..primitives.probability import ONE, threshold_down
 from ..primitives.projective import Points, point_length
+from .chained import Chained
 from .checks import checked_count
 from .owned_cells import checked_inside, inside_at
 
@@ -25,12 +26,12 @@ MOST_COUNTERS = 1 << 20
 
 _USUAL_BUCKETS = (1 << 14, 1 << 15, 1 << 16)
 
-_LARGEST_ORDER = 1 << 10
-"""Whoever decodes has tables of a field's elements by themselves."""
+_LARGEST_ORDER = 1 << 8
+"""Whoever decodes has tables of a field's elements by each other; beyond ε = 6 a larger field would be better."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProjectiveBuckets(Mechanism):
+class ProjectiveBuckets(Chained):
     """A public row hashes a string to one of B ``buckets``, and that is reported by projective geometry response.
 
     The bucket is a point of PG(t-1, q), with q = ``order`` and t the least for which there are K >= B points; it owns c
@@ -132,10 +133,6 @@ class ProjectiveBuckets(Mechanism):
         """Return the bucket."""
         return (self.bucket(item, cohort),)
 
-    def randomize(self, item: Item, entropy: Entropy, cohort: int = 0, permanent: Entropy | None = None) -> bytes:
-        """Return a point that the bucket owns, or another: O(t)."""
-        return self.repeat(self.permanent_draw(self.permanent_key(item, cohort), permanent or entropy), entropy)
-
     def permanent_draw(self, key: tuple[int, ...], entropy: Entropy) -> int:
         """Return the permanent point of a bucket; without a permanent part, the bucket."""
         (bucket,) = key
@@ -168,12 +165,8 @@ class Space(NamedTuple):
     def insides(self, epsilon: Fraction, permanent_epsilon: Fraction | None) -> tuple[Fraction, Fraction | None]:
         """Return ``inside`` and ``permanent_inside`` at both ε."""
         points = self.points
-        once, forever = (
-            None if loss is None else inside_at(loss, points.owned, points.count)
-            for loss in (epsilon, permanent_epsilon)
-        )
-        assert once is not None
-        return once, forever
+        forever = None if permanent_epsilon is None else inside_at(permanent_epsilon, points.owned, points.count)
+        return inside_at(epsilon, points.owned, points.count), forever
 
     def cost(self, odds: float) -> float:
         """Return n·Var of a rare string, where a doubling of the buckets is worth 3% of it and one of the cells 1%."""

@@ -78,7 +78,7 @@ def _metric(name: str, table: object) -> Metric:
 
 
 def _read_metric(name: str, fields: Fields) -> Metric:
-    kind = QUESTIONS[fields.one_of("type", tuple(QUESTIONS))]
+    kind = QUESTIONS[fields.one_of("type", tuple(QUESTIONS))].asked(fields)
     family = _family(kind, fields)
     if family is not None:
         _require_own_parameters(family, kind, fields)
@@ -118,9 +118,9 @@ def _mechanism(family: type[Mechanism] | None, question: Question, fields: Field
     keys = _AUTO_KEYS if family is None else family.keys
     if family is not None:
         words = {key: fields.one_of(key, family.words[key]) for key in family.words if key in fields}
-        return _configured(
-            family, question.size, **{key: fields.number(key) for key in keys - words.keys() if key in fields}, **words
-        )
+        promised = {key: promise for key, promise in question.promises.items() if key in family.promised}
+        numbers = {key: fields.number(key) for key in keys - words.keys() if key in fields}
+        return _configured(family, question.size, **promised, **numbers, **words)
     parameters = {key: fields.number(key) for key in keys if key in fields}
     if "epsilon" not in parameters:
         raise ParameterError("epsilon", "missing; the privacy loss of one report, for example epsilon = 1.0")

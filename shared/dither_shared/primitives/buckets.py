@@ -5,8 +5,8 @@ row r is word r of
 
     SHA-256( "dither-sketch-1" ‖ j ‖ v )
 
-modulo B, with j in one byte, and words of 32 bits, big-endian. One digest serves all rows, of which there are 8 at most;
-each row and level has a hash function of its own. (SHA-256, for browsers have it.)
+modulo B, with j in one byte, and words of 32 bits, big-endian. One digest serves all rows, 8 at most; each row and
+level has a hash function of its own. (SHA-256, for browsers have it.)
 """
 
 from .digests import sha256

@@ -1,4 +1,4 @@
-"""Channels of one bit, of one symbol and of owned reports, and their chains: a permanent draw followed by an instantaneous one.
+"""Channels of a bit, a symbol and an owned report, and their chains: a permanent draw, then an instantaneous one.
 
 A chain without a permanent part is a channel that is drawn afresh for each report. All probabilities are multiples of
 2^-64, so whatever is derived from them is exact.

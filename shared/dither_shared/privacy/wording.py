@@ -7,6 +7,7 @@ from .composition import posterior_bounds
 
 __all__ = [
     "MEMOISATION",
+    "fit_words",
     "in_a_hundred",
     "losses",
     "numeric_odds_sentence",
@@ -70,6 +71,12 @@ def support_words(mechanism: Mechanism) -> str:
     truly, falsely = in_a_hundred(float(mechanism.p)), in_a_hundred(float(mechanism.q))
     whose = "of these, " if mechanism.coverage < 1 else ""
     return f"{whose}a value of yours is named {truly} times in 100, one that is not yours {falsely} times"
+
+
+def fit_words(mechanism: Mechanism) -> str:
+    """Return how often a report fits the text of whoever sends it, and how often another text."""
+    truly, falsely = in_a_hundred(float(mechanism.p)), in_a_hundred(float(mechanism.q))
+    return f"a report fits your text {truly} times in 100, any other text {falsely} times"
 
 
 def losses(mechanism: Mechanism) -> str:

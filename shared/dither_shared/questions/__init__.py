@@ -5,6 +5,7 @@ How an item is perturbed is said in ``mechanisms``.
 
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
+from .discovery import DiscoveryQuestion
 from .number import NumberQuestion
 from .question import Question
 from .selection import SelectionQuestion
@@ -14,6 +15,7 @@ __all__ = [
     "QUESTIONS",
     "BooleanQuestion",
     "ChoiceQuestion",
+    "DiscoveryQuestion",
     "NumberQuestion",
     "Question",
     "SelectionQuestion",
@@ -21,6 +23,7 @@ __all__ = [
 ]
 
 QUESTIONS: dict[str, type[Question]] = {
-    kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion, NumberQuestion, SelectionQuestion, StringQuestion)
+    kind.kind: kind
+    for kind in (BooleanQuestion, ChoiceQuestion, NumberQuestion, SelectionQuestion, StringQuestion, DiscoveryQuestion)
 }
 """Every kind of question, by the ``type`` of a definition."""

@@ -74,6 +74,14 @@ class Fields:
             seen.add(value)
         return tuple(values)
 
+    def table(self, key: str, example: str) -> "Fields":
+        """Return a table, to be read likewise; ``example`` shows one to whoever has none."""
+        value = self._table.get(key)
+        if not isinstance(value, dict):
+            wrong = f"{value!r} is not" if key in self else "missing;"
+            raise ParameterError(key, f"{wrong} a table such as {example}")
+        return Fields(value)
+
     def number(self, key: str) -> float:
         """Return a number."""
         value = self._table.get(key)

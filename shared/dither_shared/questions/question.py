@@ -52,6 +52,11 @@ class Question(ABC):
     """What a mechanism must randomize to serve it."""
 
     @classmethod
+    def asked(cls, fields: Fields) -> type["Question"]:  # noqa: ARG003 - kinds that have special ones look
+        """Return the kind that a definition of this ``type`` asks for: this one, or one that a key of it makes."""
+        return cls
+
+    @classmethod
     @abstractmethod
     def read(cls, fields: Fields) -> Self:
         """Return the question that a definition asks. Raises ParameterError whose place is the key."""

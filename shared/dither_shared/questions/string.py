@@ -3,14 +3,20 @@
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from ..mechanism import STRINGS, Items, Mechanism
+from ..mechanism import STRINGS, Items, Mechanism, Shape
 from ..mechanisms import MECHANISMS
 from ..primitives.bloom import HASHING
+from ..privacy.wording import fit_words
+from ..wire import Report
+from .discovery import DiscoveryQuestion
 from .fields import Fields
 from .plain import LONGEST_TEXT, text_of
 from .question import Answers, Encoded, Question
 
 __all__ = ["StringQuestion"]
+
+_BEST = ("rappor", "projective-count-mean-sketch")
+"""The mechanisms that "auto" means, the best first."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +34,21 @@ class StringQuestion(Question):
     candidates: tuple[str, ...] = ()
 
     @classmethod
+    def asked(cls, fields: Fields) -> type[Question]:
+        """Return a discovery, if the definition says what is to be discovered."""
+        return DiscoveryQuestion if "discover" in fields else cls
+
+    @classmethod
     def read(cls, fields: Fields) -> Self:
         """Return the question, with its ``candidates`` if there are any."""
         return cls(fields.strings("candidates") if "candidates" in fields else ())
 
     @classmethod
-    def family(cls, fields: Fields) -> type[Mechanism]:  # noqa: ARG003 - other kinds look
-        """Return RAPPOR."""
-        return MECHANISMS["rappor"]
+    def family(cls, fields: Fields) -> type[Mechanism]:
+        """Return the first of the mechanisms that are best which has all parameters that are given."""
+        asked = {key for key in fields if any(key in each.keys for each in MECHANISMS.of(STRINGS))}
+        best = [MECHANISMS[name] for name in _BEST]
+        return next((family for family in best if asked <= family.keys), best[0])
 
     def stored(self) -> dict[str, object]:
         """Return the candidates."""
@@ -43,7 +56,7 @@ class StringQuestion(Question):
 
     @property
     def domain_digest(self) -> object:
-        """The name of the public hashing, which alone decides what a string marks."""
+        """The name of RAPPOR's public hashing; that of other mechanisms goes with their names."""
         return HASHING
 
     def answers(self, mechanism: Mechanism) -> Answers:
@@ -59,6 +72,11 @@ class StringQuestion(Question):
     def estimable(self) -> bool:
         """Whether there are candidates."""
         return bool(self.candidates)
+
+    def reading(self, mechanism: Mechanism, report: Report) -> str:
+        """Return how often a report fits the text and how often another, where it is one symbol."""
+        report.cells(mechanism)
+        return fit_words(mechanism) if mechanism.shape is Shape.SYMBOL else ""
 
     @property
     def words(self) -> str:

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from dither_server.estimation.decoders.transform import plane
 from dither_server.tally.tally import Tally
-from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing, ProjectiveGeometry
+from dither_shared import HadamardCountMeanSketch, HadamardResponse, LocalHashing
 from dither_shared.mechanisms.local_hashing import vector_length
-from dither_shared.primitives.projective import Points, point_count, point_length
 from dither_shared.primitives.galois import field as galois_field
 
 from ..users.populations import Counts, Population
@@ -24,7 +23,7 @@ from .hashed import over_cohorts, positions
 from .registry import joint_draws, sample_tally, signal_probability
 from .unary import responses
 
-__all__ = ["owned_points", "solutions", "with_uniform"]
+__all__ = ["solutions", "with_uniform"]
 
 
 @sample_tally.register
@@ -34,15 +33,6 @@ def _(mechanism: HadamardResponse, population: Population, rng: np.random.Genera
     rows = np.arange(1, mechanism.size + 1)
     length = mechanism.cells.bit_length() - 1
     counts = solutions(2, length, 1, np.stack([0 * rows, rows, 0 * rows, certain]), rng)
-    return with_uniform(counts, population.counts.sum(keepdims=True), rng)
-
-
-@sample_tally.register
-def _(mechanism: ProjectiveGeometry, population: Population, rng: np.random.Generator) -> Tally:
-    """Value v owns the points y with ⟨y, v⟩ = 0 over GF(q)."""
-    points = Points(mechanism.order, point_length(mechanism.order, mechanism.size))
-    certain = rng.binomial(population.counts, signal_probability(mechanism))
-    counts = owned_points(points, certain[np.newaxis], rng)
     return with_uniform(counts, population.counts.sum(keepdims=True), rng)
 
 
@@ -77,11 +67,6 @@ def _(mechanism: HadamardResponse, population: Population) -> float:
 
 
 @joint_draws.register
-def _(mechanism: ProjectiveGeometry, population: Population) -> float:
-    return mechanism.cells * mechanism.order * point_length(mechanism.order, mechanism.size)
-
-
-@joint_draws.register
 def _(mechanism: LocalHashing, population: Population) -> float:
     g = mechanism.symbols
     return mechanism.cohorts * g**2 * vector_length(g, mechanism.size)
@@ -91,26 +76,6 @@ def _(mechanism: LocalHashing, population: Population) -> float:
 def _(mechanism: HadamardCountMeanSketch, population: Population) -> float:
     cohorts = mechanism.cohorts
     return cohorts * (len(population.labels) + 2 * mechanism.cells * mechanism.cells.bit_length())
-
-
-def owned_points(points: Points, users: Counts, rng: np.random.Generator) -> Counts:
-    """Return how many users draw each point; shape (lanes, points).
-
-    ``users`` has shape (lanes, values): so many draw uniformly from the hyperplane of each value, which is the point of
-    that number. Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the equation
-    is ⟨w, tail⟩ = -lead, with w and tail the last r entries of y and v and lead the entry before the tail.
-    """
-    order, length = points.order, points.length
-    leads, tails, owned = _blocks(order, length, users.shape[1])
-    lanes, values = np.nonzero(users)
-    in_block = rng.multinomial(users[lanes, values], owned[values])
-    negative = galois_field(order).negative
-    minus = np.array([negative(element) for element in range(order)])
-    blocks = []
-    for r in range(length):
-        groups = np.stack([lanes, tails[r][values], minus[leads[r][values]], in_block[:, r]])
-        blocks.append(solutions(order, r, len(users), groups[:, in_block[:, r] > 0], rng))
-    return np.concatenate(blocks, axis=1)
 
 
 def solutions(order: int, length: int, lanes: int, groups: Counts, rng: np.random.Generator) -> Counts:
@@ -184,22 +149,6 @@ def _differences(order: int) -> Counts:
     """Return the table of s - y, shape (order, order)."""
     space = galois_field(order)
     return np.array([[space.add(s, space.negative(y)) for y in range(order)] for s in range(order)])
-
-
-@lru_cache(maxsize=8)
-def _blocks(order: int, length: int, size: int) -> tuple[Counts, Counts, NDArray[np.float64]]:
-    """Return for each block r and value v the lead, the tail's number, and the share of v's points; the last as (v, r).
-
-    Of the q^r points of block r, v owns q^(r-1) if its tail is not 0, else all or none, as the lead is 0 or not.
-    """
-    first = np.array([point_count(order, r) if r else 0 for r in range(length)])
-    values = np.arange(size)
-    behind = np.searchsorted(first, values, side="right") - 1
-    numbers = order**behind + values - first[behind]
-    powers = order ** np.arange(length)[:, np.newaxis]
-    leads, tails = numbers // powers % order, numbers % powers
-    owned = np.where(tails != 0, powers // order, np.where(leads == 0, powers, 0)).T
-    return leads, tails, owned / owned.sum(axis=1, keepdims=True)
 
 
 def with_uniform(counts: Counts, reports: Counts, rng: np.random.Generator) -> Tally:

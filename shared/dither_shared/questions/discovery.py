@@ -1,0 +1,178 @@
+"""Questions that any string of a declared alphabet answers, asked to find strings that nobody listed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+from ..errors import ParameterError
+from ..mechanism import SPELLED, Items, Mechanism
+from ..mechanisms import MECHANISMS, PrefixSketch
+from ..mechanisms.checks import checked_count
+from ..mechanisms.prefix_levels import LONGEST, MOST_CHARACTERS
+from ..privacy.wording import fit_words, odds_sentence
+from ..wire import Report
+from .alphabet import MARK, canonical, characters_of, folded
+from .fields import Fields
+from .plain import text_of
+from .question import Answers, Encoded, Question
+
+__all__ = ["END", "DiscoveryQuestion"]
+
+_CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+_USERS, _HOPELESS = 1_000_000, 0.03
+"""Texts that are rarer than this should be found of so many users, for advice."""
+
+END = 0
+"""The symbol behind the last one of a string, as often as it takes to fill it up."""
+
+
+@dataclass(frozen=True)
+class DiscoveryQuestion(Question):
+    """Any text of up to ``length`` of the characters of ``alphabet``, such as "a-z0-9._-"; nobody lists the texts.
+
+    An item has a byte for each of ``length`` symbols. Character i of the alphabet, in the order of code points, is
+    i + 1; 0 is the end of a text, and all that is behind it; the number above the last character's is the mark "…". A
+    longer text is cut, and the mark takes the place of its last symbol. A text with another character, among those that
+    would be reported, is the mark alone. Both are told as outside. With ``fold`` A to Z count as a to z.
+
+    Raises ParameterError for an alphabet that cannot be read, and for a length that would take too many levels.
+    """
+
+    kind: ClassVar[str] = "discovery"
+    keys: ClassVar[frozenset[str]] = frozenset({"discover", "candidates"})
+    items: ClassVar[Items] = SPELLED
+
+    alphabet: str
+    length: int
+    fold: bool | None = None
+
+    def __post_init__(self) -> None:
+        characters = characters_of(self.alphabet)
+        if len(characters) > MOST_CHARACTERS:
+            raise ParameterError("alphabet", f"{len(characters)} characters; at most {MOST_CHARACTERS}")
+        checked_count(self.length, "length", 1, LONGEST)
+        if self.fold and folded(characters) != characters:
+            raise ParameterError("fold", "A to Z would count as a to z, but the alphabet has some of A to Z")
+        object.__setattr__(self, "alphabet", canonical(characters))  # one way to say the same question
+
+    @classmethod
+    def read(cls, fields: Fields) -> Self:
+        """Return the question of the table ``discover``."""
+        if "candidates" in fields:
+            raise ParameterError(
+                "discover",
+                "stands beside candidates; strings that can be listed are found sooner by a list, without discover",
+            )
+        table = fields.table("discover", '{alphabet = "a-z0-9._-", length = 12}')
+        try:
+            table.require_known({"alphabet", "length", "fold"})
+            length = checked_count(table.number("length"), "length", 1, LONGEST)
+            return cls(table.string("alphabet", ""), length, table.truth("fold", False) if "fold" in table else None)
+        except ParameterError as error:
+            raise error.within("discover.") from None
+
+    @classmethod
+    def family(cls, fields: Fields) -> type[Mechanism]:  # noqa: ARG003 - other kinds look
+        """Return the prefix sketch."""
+        return MECHANISMS["prefix-sketch"]
+
+    @cached_property
+    def characters(self) -> str:
+        """The alphabet, in the order of code points."""
+        return characters_of(self.alphabet)
+
+    @property
+    def symbols(self) -> bytes:
+        """The symbols of the characters."""
+        return bytes(range(1, len(self.characters) + 1))
+
+    @property
+    def ends(self) -> bytes:
+        """The symbols behind which there are only ``END``: that one itself, and the mark."""
+        return bytes((END, len(self.characters) + 1))
+
+    @property
+    def promises(self) -> Mapping[str, int]:
+        """How many characters there are, and how long a text is at most."""
+        return {"characters": len(self.characters), "length": self.length}
+
+    def text(self, item: bytes) -> str:
+        """Return the text that an item or a prefix of one stands for; with the mark if it was cut, or if it is it."""
+        return "".join((self.characters + MARK)[symbol - 1] for symbol in item if symbol != END)
+
+    def stored(self) -> dict[str, object]:
+        """Return the table; there are no candidates."""
+        fold = {} if self.fold is None else {"fold": self.fold}
+        return {"discover": {"alphabet": self.alphabet, "length": self.length, **fold}, "candidates": []}
+
+    @property
+    def domain_digest(self) -> object:
+        """The characters, the length, and whether capitals are folded."""
+        return {"characters": self.characters, "length": self.length, "fold": bool(self.fold)}
+
+    def answers(self, mechanism: Mechanism) -> Answers:
+        """Return how texts are spelled."""
+        return _Answers(self.characters, self.length, fold=bool(self.fold))
+
+    def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
+        """Return what a report says of the text, and how sure it can make anyone."""
+        return f"a report speaks of the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"
+
+    def reading(self, mechanism: Mechanism, report: Report) -> str:
+        """Return of which part of the text a report speaks, how often it fits that part, and how often another."""
+        report.cells(mechanism)
+        length = PrefixSketch.require(mechanism, "mechanism").prefix_length(report.cohort)
+        part = "all of the text" if length == self.length else f"the beginning of the text, {length} characters,"
+        return f"it speaks of {part} alone; {fit_words(mechanism)}"
+
+    def advice(self, mechanism: Mechanism) -> Sequence[str]:
+        """Return what to say of capitals, if nothing is said, and whether frequent texts can be found at all."""
+        found = []
+        if self.fold is None and folded(_CAPITALS) in self.characters and not set(_CAPITALS) & set(self.characters):
+            found.append(
+                "discover.fold: missing; the alphabet has no capitals, and a text with one counts as none of them; "
+                "true lets A to Z count as a to z, false says that it is meant so"
+            )
+        share = PrefixSketch.require(mechanism, "mechanism").least_share(_USERS)
+        if share > _HOPELESS:
+            found.append(
+                f"discover.length: of {_USERS:,} users {100 * share:.2g} % must hold a text for it to be found; "
+                "a shorter length or a smaller alphabet finds rarer ones, and candidates, if they can be listed, more"
+            )
+        return found
+
+    @property
+    def words(self) -> str:
+        """Say which texts."""
+        capitals = " (capitals count as small letters)" if self.fold else ""
+        return f"any text of up to {self.length} of the characters {self.alphabet}{capitals}; a longer one is cut"
+
+    @property
+    def example(self) -> object:
+        """No text."""
+        return ""
+
+
+class _Answers(Answers):
+    def __init__(self, characters: str, length: int, *, fold: bool) -> None:
+        self._symbols = {character: place for place, character in enumerate(characters, 1)}
+        self._length, self._fold = length, fold
+        self._mark = len(characters) + 1
+        other = bytes((self._mark,)).ljust(length, bytes((END,)))
+        self._other = Encoded(other, outside=True)
+        self._mistake = Encoded(other, outside=True, mistake=True)
+
+    def encode(self, value: object) -> Encoded:
+        """Return the symbols of the text, or the mark alone."""
+        text = value if type(value) is str else text_of(value)
+        if text is None:
+            return self._mistake
+        cut = len(text) > self._length
+        told = text[: self._length - 1] if cut else text
+        symbols = [self._symbols.get(each, END) for each in (folded(told) if self._fold else told)]
+        if END in symbols:
+            return self._other
+        item = bytes([*symbols, self._mark] if cut else symbols)
+        return Encoded(item.ljust(self._length, bytes((END,))), outside=cut)

@@ -1,0 +1,203 @@
+"""Samplers of projective geometry response: of a listed value, and of the bucket to which a string is hashed.
+
+A report that tells something of a point v is a uniform point y of its hyperplane, ⟨y, v⟩ = 0. How often each y is drawn
+is found in one of two ways: user by user, as a device draws, for many at once; or by ``linear.solutions``, whose work
+does not depend on the number of users.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_server.estimation.decoders.transform import plane
+from dither_server.tally.tally import Tally
+from dither_shared import PrefixSketch, ProjectiveGeometry, ProjectiveSketch
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
+from dither_shared.primitives.buckets import MAX_ROWS
+from dither_shared.primitives.galois import field as galois_field
+from dither_shared.primitives.projective import Points, point_count, point_length
+
+from ..users.populations import Counts, Floats, Population, items_of
+from .hashed import over_cohorts
+from .linear import solutions, with_uniform
+from .registry import collision_bias, joint_draws, sample_tally, signal_probability
+
+__all__ = ["buckets_of", "owned_points", "points_by_user"]
+
+_BLOCK = 1 << 19
+"""Users who draw at once, one by one."""
+
+_AT_ONCE = 1 << 22
+"""Groups of users, times the entries between which they split, that are drawn at once."""
+
+
+@sample_tally.register
+def _(mechanism: ProjectiveGeometry, population: Population, rng: np.random.Generator) -> Tally:
+    """Value v owns the points y with ⟨y, v⟩ = 0 over GF(q)."""
+    points = Points(mechanism.order, point_length(mechanism.order, mechanism.size))
+    certain = rng.binomial(population.counts, signal_probability(mechanism))
+    counts = owned_points(points, certain[np.newaxis], rng)
+    return with_uniform(counts, population.counts.sum(keepdims=True), rng)
+
+
+@sample_tally.register
+def _(mechanism: ProjectiveBuckets, population: Population, rng: np.random.Generator) -> Tally:
+    """Split each value's users over the cohorts, count them by bucket, and draw points of the buckets' hyperplanes.
+
+    With a permanent part or without, one report has the law of a and b.
+    """
+    users = over_cohorts(mechanism, population, rng)
+    held = np.zeros((mechanism.cohorts, mechanism.buckets), dtype=np.int64)
+    np.add.at(held, (np.arange(mechanism.cohorts), buckets_of(mechanism, population.labels)), users)
+    certain = rng.binomial(held, signal_probability(mechanism))
+    points = Points(mechanism.order, mechanism.length)
+    few = certain.sum() < mechanism.cohorts * mechanism.cells * mechanism.order
+    counts = (points_by_user if few else owned_points)(points, certain, rng)
+    return with_uniform(counts, users.sum(axis=0), rng)
+
+
+@joint_draws.register
+def _(mechanism: ProjectiveGeometry, population: Population) -> float:
+    return mechanism.cells * mechanism.order * point_length(mechanism.order, mechanism.size)
+
+
+@joint_draws.register
+def _(mechanism: ProjectiveBuckets, population: Population) -> float:
+    at_once = mechanism.cohorts * mechanism.cells * mechanism.order
+    return mechanism.cohorts * len(population.labels) + mechanism.length * min(population.users, at_once)
+
+
+def owned_points(points: Points, users: Counts, rng: np.random.Generator) -> Counts:
+    """Return how many users draw each point; shape (lanes, points).
+
+    ``users`` has shape (lanes, values): so many draw uniformly from the hyperplane of each value, which is the point of
+    that number. Points are numbered in blocks, by how many entries r stand behind the leading 1. In block r the
+    equation is ⟨w, tail⟩ = -lead, with w and tail the last r entries of y and v and lead the entry before the tail.
+    """
+    order, length = points.order, points.length
+    leads, tails, owned = _blocks(order, length, users.shape[1])
+    lanes, values = np.nonzero(users)
+    in_block = rng.multinomial(users[lanes, values], owned[values])
+    negative = galois_field(order).negative
+    minus = np.array([negative(element) for element in range(order)])
+    blocks = []
+    for r in range(length):
+        groups = np.stack([lanes, tails[r][values], minus[leads[r][values]], in_block[:, r]])
+        groups = groups[:, in_block[:, r] > 0]
+        parts = np.array_split(groups, 1 + groups.shape[1] * order // _AT_ONCE, axis=1)
+        blocks.append(sum(solutions(order, r, len(users), part, rng) for part in parts))
+    return np.concatenate(blocks, axis=1)
+
+
+def points_by_user(points: Points, users: Counts, rng: np.random.Generator) -> Counts:
+    """Return the same as ``owned_points``, drawn as ``Points.draw`` does, for each user."""
+    counts = np.zeros(users.shape[0] * points.count, dtype=np.int64)
+    flat = users.ravel()
+    ends = np.cumsum(flat)
+    for start in range(0, int(ends[-1]), _BLOCK):
+        drawing = np.arange(start, min(start + _BLOCK, int(ends[-1])))
+        lanes, values = np.divmod(np.searchsorted(ends, drawing, side="right"), users.shape[1])
+        np.add.at(counts, lanes * points.count + _drawn(points, values, rng), 1)
+    return counts.reshape(users.shape[0], -1)
+
+
+def _drawn(points: Points, values: Counts, rng: np.random.Generator) -> Counts:
+    """Return a uniform point of the hyperplane of each value."""
+    order, length = points.order, points.length
+    space, rows = plane(order), np.arange(len(values))
+    of, firsts = space.digits(_vectors(order, length, values), length), _firsts(order, length)
+    lead = np.argmax(of != 0, axis=1)
+    # A number of length - 1 digits, not 0; the digit at v's leading 1 is put in between, 0 at first.
+    free = rng.integers(1, order ** (length - 1), len(values))
+    high, low = np.divmod(free, order ** (length - 1 - lead))
+    digits = space.digits(high * order ** (length - lead) + low, length)
+    digits[rows, lead] = _negative_sums(order, space.products[digits, of])
+    first = np.argmax(digits != 0, axis=1)
+    scaled = space.products[space.inverses[digits[rows, first]][:, np.newaxis], digits]
+    behind = length - 1 - first
+    return np.asarray(firsts[behind] + space.numbers(scaled) - order**behind)
+
+
+def _negative_sums(order: int, terms: Counts) -> Counts:
+    """Return the negative of the sum of each row over GF(order)."""
+    space = galois_field(order)
+    if space.degree == 1:
+        return np.asarray(-terms.sum(axis=1) % order)
+    if space.characteristic == 2:
+        return np.asarray(np.bitwise_xor.reduce(terms, axis=1))
+    sums = _sums(order)
+    total = terms[:, 0]
+    for column in terms.T[1:]:
+        total = sums[total, column]
+    return np.asarray(plane(order).products[plane(order).minus_one, total])
+
+
+@lru_cache(maxsize=8)
+def _sums(order: int) -> Counts:
+    space = galois_field(order)
+    return np.array([[space.add(one, two) for two in range(order)] for one in range(order)])
+
+
+def _firsts(order: int, length: int) -> Counts:
+    """Return the first point of each block."""
+    return np.array([point_count(order, r) if r else 0 for r in range(length)])
+
+
+def _vectors(order: int, length: int, values: Counts) -> Counts:
+    """Return the number of the vector of each point, whose first entry that is not 0 is 1."""
+    first = _firsts(order, length)
+    behind = np.searchsorted(first, values, side="right") - 1
+    return np.asarray(order**behind + values - first[behind])
+
+
+@lru_cache(maxsize=8)
+def _blocks(order: int, length: int, size: int) -> tuple[Counts, Counts, NDArray[np.float64]]:
+    """Return for each block r and value v the lead, the tail's number, and the share of v's points; the last as (v, r).
+
+    Of the q^r points of block r, v owns q^(r-1) if its tail is not 0, else all or none, as the lead is 0 or not.
+    """
+    numbers = _vectors(order, length, np.arange(size))
+    powers = order ** np.arange(length)[:, np.newaxis]
+    leads, tails = numbers // powers % order, numbers % powers
+    owned = np.where(tails != 0, powers // order, np.where(leads == 0, powers, 0)).T
+    return leads, tails, owned / owned.sum(axis=1, keepdims=True)
+
+
+@collision_bias.register
+def _(mechanism: ProjectiveSketch, population: Population) -> Floats:
+    """Return B/(B-1) Σ_(u≠v) f_u (share of rows in which they collide - 1/B)."""
+    return _bias(mechanism, population, np.arange(mechanism.cohorts))
+
+
+@collision_bias.register
+def _(mechanism: PrefixSketch, population: Population) -> Floats:
+    """Return that of whole strings, in the rows of the confirming level."""
+    return _bias(mechanism, population, np.arange(mechanism.cohorts)[-mechanism.rows :])
+
+
+def _bias(mechanism: ProjectiveBuckets, population: Population, cohorts: Counts) -> Floats:
+    buckets = buckets_of(mechanism, population.labels)[:, cohorts]
+    rows = np.arange(len(cohorts))
+    load = np.zeros((len(cohorts), mechanism.buckets))
+    np.add.at(load, (rows, buckets), population.shares[:, np.newaxis])
+    others = load[rows, buckets].mean(axis=1) - population.shares
+    chance = 1 / mechanism.buckets
+    return np.asarray((others - chance * (1 - population.shares)) / (1 - chance))
+
+
+@lru_cache(maxsize=8)
+def buckets_of(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Counts:
+    """Return the bucket of each value in each cohort; shape (values, cohorts).
+
+    Remembered, for hashing is most of the work and every trial of a sweep asks for the same.
+    """
+    items = items_of(mechanism, labels)
+    levels = range(mechanism.cohorts // mechanism.rows)
+    words = [
+        np.frombuffer(b"".join([mechanism.digest(item, level) for item in items]), dtype=">u4") for level in levels
+    ]
+    table = np.concatenate([each.reshape(-1, MAX_ROWS)[:, : mechanism.rows] for each in words], axis=1)
+    table = np.asarray(table % mechanism.buckets, dtype=np.int64)
+    table.setflags(write=False)
+    return table
