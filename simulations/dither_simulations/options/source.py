@@ -51,7 +51,7 @@ _OWN: Mapping[SurveyType, set[str]] = {
     },
     "number": {"shape", "low", "high", "log", "quantiles", "permanent_epsilon"},
     "selection": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "top", "greatest", "at_most", "separator"},
-    "string": {"zipf_s", "ratio", "sizes", "discover"},
+    "string": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "discover", "candidates"},
 }
 """The parameters that do not mean something to every type."""
 

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from dither_shared import MECHANISMS, Mechanism, ParameterError
+from dither_shared import MECHANISMS, DiscoveryQuestion, Mechanism, ParameterError
 from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
@@ -19,6 +19,7 @@ __all__ = [
     "SELECTIONS",
     "SETTLED",
     "named",
+    "named_discovery",
     "named_numeric",
     "named_selection",
 ]
@@ -104,3 +105,13 @@ def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = N
     if found.items != NUMBERS:
         raise ParameterError("mechanism", f"{name} does not answer a question for a number")
     return cast("NumericMechanism", found)
+
+
+def named_discovery(
+    name: str, question: DiscoveryQuestion, epsilon: float, permanent_epsilon: float | None = None
+) -> Mechanism:
+    """Return the mechanism of that name (of ``DISCOVERING``) for the strings of a question."""
+    parameters: dict[str, float | str] = {"epsilon": epsilon, **question.promises}
+    if permanent_epsilon is not None:
+        parameters["permanent_epsilon"] = permanent_epsilon
+    return MECHANISMS[name].configure(None, parameters)

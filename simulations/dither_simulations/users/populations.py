@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import SPELLED, Item
 
 from ..choices import SEPARATOR
 from ..limits import MAX_USERS
@@ -115,8 +115,11 @@ def numbered(size: int) -> tuple[str, ...]:
 def items_of(mechanism: Mechanism, labels: tuple[str, ...]) -> tuple[Item, ...]:
     """Return the item that the mechanism randomizes for each label.
 
-    That is its index, its UTF-8 bytes in an open domain, or the set that it names (``set_label``).
+    That is its index, its UTF-8 bytes in an open domain, or the set that it names (``set_label``). A label of a string
+    that is spelled in an alphabet has a character for each symbol, whose number that is.
     """
+    if mechanism.items == SPELLED:
+        return tuple(label.encode("latin-1") for label in labels)
     if mechanism.items.sets:
         return tuple(map(set_item, labels))
     if mechanism.items.open:

@@ -11,7 +11,8 @@ from ...options.common import confidence_of, epsilons_of, plot_option, shares_of
 from ...options.mechanism import mechanism_option, permanent_option
 from ...options.run import Run, run_options
 from ...options.source import source_options
-from ...trials.mechanism_by_name import NAMES, NUMERIC, SELECTIONS
+from ...options.survey import discover_option
+from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
 
 __all__ = ["error"]
 
@@ -20,7 +21,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @mechanism_option(
-    tuple(dict.fromkeys((*NAMES, *NUMERIC, *SELECTIONS))),
+    tuple(dict.fromkeys((*NAMES, *NUMERIC, *SELECTIONS, *DISCOVERING))),
     "Simulate this; repeatable; auto is the best for shares, or of a selection, whose report fits 64 bytes; boolean "
     "asks of each item of a selection by itself, at ε/d.  "
     "[default: every mechanism of the type]",
@@ -49,6 +50,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
 )
+@click.option(
+    "--candidates",
+    type=click.IntRange(1, 10**7),
+    help="Look for so many strings, of which people hold --size.  [default: ten times as many]",
+)
+@discover_option
 @click.option(
     "--step",
     "steps",
