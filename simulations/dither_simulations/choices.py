@@ -45,7 +45,7 @@ LAWS = ("joint", "marginal", "device")
 """Those that need nothing but a seed."""
 
 Attack = Literal["random-report", "crafted-input", "crafted-report"]
-"""How reports are forged (``attacks.poisoning``)."""
+"""How reports are forged (``attacks.forged.poisoning``)."""
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
 
 Paper = Literal["wang-2017", "feldman-2022", "duchi-2018", "wang-2019"]

@@ -12,6 +12,7 @@ __all__ = [
     "AUTO",
     "CLOSED",
     "DISCOVERING",
+    "LISTED_SPEAKING",
     "LOOKED_UP",
     "NAMES",
     "NUMERIC",
@@ -34,6 +35,9 @@ NAMES = (AUTO, *_SHARES)
 
 CLOSED = tuple(name for name, family in _SHARES.items() if family.items == LISTED)
 """The mechanisms of listed answers."""
+
+LISTED_SPEAKING = tuple(name for name in CLOSED if name != "bit-flip")
+"""Those of listed answers whose reports say something about every value."""
 
 _VARIANTS: dict[str, tuple[str, dict[str, float | str]]] = {
     "dithered-response-mean": ("dithered-response", {"for": "mean"}),

@@ -20,12 +20,17 @@ from dither_simulations.cli import main
 from dither_simulations.experiments.attacks.averaging import Averaging, majority
 from dither_simulations.experiments.attacks.change import Change
 from dither_simulations.experiments.attacks.common import SeriesRow
-from dither_simulations.experiments.attacks.forging import crafted_rows, most_supported, random_rows, random_support
+from dither_simulations.experiments.attacks.forged.forging import (
+    crafted_rows,
+    most_supported,
+    random_rows,
+    random_support,
+)
+from dither_simulations.experiments.attacks.forged.number_poisoning import NumberPoisoning
+from dither_simulations.experiments.attacks.forged.poisoning import Poisoning
+from dither_simulations.experiments.attacks.forged.selection_poisoning import SelectionPoisoning
 from dither_simulations.experiments.attacks.linkage import Linkage
-from dither_simulations.experiments.attacks.number_poisoning import NumberPoisoning
 from dither_simulations.experiments.attacks.permanent import Bits, Subsets, distinct, permanent_draw, same_draw
-from dither_simulations.experiments.attacks.poisoning import Poisoning
-from dither_simulations.experiments.attacks.selection_poisoning import SelectionPoisoning
 from dither_simulations.sweeps.sweep import sweep
 from dither_simulations.trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING, SETTLED, named
 

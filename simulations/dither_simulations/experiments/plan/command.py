@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +14,10 @@ from ...limits import MAX_SIZE
 from ...options.common import confidence_of, epsilons_of, share, users_of
 from ...options.mechanism import permanent_option
 from ...options.run import Run, run_options
-from ...options.survey import refuse_others, type_option
+from ...options.survey import discover_option, refuse_others, type_option
+
+if TYPE_CHECKING:
+    from dither_shared import DiscoveryQuestion
 
 __all__ = ["plan"]
 
@@ -58,6 +61,15 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     default="0.0625",
     show_default=True,
     help="Part of the range within which a quantile is to be named.",
+)
+@discover_option
+@click.option(
+    "--share",
+    "wanted",
+    callback=share,
+    default="0.01",
+    show_default=True,
+    help="Find strings that this share of people hold.",
 )
 @click.option(
     "--epsilon",
@@ -148,16 +160,35 @@ def _plan_number(
     run.tell(choices, lambda: explain_numbers(question, choices))
 
 
+def _plan_strings(
+    run: Run,
+    size: int | None,
+    discover: "DiscoveryQuestion | None",
+    epsilons: tuple[float, ...],
+    permanent_epsilon: float | None,
+    wanted: float,
+    days: int,
+    users: int | None,
+    **_: Any,
+) -> None:
+    from .strings import StringPlan, advise_strings, explain_strings
+
+    plan = StringPlan(size, discover, wanted, permanent_epsilon, users, days)
+    choices = advise_strings(plan, epsilons)
+    run.tell(choices, lambda: explain_strings(plan, choices))
+
+
 _PLANS: Mapping[SurveyType, Callable[..., None]] = {
     "share": partial(_plan_shares, items=LISTED),
     "number": _plan_number,
     "selection": partial(_plan_shares, items=SETS),
+    "string": _plan_strings,
 }
 
 _OWN: Mapping[SurveyType, set[str]] = {
-    "share": {"permanent_epsilon", "report_budget", "error"},
-    "number": {"permanent_epsilon", "aim", "within", "error"},
-    "selection": {"permanent_epsilon", "report_budget", "error", "at_most"},
-    "string": {"discover"},
+    "share": {"permanent_epsilon", "report_budget", "error", "confidence"},
+    "number": {"permanent_epsilon", "aim", "within", "error", "confidence"},
+    "selection": {"permanent_epsilon", "report_budget", "error", "confidence", "at_most"},
+    "string": {"permanent_epsilon", "discover", "wanted"},
 }
 """The parameters that do not mean something to every type."""

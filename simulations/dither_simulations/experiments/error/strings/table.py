@@ -33,7 +33,8 @@ def string_error_table(rows: Sequence[StringRow]) -> str:
         (
             render(header, cells),
             "",
-            f"{rows[0].size:,} strings, {rows[0].distribution}; {where}. Reach: who has it is found about half the time.",
-            "Top: share of so many of the most frequent that are found. False: of those found, held by nobody.",
+            f"{rows[0].size:,} strings, {rows[0].distribution}; {where}.",
+            "Top: share of so many of the most frequent that are found. Reach: the share of people whose string should",
+            "be found half the time. False: of those found, held by nobody. Missed: their intervals without the truth.",
         )
     )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Shape
 
-from ...users.populations import Counts
+from ....users.populations import Counts
 
 __all__ = ["best_symbols", "crafted_rows", "most_supported", "random_rows", "random_support"]
 

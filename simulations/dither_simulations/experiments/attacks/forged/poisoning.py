@@ -21,11 +21,11 @@ from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError
 
-from ...choices import ATTACKS, Attack
-from ...samplers import sample_tally
-from ...sweeps.sweep import identity_of, mean
-from ...trials.mechanism_by_name import named
-from ...users.populations import Population, numbered, zipf
+from ....choices import ATTACKS, Attack
+from ....samplers import sample_tally
+from ....sweeps.sweep import identity_of, mean
+from ....trials.mechanism_by_name import named
+from ....users.populations import Population, numbered, zipf
 from .forging import crafted_rows, most_supported, random_rows, random_support
 
 __all__ = ["Forged", "Poisoning", "PoisoningRow"]

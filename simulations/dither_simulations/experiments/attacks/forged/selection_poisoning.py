@@ -20,12 +20,12 @@ from dither_server.estimation.estimate import debiased
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError, Shape
 
-from ...samplers import sample_tally
-from ...samplers.sets import sample_sets
-from ...trials.mechanism_by_name import named_selection
-from ...users.populations import Floats, Population, numbered, set_label
-from ...users.set_sources import ItemChances
-from ...users.sets import SetLaw
+from ....samplers import sample_tally
+from ....samplers.sets import sample_sets
+from ....trials.mechanism_by_name import named_selection
+from ....users.populations import Floats, Population, numbered, set_label
+from ....users.set_sources import ItemChances
+from ....users.sets import SetLaw
 from .forging import best_symbols
 from .poisoning import Forged, Poisoning
 
@@ -34,7 +34,10 @@ __all__ = ["SelectionPoisoning"]
 
 @dataclass(frozen=True)
 class SelectionPoisoning(Poisoning):
-    """The experiment: every mechanism of sets, attack and share; ``at_most`` items a person, by Zipf's law up to 1/2."""
+    """The experiment: every mechanism of sets, attack and share.
+
+    A person has at most ``at_most`` items, each by itself: the first with chance 1/2, the others as Zipf's law falls.
+    """
 
     def __post_init__(self) -> None:
         super().__post_init__()
