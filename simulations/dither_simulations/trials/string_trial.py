@@ -18,7 +18,7 @@ from ..samplers import sample_tally
 from ..users.populations import Floats, Population
 from .devices import device_entropy, device_tally
 
-__all__ = ["TOPS", "Found", "StringScores", "StringSetting", "found_in", "run_string_trial"]
+__all__ = ["TOPS", "Found", "StringScores", "StringSetting", "found_in", "run_string_trial", "string_scores"]
 
 TOPS = (8, 16, 32)
 """So many of the most frequent strings are to be found."""
@@ -79,7 +79,7 @@ def run_string_trial(setting: StringSetting, seed: np.random.SeedSequence) -> St
         tally = device_tally(setting.mechanism, people, device_entropy(seed))
     else:
         tally = sample_tally(setting.mechanism, people, rng)
-    return _scores(setting, found_in(setting, tally))
+    return string_scores(setting, found_in(setting, tally))
 
 
 def found_in(setting: StringSetting, tally: Tally) -> Found:
@@ -94,14 +94,17 @@ def found_in(setting: StringSetting, tally: Tally) -> Found:
     return Found(tuple(whole.labels[place] for place in places), whole.low[places], whole.high[places])
 
 
-def _scores(setting: StringSetting, found: Found) -> StringScores:
+def string_scores(setting: StringSetting, found: Found) -> StringScores:
+    """Return how much of what people hold is found, and how much that nobody does."""
     held = dict(zip(setting.labels, setting.shares.tolist(), strict=True))
     ranked = sorted(held, key=lambda label: -held[label])
     truth = np.array([held.get(label, 0.0) for label in found.labels])
     hits = len(set(found.labels[:_NAMED]) & set(ranked[:_NAMED]))
-    recalls = (_recall(found.labels, ranked[:top]) for top in TOPS)
+    recall_8, recall_16, recall_32 = (_recall(found.labels, ranked[:top]) for top in TOPS)
     return StringScores(
-        *recalls,
+        recall_8=recall_8,
+        recall_16=recall_16,
+        recall_32=recall_32,
         f1=2 * hits / (min(len(found.labels), _NAMED) + min(len(ranked), _NAMED)),
         found=len(found.labels),
         false=float((truth == 0).mean()) if len(truth) else 0.0,

@@ -85,7 +85,7 @@ class IndependentSets:
             each = np.where(bits, self.chances[inside], 1 - self.chances[inside]).prod(axis=1)
             room = self._fits(np.delete(self.chances, inside))
             found[window] = each * room[np.minimum(bits.sum(axis=1), self.at_most + 1)]
-        return found / found.sum(axis=1, keepdims=True)
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def chain(self) -> SetChain:
         """Return the chain whose state is how many items the set has so far."""

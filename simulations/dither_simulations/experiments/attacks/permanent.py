@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 from dither_shared import Mechanism
@@ -112,7 +113,7 @@ def same_draw(mechanism: Mechanism, first: Item, second: Item) -> float:
     draw = permanent_draw(mechanism)
     if draw is None:
         return 0.0
-    law = mechanism.cohort_law or [1 / mechanism.cohorts] * mechanism.cohorts
+    law = mechanism.cohort_law or (Fraction(1, mechanism.cohorts),) * mechanism.cohorts
     total = 0.0
     for cohort, chance in enumerate(law):
         both = len(set(mechanism.marked(first, cohort)) & set(mechanism.marked(second, cohort)))
