@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, product
 from math import prod
 from pathlib import Path
@@ -15,7 +16,7 @@ from click.testing import CliRunner, Result
 from scipy import stats
 
 from dither_server.tally.tally import Tally
-from dither_shared import BitFlip, Report
+from dither_shared import BitFlip, DiscoveryQuestion, Report
 from dither_simulations.cli import main
 from dither_simulations.experiments.attacks.averaging import Averaging, majority
 from dither_simulations.experiments.attacks.change import Change
@@ -29,6 +30,7 @@ from dither_simulations.experiments.attacks.forged.forging import (
 from dither_simulations.experiments.attacks.forged.number_poisoning import NumberPoisoning
 from dither_simulations.experiments.attacks.forged.poisoning import Poisoning
 from dither_simulations.experiments.attacks.forged.selection_poisoning import SelectionPoisoning
+from dither_simulations.experiments.attacks.forged.string_poisoning import StringPoisoning
 from dither_simulations.experiments.attacks.linkage import Linkage
 from dither_simulations.experiments.attacks.permanent import Bits, Subsets, distinct, permanent_draw, same_draw
 from dither_simulations.sweeps.sweep import sweep
@@ -311,3 +313,34 @@ def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
     for wrong in (("-k", "16"), ("--targets", "2"), ("--mechanism", "subset-selection")):
         assert attack(*few, *wrong).exit_code == 2
     assert attack("poisoning", "--mechanism", "exponential").exit_code == 2
+
+
+@pytest.mark.parametrize("question", [None, DiscoveryQuestion("a-d", 6)], ids=["list", "discovery"])
+def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
+    """A fifth of the reports that are needed half the time make it appear in none of 6 trials, five times as many in all.
+
+    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, 36 times.
+    """
+    name = "projective-count-mean-sketch" if question is None else "prefix-sketch"
+    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=6)
+    for attack_ in ("crafted-input", "crafted-report"):
+        (row,) = sweep(replace(plan, attacks=(attack_,)))
+        assert row.needed is not None
+        for factor, found in ((0.2, 0.0), (5.0, 1.0)):
+            forged = factor * row.needed
+            share = forged / (forged + plan.users)
+            (one,) = sweep(replace(plan, attacks=(attack_,), shares=(share,)))
+            assert one.success == found, (attack_, factor)
+    (row,) = sweep(replace(plan, attacks=("random-report",), shares=(0.2,)))
+    assert (row.success, row.needed) == (0, None)
+
+
+def test_a_string_is_made_to_appear_by_a_command(tmp_path: Path) -> None:
+    few = ("--type", "string", "-k", "20", "-n", "1e5", "--epsilon", "4", "--repeats", "2", "--share", "0.1,0.001")
+    result = attack("poisoning", *few, "--plot", tmp_path / "appears.png")
+    assert result.exit_code == 0, result.output
+    assert "rappor" in result.stdout
+    assert (tmp_path / "appears.png").read_bytes().startswith(b"\x89PNG")
+    assert "leave none" in attack("poisoning", *few, "--discover", "a-b/2").stderr
+    assert "is not for this --type" in attack("poisoning", *few, "--mechanism", "prefix-sketch").stderr
+    assert "--targets: goes with --type" in attack("poisoning", *few, "--targets", "2").stderr
