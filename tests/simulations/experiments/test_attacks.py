@@ -317,12 +317,12 @@ def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("question", [None, DiscoveryQuestion("a-d", 6)], ids=["list", "discovery"])
 def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
-    """A fifth of the reports that are needed half the time make it appear in none of 6 trials, five times as many in all.
+    """A fifth of the reports that are needed half the time never make it appear, and five times as many always do.
 
-    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, 36 times.
+    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, in 3 trials.
     """
     name = "projective-count-mean-sketch" if question is None else "prefix-sketch"
-    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=6)
+    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=3)
     for attack_ in ("crafted-input", "crafted-report"):
         (row,) = sweep(replace(plan, attacks=(attack_,)))
         assert row.needed is not None

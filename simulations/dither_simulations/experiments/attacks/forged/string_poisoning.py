@@ -10,7 +10,7 @@ one person who holds it or, if crafted, as (1 - q)/(p - q) of them; so it takes 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class StringPoisoning:
         item = target.encode("latin-1" if self.question is not None else "utf-8")
         crafted = cell.attack == "crafted-report"
         lots = [
-            _counts(mechanism, some, mechanism.marked(item, cohort) if crafted else None, rng)
+            _counts(mechanism, some, _marked(mechanism, item, cohort) if crafted else None, rng)
             for cohort, some in enumerate(reports.tolist())
         ]
         return Tally(reports, np.array(lots))
@@ -159,6 +159,12 @@ class StringPoisoning:
         p, q = float(mechanism.p), float(mechanism.q)
         worth = (1 - q) / (p - q) if cell.attack == "crafted-report" else 1.0
         return round(reach(mechanism, self.users, 10 * self.size) * self.users / worth)
+
+
+@lru_cache(maxsize=256)
+def _marked(mechanism: Mechanism, item: bytes, cohort: int) -> tuple[int, ...]:
+    """Return the cells that the string marks; remembered, for a hyperplane takes a second."""
+    return mechanism.marked(item, cohort)
 
 
 def _counts(mechanism: Mechanism, reports: int, marked: Sequence[int] | None, rng: np.random.Generator) -> Counts:
