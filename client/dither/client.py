@@ -23,7 +23,8 @@ from . import forks
 from .consent.rules import Mode
 from .outcomes import Outcome, Timer
 from .parts import Parts, Setup
-from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number
+from .reporting.strata import NONE_GIVEN
+from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number, strata_of
 from .state.places import check_app_name, state_of
 from .state.state import MemoryState
 from .transparency.status_fields import Status
@@ -48,9 +49,11 @@ class Client:
     report leaves at a random moment within ``spread`` seconds (schedule.py), or on ``flush``. A program that finds a
     report due and ends at once waits for that upload, for ``exit_wait`` seconds at most, 0 for not at all, and not more
     often than every ``exit_every`` seconds (exits.py).
-    ``background=False`` uploads nothing but on ``flush``, and has no thread in between. ``strict`` is for tests:
-    mistakes of the app's developer (a metric that is not defined, an object that is no answer, arguments that cannot
-    be) raise ParameterError; otherwise they are logged once, and the client stays silent.
+    ``background=False`` uploads nothing but on ``flush``, and has no thread in between. ``strata`` are attributes of
+    this device, such as ``{"platform": "linux"}``, sent in the clear with the reports of metrics that declare them.
+    ``strict`` is for tests: mistakes of the app's developer (a metric that is not defined, an object that is no answer,
+    an attribute that no metric declares, arguments that cannot be) raise ParameterError; otherwise they are logged
+    once, and the client stays silent.
     """
 
     _OUTCOME, _TIMER = Outcome, Timer  # held here, for at shutdown the names of this module may be None
@@ -76,6 +79,7 @@ class Client:
         token: str | None = None,
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
+        strata: Mapping[str, object] = NONE_GIVEN,
     ) -> None:
         setup = Setup(app=app, endpoint=endpoint, background=background, strict=strict)
         setup = replace(setup, entropy=entropy or setup.entropy, today=today or setup.today)
@@ -86,8 +90,9 @@ class Client:
             setup = replace(setup, transport=transport or HttpTransport(endpoint, token=token))
             cap = epsilon_cap("lifetime_cap", lifetime_cap)
             setup = replace(setup, lifetime_cap=cap, state=state_of(state, app))
-            timing: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
-            self._parts = parts = Parts(replace(setup, environ=environ, policy=policy, **timing))
+            rest: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
+            rest |= {"environ": environ, "policy": policy, "strata": strata_of(strata)}
+            self._parts = parts = Parts(replace(setup, **rest))
             parts.start()
         except Exception as error:
             self._parts = parts or Parts(setup)
@@ -97,31 +102,33 @@ class Client:
     def __repr__(self) -> str:
         return f"Client({', '.join(sorted(self._parts.setup.metrics))})"
 
-    def record(self, metric: str, value: object) -> None:
+    def record(self, metric: str, value: object, **strata: object) -> None:
         """Answer ``metric`` with ``value``, if the user consents and it was not answered in this period yet.
 
         The first answer of a period counts; later ones are ignored and counted. An answer outside the metric's domain
-        is reported under the catch-all label, or as the end of its range. Returns at once. Raises only ParameterError,
-        for a mistake of the app's developer, and only if ``strict``.
+        is reported under the catch-all label, or as the end of its range. ``strata`` are attributes that the metric
+        declares, such as ``platform="linux"``, in place of those of the client: they are sent in the clear, "other"
+        for what is not listed or not given. Returns at once. Raises only ParameterError, for a mistake of the app's
+        developer, and only if ``strict``.
         """
         parts = self._parts
         if parts.silence.reason:
             parts.silence.unrecorded += 1
             return
         try:
-            if parts.record(metric, value):
+            if parts.record(metric, value, strata):
                 parts.recorded()
         except Exception as error:
             mistake = parts.guard.caught("record", error, "unknown metric")
             self._lost = self._lost or not mistake
 
-    def outcome(self, metric: str, ok: object = True, failed: object = False) -> Outcome:
+    def outcome(self, metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
         """Return a context manager and decorator that answers ``metric`` with whether its work succeeded."""
-        return self._OUTCOME(self.record, metric, ok, failed)
+        return self._OUTCOME(self.record, metric, ok, failed, strata)
 
-    def timer(self, metric: str) -> Timer:
+    def timer(self, metric: str, **strata: object) -> Timer:
         """Return a context manager and decorator that answers ``metric`` with the seconds that its work took."""
-        return self._TIMER(self.record, metric)
+        return self._TIMER(self.record, metric, strata)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, and wait up to ``timeout`` seconds; return whether all that waited has arrived.

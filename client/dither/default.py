@@ -60,24 +60,24 @@ def default_client() -> Client | None:
     return next(iter([*_stand_ins[-1:], *_clients]), None)
 
 
-def record(metric: str, value: object) -> None:
+def record(metric: str, value: object, **strata: object) -> None:
     """Answer ``metric`` with ``value`` by the default client; see ``Client.record``."""
     try:
         client = default_client()
     except TypeError:  # at the interpreter's shutdown, when the names of this module may be None
         return
     if client is not None:
-        client.record(metric, value)
+        client.record(metric, value, **strata)
 
 
-def outcome(metric: str, ok: object = True, failed: object = False) -> Outcome:
+def outcome(metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
     """Return a context manager and decorator that answers whether its work succeeded; see ``Client.outcome``."""
-    return Outcome(record, metric, ok, failed)
+    return Outcome(record, metric, ok, failed, strata)
 
 
-def timer(metric: str) -> Timer:
+def timer(metric: str, **strata: object) -> Timer:
     """Return a context manager and decorator that answers with the seconds of its work; see ``Client.timer``."""
-    return Timer(record, metric)
+    return Timer(record, metric, strata)
 
 
 @contextmanager

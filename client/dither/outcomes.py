@@ -8,15 +8,16 @@ Both are context managers, and decorators of functions and of coroutine function
     @telemetry.outcome("export", ok="done", failed="failed")
     def export(path): ...
 
-    with telemetry.timer("startup"):
+    with telemetry.timer("startup", platform="linux"):
         load_everything()
 
-An exception of the work is raised on. Ctrl-C, an exit and a task's cancellation (all that is raised and no Exception)
-cut the work short from outside, and are not answered.
+Further arguments are attributes of the metric's strata, as in ``record``. An exception of the work is raised on.
+Ctrl-C, an exit and a task's cancellation (all that is raised and no Exception) cut the work short from outside, and
+are not answered.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from sys import modules
 from threading import get_ident
@@ -34,9 +35,10 @@ _GENERATOR, _COROUTINE = 0x20, 0x80
 class _Work(ABC):
     """A piece of work; as a decorator, each call of a function is one."""
 
-    def __init__(self, record: Callable[[str, object], None], metric: str) -> None:
+    def __init__(self, record: Callable[..., None], metric: str, strata: Mapping[str, object]) -> None:
         self._record = record
         self._metric = metric
+        self._strata = strata
 
     @abstractmethod
     def __enter__(self) -> None:
@@ -82,8 +84,10 @@ class _Work(ABC):
 class Outcome(_Work):
     """Answers ``metric`` with ``ok`` when the work ends, and with ``failed`` when it raises an Exception."""
 
-    def __init__(self, record: Callable[[str, object], None], metric: str, ok: object, failed: object) -> None:
-        super().__init__(record, metric)
+    def __init__(
+        self, record: Callable[..., None], metric: str, ok: object, failed: object, strata: Mapping[str, object]
+    ) -> None:
+        super().__init__(record, metric, strata)
         self._ok = ok
         self._failed = failed
 
@@ -95,7 +99,7 @@ class Outcome(_Work):
     ) -> None:
         """Answer."""
         if kind is None or issubclass(kind, Exception):
-            self._record(self._metric, self._ok if kind is None else self._failed)
+            self._record(self._metric, self._ok if kind is None else self._failed, **self._strata)
 
 
 class Timer(_Work):
@@ -109,8 +113,8 @@ class Timer(_Work):
     _thread = staticmethod(get_ident)
     _modules = modules
 
-    def __init__(self, record: Callable[[str, object], None], metric: str) -> None:
-        super().__init__(record, metric)
+    def __init__(self, record: Callable[..., None], metric: str, strata: Mapping[str, object]) -> None:
+        super().__init__(record, metric, strata)
         self._begun: dict[object, list[float]] = {}
         """When the work of each thread or task began, the innermost last."""
 
@@ -138,11 +142,11 @@ class Timer(_Work):
         if not begun:
             self._begun.pop(who, None)
         if kind is None or issubclass(kind, Exception):
-            self._record(self._metric, seconds)
+            self._record(self._metric, seconds, **self._strata)
 
     def _piece(self) -> Self:
         """Return another one, so that calls have nothing to do with each other, however they are run."""
-        return type(self)(self._record, self._metric)
+        return type(self)(self._record, self._metric, self._strata)
 
     def _who(self) -> object:
         """Return the thread or, within an event loop, the task."""

@@ -22,6 +22,7 @@ from .diagnostics import Diagnostics, Guard, described
 from .reporting.journal import Journal
 from .reporting.namesakes import NameWatch
 from .reporting.recorder import Recorder
+from .reporting.strata import Stratifier
 from .state.state import MemoryState, State, StateError
 from .transparency.controls import Controls
 from .upload.attempts import Attempts
@@ -40,6 +41,7 @@ class Setup:
     app: str
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     endpoint: str = ""
+    strata: Mapping[str, object] = field(default_factory=dict)
     state: State = field(default_factory=lambda: MemoryState("off"))
     transport: Transport = field(default_factory=Nowhere)
     entropy: Entropy = field(default_factory=SystemEntropy)
@@ -74,9 +76,16 @@ class Parts:
         )
         self.names = NameWatch(app, metrics, self.journal, today, self.diagnostics)
         self.recorder = Recorder(
-            metrics, self.journal, self.permission, setup.entropy, today, self.diagnostics, strict=setup.strict
+            metrics,
+            self.journal,
+            self.permission,
+            setup.entropy,
+            today,
+            self.diagnostics,
+            Stratifier(setup.strata, metrics.values(), self.diagnostics, strict=setup.strict),
+            strict=setup.strict,
         )
-        self.record: Callable[[str, object], bool] = self.recorder.record
+        self.record: Callable[..., bool] = self.recorder.record
         """What an answer is given to; tests listen here."""
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
         self.uploader = self._new_uploader()

@@ -9,7 +9,7 @@ from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
 from dither_shared.questions.plain import type_name
 
-__all__ = ["MOST_SECONDS", "epsilon_cap", "metrics_of", "number", "path", "seconds"]
+__all__ = ["MOST_SECONDS", "epsilon_cap", "metrics_of", "number", "path", "seconds", "strata_of"]
 
 MOST_SECONDS = 366 * 86400.0
 """A year: longer than anything here lasts, and short enough for every clock and lock of the system."""
@@ -60,6 +60,16 @@ def metrics_of(given: object) -> Mapping[str, Metric]:
             "metrics", f"an object of type {one} by one of type {name}, where metrics by name are wanted"
         )
     return given
+
+
+def strata_of(given: object) -> Mapping[str, object]:
+    """Return attributes by name; raise ParameterError for what is no such mapping."""
+    if not isinstance(given, Mapping):
+        raise ParameterError("strata", f"a value of type {type_name(given)}, where attributes by name are wanted")
+    for name in given:
+        if not isinstance(name, str):
+            raise ParameterError("strata", f"a name of type {type_name(name)}, where text is wanted")
+    return dict(given)
 
 
 def _is_metric(name: object, one: object) -> bool:

@@ -33,6 +33,8 @@ from . import forks
 from .client import Client
 from .default import StandIn, standing_in
 from .parts import Parts
+from .reporting.strata import NONE_GIVEN
+from .settings import strata_of
 from .state.state import MemoryState
 from .upload.transport import Answer
 
@@ -52,7 +54,7 @@ class FakeCollector:
         self.down = False
         self.bodies: list[bytes] = []
         """Every body that arrived, as it is."""
-        self._accepted: dict[str, tuple[bytes, str, Report]] = {}
+        self._accepted: dict[str, tuple[bytes, Batch, Report]] = {}
 
     def define(self, metrics: Mapping[str, Metric]) -> None:
         """Take reports of these metrics, too; of one name there may be several versions."""
@@ -66,13 +68,22 @@ class FakeCollector:
             raise answer
         return answer if isinstance(answer, Answer) else Answer(answer)
 
-    def reports(self, metric: str) -> list[Report]:
-        """Return the reports of ``metric`` that were accepted. They are noise, and say little of what was recorded."""
-        return [report for _, name, report in self._accepted.values() if name == metric]
+    def reports(self, metric: str, stratum: str | None = None) -> list[Report]:
+        """Return the reports of ``metric`` that were accepted, of one stratum or of all.
+
+        They are noise, and say little of what was recorded.
+        """
+        arrived = [(batch, report) for _, batch, report in self._accepted.values() if batch.metric == metric]
+        return [report for batch, report in arrived if stratum in (None, batch.stratum)]
 
     def counts(self) -> dict[str, int]:
         """Return how many reports of each metric were accepted."""
-        return dict(Counter(name for _, name, _ in self._accepted.values()))
+        return dict(Counter(batch.metric for _, batch, _ in self._accepted.values()))
+
+    def strata(self, metric: str) -> dict[str, int]:
+        """Return how many reports of each stratum of ``metric`` were accepted, such as ``{"linux": 2}``."""
+        batches = [batch for _, batch, _ in self._accepted.values() if batch.metric == metric]
+        return dict(Counter(batch.stratum for batch in batches if batch.stratum is not None))
 
     def _ingest(self, body: bytes) -> int:
         try:
@@ -80,10 +91,13 @@ class FakeCollector:
             known = {one.version: one for metrics in self._defined if (one := metrics.get(batch.metric)) is not None}
             if batch.version not in known:
                 return 409 if known else 404
+            strata = known[batch.version].strata
+            if batch.stratum not in ((None,) if strata is None else strata.labels):
+                return 400
             report = Report.decode(batch.reports, known[batch.version].mechanism)
         except WireError:
             return 400
-        first, _, _ = self._accepted.setdefault(batch.batch, (body, batch.metric, report))
+        first, _, _ = self._accepted.setdefault(batch.batch, (body, batch, report))
         return 202 if first == body else 409
 
 
@@ -93,25 +107,32 @@ class Telemetry(StandIn):
     ``metrics`` is a path or metrics by name. ``recorded`` tells what the app wanted to say, before any noise.
     """
 
-    def __init__(self, metrics: str | Path | Mapping[str, Metric], today: Callable[[], date] | None = None) -> None:
+    def __init__(
+        self,
+        metrics: str | Path | Mapping[str, Metric],
+        today: Callable[[], date] | None = None,
+        strata: Mapping[str, object] = NONE_GIVEN,
+    ) -> None:
         own = dict(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
         self.collector = FakeCollector(own)
         self.mistakes: list[str] = []
         """Mistaken answers, and where the app gave them; the fixture fails the test unless this is empty at its end."""
         self._own = own
         self._named = set(own)
-        self._answers: list[tuple[str, object]] = []
+        self._answers: list[tuple[str, object, str | None]] = []
         self._others: list[tuple[Client, Parts]] = []
         """The clients that it stands in for, with the parts that they have otherwise."""
         arguments = _harmless("tests", today=today, collector=self.collector)
-        _make(self, self._own, **arguments)
+        _make(self, self._own, strata=strata, **arguments)
         self._listen(self._parts)
 
     def recorded(self, metric: str) -> list[object]:
         """Return all values that were recorded for ``metric``, in order, also those that made no report."""
-        if metric not in self._named:
-            raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._named))}")
-        return [value for name, value in self._answers if name == metric]
+        return [value for value, _ in self._heard(metric)]
+
+    def strata(self, metric: str) -> list[str | None]:
+        """Return the stratum of each of these values, such as "linux": what is sent in the clear beside a report."""
+        return [stratum for _, stratum in self._heard(metric)]
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Upload now, from this client and from those that it stands in for."""
@@ -119,11 +140,13 @@ class Telemetry(StandIn):
 
     def init(self, *arguments: Any, **named: Any) -> "Telemetry":
         """Be the default client, as ``dither.init`` is asked to make one; with its metrics if there are no others."""
-        metrics = signature(Client).bind(*arguments, **named).arguments["metrics"]
-        if not self._own:
-            with self._noting():
+        given = signature(Client).bind(*arguments, **named).arguments
+        metrics = given["metrics"]
+        with self._noting():
+            if not self._own:
                 self._own.update(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
-            self._named |= self._own.keys()
+            self._parts.recorder.strata.use(strata_of(given.get("strata", NONE_GIVEN)), self._own.values())
+        self._named |= self._own.keys()
         return self
 
     @contextlib.contextmanager
@@ -173,10 +196,15 @@ class Telemetry(StandIn):
 
         return make
 
-    def hear(self, metric: str, value: object) -> None:
+    def hear(self, metric: str, value: object, stratum: str | None = None) -> None:
         """Remember an answer that was given to any of the clients, as it is now: the app may go on with its list."""
         kept = value.copy() if isinstance(value, list | set) else value
-        self._answers.append((metric, kept))
+        self._answers.append((metric, kept, stratum))
+
+    def _heard(self, metric: str) -> list[tuple[object, str | None]]:
+        if metric not in self._named:
+            raise ParameterError(f"metrics.{metric}", f"not defined{did_you_mean(metric, sorted(self._named))}")
+        return [(value, stratum) for name, value, stratum in self._answers if name == metric]
 
     def _replace(self, client: Client) -> None:
         """Give a client parts that are harmless, unless it is closed."""
@@ -194,10 +222,10 @@ class Telemetry(StandIn):
         """Remember the answers and mistakes that a client is given."""
         record = parts.record
 
-        def listening(name: str, value: object) -> bool:
+        def listening(name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
             with self._noting():
-                made = record(name, value)
-            self.hear(name, value)
+                made: bool = record(name, value, given)
+            self.hear(name, value, parts.recorder.strata.label(parts.setup.metrics[name], given))
             return made
 
         parts.record = listening

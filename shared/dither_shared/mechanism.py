@@ -148,6 +148,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def largest(self) -> int:
+        """How many values an item may have, where items are sets."""
+        return self.size or 0
+
+    @property
     def permanent_law(self) -> tuple[Fraction, Fraction] | None:
         """P[the permanent draw has a cell], if the value marks it and if it does not; None without a permanent draw."""
         return None
@@ -166,10 +171,9 @@ class Mechanism(ABC):
         """Return the cells that ``item`` marks in ``cohort``, without repetition."""
 
     def supporting(self, value: Item, cohort: int = 0) -> tuple[int, ...]:
-        """Return the cells that speak for a value in ``cohort``, none where it does not speak of it.
+        """Return the cells of which a report has one with p if a value is the user's, and with q if it is not.
 
-        They are those that the value marks or, where items are sets and the value is an index, those of which p and q
-        are the law: P[a report has one of them], if the set has the value and if it has not.
+        The value is an item or, where items are sets, an index. None where the cohort does not speak of it.
         """
         return self.marked(value, cohort)
 
@@ -231,11 +235,8 @@ class Mechanism(ABC):
 
     @property
     def weight_moments(self) -> tuple[float, float] | None:
-        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed.
-
-        Known of independent cells where every cohort speaks of every value.
-        """
-        if not self.independent_cells or self.coverage != 1:
+        """Mean and variance of the cells that a report has, the same for every value; None if unknown or fixed."""
+        if not self.independent_cells or self.coverage != 1:  # else not every value marks as many
             return None
         marked, others, a, b = self.marks, self.cells - self.marks, float(self.a), float(self.b)
         return marked * a + others * b, marked * a * (1 - a) + others * b * (1 - b)

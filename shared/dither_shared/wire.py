@@ -70,9 +70,9 @@ class Batch(NamedTuple):
         """Return the JSON body; its length depends on names, stratum and number of rows, never on an answer."""
         reports = binascii.b2a_base64(self.reports, newline=False).decode("ascii")
         name = _quoted(self.metric)  # the others are digits
-        stratum = "" if self.stratum is None else f'"stratum":{_quoted(self.stratum)},'
-        head = f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}",'
-        return f'{head}{stratum}"reports":"{reports}"}}'.encode()
+        stratum = "" if self.stratum is None else f',"stratum":{_quoted(self.stratum)}'
+        text = f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}"{stratum},"reports":"{reports}"}}'
+        return text.encode()
 
     @classmethod
     def decode(cls, body: bytes) -> Self:
@@ -92,7 +92,7 @@ class Batch(NamedTuple):
             return None
         if binascii.b2a_base64(reports, newline=False) != text:
             return None
-        label = None if stratum is None else stratum.decode("ascii")
+        label = stratum.decode("ascii") if stratum else None
         return cls(batch.decode("ascii"), metric.decode("ascii"), version.decode("ascii"), reports, label)
 
     @classmethod

@@ -1,5 +1,7 @@
 """The client for an app's tests, and the collector that it uploads to."""
 
+import dataclasses
+import secrets
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -10,8 +12,9 @@ import dither
 from client.devices import ENDPOINT, METRICS, Make
 from dither.parts import Parts, Setup
 from dither.testing import FakeCollector, Telemetry
-from dither_shared import Batch, Metric, RandomizedResponse
+from dither_shared import Batch, Metric, RandomizedResponse, Strata
 
+PLATFORM = Strata.of([("platform", ["linux", "mac"])])
 OTHER = Metric("mobile", METRICS["theme"].question, RandomizedResponse.calibrate(4, 2.0))
 
 
@@ -32,6 +35,61 @@ def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
     assert telemetry.flush(5)
     assert telemetry.collector.counts() == {"theme": 1, "mobile": 1}
     assert len(telemetry.collector.reports("theme")) == 1
+
+
+def test_the_fixture_tells_the_strata(telemetry: Telemetry) -> None:
+    strata = {"theme": dataclasses.replace(METRICS["theme"], strata=Strata.of([("platform", ["linux", "mac"])]))}
+    client = dither.Client(METRICS | strata, ENDPOINT, "notes", strata={"platform": "linux"})
+    client.record("theme", "dark")
+    client.record("mobile", True)
+    client.record("theme", "light", platform="mac")
+    client.record("theme", "light", platform="Linux")
+    assert telemetry.recorded("theme") == ["dark", "light", "light"]
+    assert telemetry.strata("theme") == ["linux", "mac", "other"]
+    assert telemetry.strata("mobile") == [None]
+    assert telemetry.flush()
+    assert telemetry.collector.strata("theme") == {"linux": 1}
+    assert telemetry.collector.strata("mobile") == {}
+    assert len(telemetry.collector.reports("theme", "linux")) == len(telemetry.collector.reports("theme")) == 1
+    assert telemetry.collector.reports("theme", "mac") == []
+    with pytest.raises(
+        dither.ParameterError,
+        match=r"metrics\.theme\.strata\.channel: the metric does not declare it; declared here: platform",
+    ):
+        client.record("theme", "dark", channel="beta")
+    assert len(telemetry.mistakes) == 1
+    assert telemetry.mistakes[0].startswith(f"{__file__}:")
+    telemetry.mistakes.clear()
+
+
+def test_the_default_client_has_the_strata_that_the_app_gives_it(telemetry: Telemetry) -> None:
+    telemetry.collector.define(stratified := {"survey": dataclasses.replace(METRICS["survey"], strata=PLATFORM)})
+    one = Telemetry(stratified, strata={"platform": "mac"})
+    one.record("survey", True)
+    assert one.strata("survey") == ["mac"]
+    with one.standing_in():
+        dither.init(stratified, endpoint=ENDPOINT, app="notes", strata={"platform": "linux"})
+        dither.record("survey", True)
+        assert one.strata("survey") == ["mac", "linux"]
+        with pytest.raises(dither.ParameterError, match=r"^strata\.system: no metric of this client declares it"):
+            dither.init(stratified, endpoint=ENDPOINT, app="notes", strata={"system": "linux"})
+    assert len(one.mistakes) == 1
+
+
+def test_the_collector_refuses_a_stratum_that_the_metric_does_not_have() -> None:
+    metric = dataclasses.replace(METRICS["survey"], strata=PLATFORM)
+    collector = FakeCollector({"survey": metric, "mobile": METRICS["mobile"]})
+    for name, version, stratum, status in (
+        ("survey", metric.version, "linux", 202),
+        ("survey", metric.version, "other", 202),
+        ("survey", metric.version, "Linux", 400),
+        ("survey", metric.version, None, 400),
+        ("survey", METRICS["survey"].version, None, 409),
+        ("mobile", METRICS["mobile"].version, None, 202),
+        ("mobile", METRICS["mobile"].version, "linux", 400),
+    ):
+        batch = Batch(secrets.token_hex(16), name, version, b"\0", stratum)
+        assert collector.send(batch.encode()).status == status, batch
 
 
 def test_the_fixture_raises_what_an_app_would_only_log(telemetry: Telemetry) -> None:
@@ -121,8 +179,8 @@ def test_a_subclass_is_heard_and_keeps_what_is_its_own(telemetry: Telemetry) -> 
             self.greeting = greeting
             super().__init__(METRICS, ENDPOINT, "notes")
 
-        def record(self, metric: str, value: object) -> None:
-            super().record(metric, f"{self.greeting} {value}")
+        def record(self, metric: str, value: object, **strata: object) -> None:
+            super().record(metric, f"{self.greeting} {value}", **strata)
 
     Polite("dear").record("browser", "Firefox")
     assert telemetry.recorded("browser") == ["dear Firefox"]

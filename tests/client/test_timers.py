@@ -209,7 +209,7 @@ def test_a_recorder_that_fails_leaves_no_beginning_behind(clock: Clock) -> None:
     def refuse(metric: str, value: object) -> NoReturn:
         raise dither.ParameterError(metric, f"{next(numbers)} {value}")
 
-    timer = Timer(refuse, "startup")
+    timer = Timer(refuse, "startup", {})
     with pytest.raises(dither.ParameterError, match=r"startup: 0 0\.0"), timer:
         pass
     assert not timer.busy

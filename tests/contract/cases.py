@@ -1,8 +1,9 @@
 """Small mechanisms of every family, and inputs that bring out their worst case."""
 
 from fractions import Fraction
+from typing import Any
 
-from dither_shared import MECHANISMS, Mechanism, Shape
+from dither_shared import MECHANISMS, Mechanism, PrefixSketch, Shape
 from dither_shared.mechanism import LISTED, NUMBERS, SETS, Item
 from dither_shared.mechanisms.numeric import NumericMechanism
 from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets, Space
@@ -17,7 +18,7 @@ def usual(name: str, size: int = 8, **parameters: float | str) -> Mechanism:
     family = MECHANISMS[name]
     needed: dict[str, float] = {"delta": 1e-6, "resolution": 8} if "delta" in family.keys else {}
     if "at_most" in family.keys:
-        needed["at_most"] = 2
+        needed["at_most"] = 3
     return family.configure(size if family.items in {LISTED, SETS} else None, {"epsilon": 1.0, **needed, **parameters})
 
 
@@ -33,21 +34,22 @@ def small_numeric(name: str, epsilon: float) -> list[NumericMechanism]:
     return [family.configure(None, {"epsilon": epsilon, **shape}) for shape in shapes]
 
 
-def small_projective(name: str, epsilon: float) -> list[ProjectiveBuckets]:
+def small_projective(family: type[ProjectiveBuckets], epsilon: float) -> list[Mechanism]:
     """Return sketches of few buckets: over fields of 2, 3 and 4, on lines and planes, for once and for ever."""
-    levels = {"levels": (1, 3), "weights": (1 << 15, 1 << 14, 1 << 14)} if name == "prefix-sketch" else {}
-    found = []
+    shape: dict[str, Any] = {"rows": 2}
+    if issubclass(family, PrefixSketch):
+        shape = {"rows": 1, "levels": (1, 3), "weights": (1 << 15, 1 << 14, 1 << 14)}
+    found: list[Mechanism] = []
     for order, buckets, forever in ((2, 2, None), (2, 4, None), (4, 4, None), (3, 8, None), (2, 4, 2), (3, 2, 3)):
-        space = Space(order, buckets)
-        inside, permanent_inside = space.insides(
-            Fraction(epsilon), None if forever is None else forever * Fraction(epsilon)
-        )
-        rows = 1 if levels else 2
-        found.append(
-            MECHANISMS[name](  # type: ignore[call-arg]  # each family names its own parameters
-                rows=rows, buckets=buckets, order=order, inside=inside, permanent_inside=permanent_inside, **levels
-            )
-        )
+        lasting = None if forever is None else forever * Fraction(epsilon)
+        inside, permanent_inside = Space(order, buckets).insides(Fraction(epsilon), lasting)
+        law: dict[str, Any] = {
+            "order": order,
+            "buckets": buckets,
+            "inside": inside,
+            "permanent_inside": permanent_inside,
+        }
+        found.append(family(**shape, **law))
     return found
 
 
@@ -57,7 +59,7 @@ def small(name: str, epsilon: float) -> list[Mechanism]:
     if name in NUMERIC:
         return [*small_numeric(name, epsilon)]
     if issubclass(family, ProjectiveBuckets):
-        return [*small_projective(name, epsilon)]
+        return small_projective(family, epsilon)
     if family.items.open:
         shapes = [{"bits": 4, "hashes": 1}, {"bits": 4, "hashes": 2}, {"bits": 3, "hashes": 2}]
         if "hashes" not in family.keys:
@@ -119,8 +121,7 @@ def items(mechanism: Mechanism) -> list[Item]:
     """Return every index of a closed domain, every set of them; of an open one, a value for each set of cells."""
     if mechanism.size is not None:
         every = range(mechanism.items.count(mechanism.size))
-        most = getattr(mechanism, "at_most", mechanism.size)
-        return [item for item in every if not mechanism.items.sets or item.bit_count() <= most]
+        return [item for item in every if not mechanism.items.sets or item.bit_count() <= mechanism.largest]
     found: dict[tuple[frozenset[int], ...], Item] = {}
     for number in range(400):
         value = str(number).encode()

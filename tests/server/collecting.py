@@ -47,6 +47,26 @@ epsilon = 2.0
 METRICS = parse_metrics(METRICS_TOML)
 THEME, MOBILE, VERSION, OPEN = METRICS.values()
 
+STRATA_TOML = """
+[metrics.layout]
+type = "choice"
+mechanism = "randomized-response"
+values = ["tabs", "list"]
+epsilon = 2.0
+strata = {platform = ["linux", "windows"], channel = ["stable"]}
+
+[metrics.speed]
+type = "number"
+low = 0
+high = 10
+unit = "s"
+epsilon = 2.0
+strata = {platform = ["linux", "windows"]}
+"""
+STRATA = parse_metrics(STRATA_TOML)
+LAYOUT, SPEED = STRATA.values()
+"""Metrics of strata: of two attributes with 3 x 2 cells, "other" included, and of one with 3."""
+
 
 def config(folder: Path, **changed: object) -> Config:
     """A configuration with a database in ``folder`` and a clock that stands still.
@@ -58,8 +78,8 @@ def config(folder: Path, **changed: object) -> Config:
     return Config(**settings | access | changed)  # type: ignore[arg-type]  # a test names only what it changes
 
 
-def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: str = "light") -> bytes:
-    """Rows that devices with ``value`` could send."""
+def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: object = "light") -> bytes:
+    """Rows that devices with the answer ``value`` could send."""
     entropy: Entropy = KeyedEntropy(seed)
     rows = b""
     for _ in range(count):
@@ -69,14 +89,16 @@ def rows_of(metric: Metric, count: int, seed: bytes = b"rows", value: str = "lig
     return rows
 
 
-def batch(metric: Metric = THEME, rows: bytes | None = None, name: str | None = None) -> Batch:
+def batch(
+    metric: Metric = THEME, rows: bytes | None = None, name: str | None = None, stratum: str | None = None
+) -> Batch:
     """A batch with a fresh random id, unless it is given one."""
-    return Batch(name or secrets.token_hex(16), metric.name, metric.version, rows or rows_of(metric, 3))
+    return Batch(name or secrets.token_hex(16), metric.name, metric.version, rows or rows_of(metric, 3), stratum)
 
 
-def upload(metric: Metric = THEME, rows: bytes | None = None, name: bytes | None = None) -> Upload:
+def upload(metric: Metric = THEME, rows: bytes | None = None, name: bytes | None = None, stratum: int = 0) -> Upload:
     """The same, as the store takes it."""
-    return Upload(name or secrets.token_bytes(16), metric, rows or rows_of(metric, 3))
+    return Upload(name or secrets.token_bytes(16), metric, rows or rows_of(metric, 3), stratum)
 
 
 def same(one: Tally, other: Tally) -> bool:

@@ -28,6 +28,13 @@ def _body(**changed: object) -> str:
     return json.dumps(_PLAIN | changed, separators=(",", ":"))
 
 
+def _stratified(label: object) -> str:
+    """Return a body with the stratum where a device writes it."""
+    reports = {"reports": _PLAIN["reports"]}
+    members = {key: value for key, value in _PLAIN.items() if key != "reports"} | {"stratum": label} | reports
+    return json.dumps(members, separators=(",", ":"))
+
+
 def _without(name: str) -> str:
     return json.dumps({key: value for key, value in _PLAIN.items() if key != name})
 
@@ -51,6 +58,10 @@ _BODIES: tuple[str | bytes, ...] = (
     *(_body(version=text) for text in ("", _VERSION[1:], f"{_VERSION}0", _VERSION.upper(), "x" * 16)),
     *(_body(reports=text) for text in ("", "AQI", "AQIA\n", "AQ IA", "AQ==AQ==", "AR==", "AAB=", "A===", "====")),
     *(_body(reports=text) for text in ("_-_-", "\u00df\u00df\u00df\u00df", "AQIA=", "=AQIA")),
+    *(_stratified(label) for label in ("linux", "linux/beta", "Zo\u00eb", "a b", "x" * 100, "\U0001f600" * 100)),
+    *(_body(stratum="linux"), _stratified("linux").replace(",", " , "), _stratified("linux").replace("x", "\\u0078")),
+    *(_stratified(label) for label in ("", "x" * 101, "li[nux", None, 1, ["linux"], {"platform": "linux"})),
+    *(_stratified("a").replace('"a"', text) for text in ('"a","stratum":"b"', '"\n"', "a", "")),
 )
 
 
@@ -67,6 +78,7 @@ def _batches() -> Iterator[Case]:
             "batch": batch.batch,
             "metric": batch.metric,
             "version": batch.version,
+            **({} if batch.stratum is None else {"stratum": batch.stratum}),
             "reports": batch.reports.hex(),
             "written": batch.encode().decode("ascii"),
         }
@@ -78,8 +90,8 @@ BATCHES = File(
     {
         "body": "the text of the body, sent in UTF-8",
         "body_hex": "instead of it, its bytes in hex, where they are not UTF-8",
-        "taken": "the batch id, metric, version and the rows (in hex) that were read, and the same batch as a device"
-        " writes it; null if the body is refused",
+        "taken": "the batch id, metric, version, stratum (if there is one) and the rows (in hex) that were read, and"
+        " the same batch as a device writes it; null if the body is refused",
         "refused": "the member at fault, or body for the whole of it; null if the body is taken",
     },
     _batches,

@@ -1,6 +1,6 @@
 """Vectors of a device: what its secret fixes for ever, and the bodies that it sends."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dither.reporting.keys import Keys
 from dither.reporting.report import build
@@ -119,21 +119,48 @@ _SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
 )
 
 
+_PLATFORM = 'type = "boolean"\ntruth = 0.75\nstrata = {platform = ["linux", "windows", "Zo\u00eb"]}'
+_TWO = (
+    'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0\nstrata = {beta = ["true", "false"], major = ["1", "2"]}'
+)
+_STRATIFIED: tuple[tuple[str, str, Mapping[str, object]], ...] = (
+    *(
+        ("mobile", _PLATFORM, {"platform": text})
+        for text in ("linux", "Zo\u00eb", "Linux", "linux ", "other", "", None)
+    ),
+    ("mobile", _PLATFORM, {}),
+    ("mobile", _PLATFORM, {"channel": "linux"}),
+    ("two", _TWO, {"beta": True, "major": 2}),
+    ("two", _TWO, {"major": "3", "beta": False}),
+)
+
+
 def _bodies() -> Iterator[Case]:
     for name, table, values in _SENT:
         metric = defined(name, table)
         for value in values:
             entropy = Recorded(f"body {name} {value!r}")
             queued = build(metric, metric.item(value), Keys(_SECRETS[1]), entropy, _DAY, local=False)
-            yield {
-                "secret": _SECRETS[1].hex(),
-                "name": metric.name,
-                "definition": table,
-                "value": value,
-                "entropy": (entropy.given + entropy.beyond(3)).hex(),
-                "used": len(entropy.given),
-                "body": queued.body.decode("ascii"),
-            }
+            yield _sent(metric, table, value, entropy, queued.body)
+    for name, table, given in _STRATIFIED:
+        metric = defined(name, table)
+        if metric.strata is None:
+            raise AssertionError(table)
+        entropy, stratum = Recorded(f"body {name} in strata"), metric.strata.label_of(given)
+        queued = build(metric, metric.item(True), Keys(_SECRETS[1]), entropy, _DAY, local=False, stratum=stratum)
+        yield {**_sent(metric, table, True, entropy, queued.body), "given": given, "stratum": stratum}
+
+
+def _sent(metric: Metric, table: str, value: object, entropy: Recorded, body: bytes) -> Case:
+    return {
+        "secret": _SECRETS[1].hex(),
+        "name": metric.name,
+        "definition": table,
+        "value": value,
+        "entropy": (entropy.given + entropy.beyond(3)).hex(),
+        "used": len(entropy.given),
+        "body": body.decode("ascii"),
+    }
 
 
 BODIES = File(
@@ -144,6 +171,8 @@ BODIES = File(
         "name": "the metric's name",
         "definition": "its table in metrics.toml, without the header",
         "value": "the answer",
+        "given": "for a metric with strata, the attributes given with the answer",
+        "stratum": "the label that follows",
         "entropy": "the bytes of entropy, in hex, and a few more",
         "used": "how many of these are used",
         "body": "the body, which is ASCII",

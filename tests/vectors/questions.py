@@ -93,6 +93,17 @@ _TABLES: tuple[tuple[str, str], ...] = (
             ("discrete-gaussian", "epsilon = 1.0\ndelta = 1e-6\nresolution = 4"),
         )
     ),
+    *(
+        ("mobile", f'type = "boolean"\ntruth = 0.75\nstrata = {{{strata}}}')
+        for strata in (
+            'platform = ["linux", "windows", "macos"]',
+            'platform = ["linux", "windows", "macos", "other"]',
+            'platform = ["other", "linux", "windows", "macos"]',
+            'platform = ["Zo\u00eb", "a b", "1.0"]',
+            'platform = ["linux"], channel = ["stable", "beta"]',
+            'channel = ["stable", "beta"], platform = ["linux"]',
+        )
+    ),
 )
 
 
@@ -104,6 +115,7 @@ def defined(name: str, table: str) -> Metric:
 def _metrics() -> Iterator[Case]:
     for name, table in _TABLES:
         metric = defined(name, table)
+        strata = {} if metric.strata is None else {"strata": list(metric.strata.labels)}
         yield {
             "name": name,
             "definition": table,
@@ -115,6 +127,7 @@ def _metrics() -> Iterator[Case]:
             "canonical": _canonical(metric),
             "version": metric.version,
             "charge": exact(metric.charge),
+            **strata,
         }
 
 
@@ -122,9 +135,11 @@ def _canonical(metric: Metric) -> str:
     """Return the text of which the version is a digest, written once more from what metric.py says of it."""
     parameters = ",".join(f'"{key}":"{value}"' for key, value in sorted(metric.mechanism.parameters().items()))
     listed = json.dumps(metric.question.domain_digest, separators=(",", ":"), sort_keys=True)
+    pairs = [] if metric.strata is None else [[name, list(values)] for name, values in metric.strata.attributes]
+    strata = f',"strata":{json.dumps(pairs, separators=(",", ":"))}' if pairs else ""
     return (
         f'{{"domain":{listed},"format":"dither-metric-1",'
-        f'"mechanism":"{metric.mechanism.name}","name":"{metric.name}","parameters":{{{parameters}}}}}'
+        f'"mechanism":"{metric.mechanism.name}","name":"{metric.name}","parameters":{{{parameters}}}{strata}}}'
     )
 
 
@@ -145,9 +160,11 @@ METRICS = File(
         " once more behind them; for a selection, an object of at_most, null if all may be chosen, and of values; for"
         " any string, the name of the hashing scheme; for numbers, an object of high and"
         " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
-        " (without /1), and of log, true or false",
+        " (without /1), and of log, true or false; strata, if there are any, are pairs of an attribute and the list of"
+        " its values, in the order of the definition, with other behind them unless it is listed",
         "version": "the version, in hex",
         "charge": "the epsilon that a device is charged, rounded up to an IEEE 754 double, as that exact rational",
+        "strata": "the labels of the cells, in order, if there are any",
     },
     _metrics,
 )
@@ -237,6 +254,26 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("m", 'type = "string"\nf = 0.5\np = 0.5'),
     ("m", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.5'),
     ("m", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 1.0\nbits = 12'),
+    *(
+        ("m", f'type = "boolean"\ntruth = 0.75\nstrata = {strata}')
+        for strata in (
+            "{}",
+            '["linux"]',
+            "{platform = []}",
+            '{platform = "linux"}',
+            '{platform = ["linux", "linux"]}',
+            '{platform = ["other"]}',
+            '{platform = [""]}',
+            '{platform = ["a/b"]}',
+            '{platform = [" a"]}',
+            f'{{platform = ["{"x" * 33}"]}}',
+            '{Platform = ["linux"]}',
+            '{value = ["linux"]}',
+            f"{{platform = {[str(n) for n in range(16)]}}}",
+            '{a = ["1", "2", "3"], b = ["1", "2", "3", "4"]}',
+            f'{{a = ["{"x" * 32}"], b = ["{"y" * 32}"], c = ["{"z" * 32}"], d = ["w"]}}',
+        )
+    ),
 )
 
 

@@ -102,7 +102,7 @@ def _items(one: Mechanism) -> list[Item]:
     if one.size is None:
         return list(VALUES)
     if one.items.sets:  # none, one, and as many as may be at either end, but not very many
-        most = (1 << min(getattr(one, "at_most", one.size), _MOST_TOLD)) - 1
+        most = (1 << min(one.largest, _MOST_TOLD)) - 1
         return sorted({0, 1, most, most << one.size - most.bit_length()})
     return sorted({0, 1, one.size // 2, one.size - 1})
 

@@ -7,6 +7,7 @@ from dither_shared.metrics.metric import Metric
 
 from ..reporting.namesakes import ADVICE
 from ..transparency.explain import after
+from .strata import strata_advice
 
 __all__ = ["lint"]
 
@@ -27,7 +28,9 @@ def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list
 
     ``app`` is the app's name, if it is to be looked at, too.
     """
-    found = [f"metrics.{metric.name}.{finding}" for metric in metrics for finding in _findings(metric, today)]
+    listed = list(metrics)
+    found = [f"metrics.{one.name}.{finding}" for one in listed for finding in _findings(one, today)]
+    found += [f"metrics.{one.name}.{finding}" for one in listed if one.strata for finding in strata_advice(one, listed)]
     if app is not None and "." not in app.strip("."):
         found.append(f"app: {app!r} may be another app's name, too, and both would share consent and reports; {ADVICE}")
     return found

@@ -20,6 +20,7 @@ from ..state.journal_records import Permanent, Queued
 from .journal import Journal
 from .permanent import recall
 from .report import build
+from .strata import NONE_GIVEN, Stratifier
 
 __all__ = ["Recorder"]
 
@@ -41,6 +42,7 @@ class Recorder:
         entropy: Entropy,
         today: Callable[[], date],
         diagnostics: Diagnostics,
+        strata: Stratifier,
         *,
         strict: bool,
     ) -> None:
@@ -50,15 +52,17 @@ class Recorder:
         self._entropy = entropy
         self._today = today
         self._diagnostics = diagnostics
+        self.strata = strata
         self._strict = strict
         self.ignored = self.withheld = self.outside = self.mistakes = 0
         self._misnamed = False
         self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were logged
 
-    def record(self, name: str, value: object) -> bool:
+    def record(self, name: str, value: object, given: Mapping[str, object] = NONE_GIVEN) -> bool:
         """Make a report of an answer if one is due; return whether there is one more.
 
-        Raises ParameterError for a metric that is not defined and, if ``strict``, for an object that is no answer.
+        ``given`` are attributes of its stratum. Raises ParameterError for a metric that is not defined and, if
+        ``strict``, for an object that is no answer and an attribute that the metric does not have.
         """
         try:
             metric = self._metrics[name]
@@ -67,6 +71,8 @@ class Recorder:
         answer = metric.answers.encode(value)
         if answer.mistake:
             self._mistaken(metric, value)
+        if given:
+            self.strata.check(metric, given)
         today = self._today()
         # Looked at before anything else, for most calls end here; once more when the journal is ours.
         ledger, day = self._journal.ledger, today.toordinal()
@@ -80,28 +86,30 @@ class Recorder:
             self.withheld += 1
             return False
         local = consent.mode == "local"
-        return self._journal.hold(lambda: self._report(metric, answer, day, local), day)
+        return self._journal.hold(lambda: self._report(metric, answer, given, day, local), day)
 
-    def _report(self, metric: Metric, answer: Encoded, today: int, local: bool) -> bool:
+    def _report(self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool) -> bool:
         """Make a report while the journal is held."""
         journal = self._journal
         if not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
-        queued, drawn = self._draw(metric, answer.item, today, local)
+        queued, drawn = self._draw(metric, answer.item, self.strata.of(metric, given), today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
         journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
         self.outside += answer.outside
         return True
 
-    def _draw(self, metric: Metric, item: Item, today: int, local: bool) -> tuple[Queued, Permanent | None]:
+    def _draw(
+        self, metric: Metric, item: Item, stratum: str | None, today: int, local: bool
+    ) -> tuple[Queued, Permanent | None]:
         """Return a report, and the permanent draw that it repeats unless it is the last one again, or there is none."""
         keys, entropy = self._journal.keys(), self._entropy.ahead(_BYTES)
         if not metric.mechanism.memoised:
-            return build(metric, item, keys, entropy, today, local), None
+            return build(metric, item, keys, entropy, today, local, stratum=stratum), None
         drawn, remembered = recall(metric, item, keys, self._journal.ledger)
-        return build(metric, item, keys, entropy, today, local, drawn), remembered
+        return build(metric, item, keys, entropy, today, local, drawn, stratum), remembered
 
     def _mistaken(self, metric: Metric, value: object) -> None:
         """Tell the app's developer, by the type alone; the answer is reported under the catch-all label."""

@@ -14,13 +14,21 @@ _BATCH_BYTES = 16
 
 
 def build(
-    metric: Metric, item: Item, keys: Keys, entropy: Entropy, today: int, local: bool, drawn: int | None = None
+    metric: Metric,
+    item: Item,
+    keys: Keys,
+    entropy: Entropy,
+    today: int,
+    local: bool,
+    drawn: int | None = None,
+    stratum: str | None = None,
 ) -> Queued:
     """Draw one report of ``item`` and return it as the body of its upload.
 
     The cohort is the device's own where there is a permanent draw, so that reports repeat it, and drawn afresh
     where there is none, so that two reports share nothing. The batch id is random, one for each upload.
-    ``drawn`` is the permanent draw to repeat, if not that of ``item``.
+    ``drawn`` is the permanent draw to repeat, if not that of ``item``. ``stratum`` is the label of the metric's
+    cell, sent in the clear: no draw depends on it.
     """
     mechanism = metric.mechanism
     if mechanism.memoised:
@@ -31,5 +39,5 @@ def build(
         cohort = mechanism.draw_cohort(entropy)
         payload = mechanism.randomize(item, entropy, cohort)
     row = Report(cohort, payload).encode(mechanism)
-    batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row)
+    batch = Batch(entropy.take(_BATCH_BYTES).hex(), metric.name, metric.version, row, stratum)
     return Queued(batch.batch, metric.name, today, int(local), batch.encode())

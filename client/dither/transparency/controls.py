@@ -117,7 +117,7 @@ class Controls:
 
             today = self.today()
             chosen = [metric for metric in self._chosen(metrics) if not metric.expired(today)]
-            return consent_text(self.app, chosen, self.entropy, today.toordinal())
+            return consent_text(self.app, chosen, self.entropy, today.toordinal(), self.recorder.strata.own)
         except Exception as error:
             self.guard.caught("consent_text", error)
             return ""

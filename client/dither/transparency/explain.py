@@ -13,7 +13,7 @@ from ..reporting.keys import Keys
 from ..reporting.report import build
 from ..state.journal_records import SECRET_BYTES
 
-__all__ = ["HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds", "reading"]
+__all__ = ["CLEAR", "HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds", "reading"]
 
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
@@ -21,6 +21,7 @@ MANY = (10, 100)
 HIDES = "repeating one permanent answer hides which answer is yours, not the moments at which it changes"
 
 PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
+CLEAR = "Sent in the clear, not changed at random"
 _TIERS = {
     "technical": "the software itself",
     "interaction": "how the software is used",
@@ -60,19 +61,29 @@ def cost(metric: Metric) -> str:
 
 
 def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
-    """Return in words what an upload says of its sender; "" if its bytes say it better, or it is of no such metric."""
+    """Return in words what an upload says of its sender, and its stratum, if it has one; "" if its bytes say it better.
+
+    Of a metric that is none of ``metrics`` nothing but the stratum can be told.
+    """
     try:
         batch = Batch.decode(body)
-        metric = metrics.get(batch.metric)
-        if metric is None or metric.version != batch.version:
-            return ""
-        return metric.question.reading(metric.mechanism, Report.decode(batch.reports, metric.mechanism))
+        metric, stratum = metrics.get(batch.metric), batch.stratum or ""
+        says = ""
+        if metric is not None and metric.version == batch.version:
+            says = metric.question.reading(metric.mechanism, Report.decode(batch.reports, metric.mechanism))
+            stratum = metric.strata.told(stratum) if metric.strata and stratum else stratum
+        return "; ".join(filter(None, [says, stratum and f"in the clear: {stratum}"]))
     except WireError:
         return ""
 
 
-def consent_text(app: str, metrics: Iterable[Metric], entropy: Entropy, today: int) -> str:
-    """Return the text to show to a user who is asked for consent; the upload in it is an example, made for nobody."""
+def consent_text(
+    app: str, metrics: Iterable[Metric], entropy: Entropy, today: int, strata: Mapping[str, object] | None = None
+) -> str:
+    """Return the text to show to a user who is asked for consent; the upload in it is an example, made for nobody.
+
+    ``strata`` are the attributes of this device, which the example shows as they are.
+    """
     listed = list(metrics)
     questions = "1 question" if len(listed) == 1 else f"{len(listed)} questions"
     keys = Keys(entropy.take(SECRET_BYTES))  # never stored: no report of this device has anything to do with it
@@ -80,7 +91,9 @@ def consent_text(app: str, metrics: Iterable[Metric], entropy: Entropy, today: i
         f"{app} would like to collect answers to {questions}. Each answer is changed at random on this device before\n"
         "anything is kept or sent, so that nobody, the collector included, can tell what you really answered."
     )
-    return "\n\n".join([head, *(_question(metric, entropy, keys, today) for metric in listed)])
+    if any(metric.strata for metric in listed):
+        head += "\nWhat is listed as sent in the clear is no answer: it is sent as it is."
+    return "\n\n".join([head, *(_question(metric, entropy, keys, today, strata or {}) for metric in listed)])
 
 
 def catalogue(metrics: Iterable[Metric]) -> str:
@@ -96,14 +109,16 @@ def _facts(metric: Metric) -> list[tuple[str, str]]:
         ("Until", "no end is set" if metric.expires is None else metric.expires.isoformat()),
         ("How often", PERIODS[metric.period]),
         ("Answers", metric.question.words),
+        *([] if metric.strata is None else [(CLEAR, metric.strata.words)]),
         ("What a report tells", odds(metric)),
         ("Privacy loss", cost(metric)),
     ]
 
 
-def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int) -> str:
+def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: Mapping[str, object]) -> str:
     item = metric.item(metric.question.example)
-    body = build(metric, item, keys, entropy, today, local=True).body
+    stratum = None if metric.strata is None else metric.strata.label_of({**metric.strata.example, **strata})
+    body = build(metric, item, keys, entropy, today, local=True, stratum=stratum).body
     facts = [*_facts(metric), ("An upload, for example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body):
         facts.append(("It says", says))

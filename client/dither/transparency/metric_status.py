@@ -23,6 +23,8 @@ class MetricStatus:
     since: date | None
     """The day on which the user accepted it; None if the user has not, or somebody else decides."""
     period: str
+    in_the_clear: str
+    """What is sent beside a report as it is, not changed at random: its strata, in words; "" if nothing is."""
     epsilon: float
     """The privacy loss of one report."""
     epsilon_after: dict[int, float]

@@ -59,6 +59,7 @@ def overview(
         withheld=recorder.withheld,
         outside=recorder.outside,
         mistakes=recorder.mistakes,
+        unlisted=dict(recorder.strata.unlisted),
         unrecorded=silence.unrecorded,
         trouble=dict(diagnostics.counts),
     )
@@ -77,6 +78,7 @@ def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since
         state="disabled" if state == "collected" and ledger.disabled(metric, today) else state,
         since=since,
         period=metric.period,
+        in_the_clear="" if metric.strata is None else metric.strata.words,
         epsilon=mechanism.epsilon,
         epsilon_after={reports: after(metric, reports) for reports in MANY},
         permanent_epsilon=mechanism.permanent_epsilon,

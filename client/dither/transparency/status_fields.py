@@ -46,6 +46,9 @@ class Status:
     mistakes: int = 0
     """Calls with an object that is no answer to their metric, such as None: a mistake of the app's developer. It is
     reported like any other answer: under the catch-all label or, where a number is asked for, as the least."""
+    unlisted: dict[str, int] = field(default_factory=dict)
+    """Reports that went to the stratum "other", for an attribute was not given, or not with a listed value: by its
+    place, such as "metrics.theme.strata.platform". Many say that the app gives it by another name than is listed."""
     unrecorded: int = 0
     """Answers that went nowhere, for this client was disabled, closed or made to forget when they were given."""
     trouble: dict[str, int] = field(default_factory=dict)

@@ -67,6 +67,7 @@ def described(metric: Metric, part: ListQuery = ListQuery()) -> dict[str, object
         **told_privacy(metric),
         "odds": odds_of(metric),
         "period": metric.period,
+        "strata": {} if metric.strata is None else {name: list(values) for name, values in metric.strata.attributes},
         "size": len(metric.labels),
         "values": list(part.part(metric.labels)),
     }

@@ -82,7 +82,8 @@ def _in_path(name: str) -> Json:
 
 
 def _in_query(name: str, parameter: Parameter) -> Json:
-    return {"name": name, "in": "query", "schema": parameter.schema, "description": parameter.description}
+    one = {"name": name, "in": "query", "schema": parameter.schema, "description": parameter.description}
+    return one | ({"style": "form", "explode": True} if parameter.takes_others else {})
 
 
 def _security(role: Role | None) -> list[Json]:

@@ -1,5 +1,7 @@
 """The HTTP routes of the API. Each declares itself (``routing``), asks the collector and writes the answer."""
 
+from collections.abc import Iterator
+
 from flask import Blueprint, Response, current_app, request
 
 from ..access.roles import OPEN, Role
@@ -7,7 +9,8 @@ from ..ingest.ingest import PATH
 from ..observability.prometheus import CONTENT_TYPE
 from ..protocol.json_schema import Json
 from ..protocol.problems import Kind, Problem
-from ..reading.exports import FORMATS, answered, chosen, json_object
+from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
+from ..reading.places import Work
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
 from . import schemas
@@ -109,10 +112,13 @@ def estimate_metric(query: Query, name: str) -> Response:
     form = chosen(query.format, request.accept_mimetypes)
     metric = listing(version_named(metric_named(name), query.version))
     reader = collector_here().reader
-    if query.by_day or form.name != "json":
-        return streamed(
-            lambda _: form.write(answered(metric, reader.tables(metric, query)), [summary_of(metric)]), form.media_type
-        )
+    if query.by_day or query.by or form.name != "json":
+
+        def written(_: Work) -> Iterator[bytes]:
+            answers = answered(metric, reader.tables(metric, query))
+            return form.write(answers, [summary_of(metric)], attributes_of([metric]))
+
+        return streamed(written, form.media_type)
     return streamed(lambda work: json_object(work.once(lambda: reader.table(metric, query))))
 
 
@@ -134,7 +140,7 @@ def combine_versions(query: EstimateQuery, name: str) -> Response:
 @routes.get("/v1/metrics/<name>/compare")
 @declared(role=Role.READ, reads=Comparison, answers=as_json(schemas.COMPARISON), problems=_ESTIMABLE)
 def compare_estimates(query: Comparison, name: str) -> Response:
-    """Compare a metric with itself on other days (by default its last two weeks), with another version or metric."""
+    """Compare a metric with itself on other days (by default its last two weeks) or strata, or with another."""
     reader = collector_here().reader
     first = listing(version_named(metric_named(name), query.version))
     second = listing(version_named(metric_named(query.other or name), query.other_version))

@@ -1,8 +1,10 @@
 """JSON schemas of the bodies that the API takes and answers. Those of estimates stand in ``reading.summaries``."""
 
-from ..protocol.json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Schema, closed, list_of, object_of
+from dither_shared.wire import LONGEST_STRATUM
+
+from ..protocol.json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
 from ..reading.summaries import SUMMARIES
-from ..reading.summaries.schemas import COST
+from ..reading.summaries.schemas import COST, STRATUM
 from ..reading.summaries.shares.schema import ROW
 
 __all__ = [
@@ -23,6 +25,8 @@ __all__ = [
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
 
+_STRATA = "Attributes that are sent in the clear beside a report, with their values; one of each is a stratum."
+_STRATUM = "Label of the stratum of all these reports, such as linux/beta. There if and only if the metric has strata."
 _ADJUSTED = "The p-value, adjusted for the number of values by the method that correction names."
 _SIDE = {
     "metric": TEXT,
@@ -31,6 +35,7 @@ _SIDE = {
     "periods": {"type": "integer", "minimum": 1},
     "since": {"type": ["string", "null"]},
     "until": {"type": ["string", "null"]},
+    "stratum": STRATUM,
 }
 _DIFFERENCE = {
     "value": TEXT,
@@ -68,7 +73,7 @@ _STEP = {
 _POINT = dict.fromkeys(("frequency", "standard_error", "low", "high"), NUMBER)
 
 COMBINED = Schema("Combined", closed({
-    "metric": TEXT, "versions": STRINGS, "reports": REPORTS, "confidence": {"type": "number"},
+    "metric": TEXT, "versions": STRINGS, "reports": REPORTS, "confidence": {"type": "number"}, "stratum": STRATUM,
     "values": list_of({name: ROW[name] for name in ("value", "frequency", "standard_error", "low", "high")}),
 }))  # fmt: skip
 COMPARISON = Schema("Comparison", closed({
@@ -83,6 +88,7 @@ ESTIMATE: Schema | Json = _ESTIMATES[0] if len(_ESTIMATES) == 1 else {"oneOf": _
 TREND = Schema("Trend", closed({
     "metric": TEXT, "version": TEXT, "confidence": {"type": "number"}, "correction": TEXT,
     "slope_unit": TEXT | {"description": "Unit of every slope and of its standard error."}, "note": TEXT,
+    "stratum": STRATUM,
     "steps": list_of(_STEP),
     "values": list_of(_COURSE | {"points": list_of(_POINT)}),
 }))  # fmt: skip
@@ -90,6 +96,7 @@ TREND = Schema("Trend", closed({
 METRIC = Schema("Metric", object_of({
     **dict.fromkeys(("metric", "version", "description", "type", "mechanism", "odds", "period"), TEXT),
     **COST, "size": {"type": "integer", "description": "Number of values of the metric."}, "values": STRINGS,
+    "strata": {"type": "object", "additionalProperties": STRINGS, "description": _STRATA},
 }))  # fmt: skip
 METRICS = Schema("Metrics", object_of({
     "metrics": {"type": "array", "items": METRIC},
@@ -104,6 +111,7 @@ BATCH = Schema("Batch", closed({
     "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "metric": TEXT,
     "version": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    "stratum": Optional({"type": "string", "minLength": 1, "maxLength": LONGEST_STRATUM, "description": _STRATUM}),
     "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
 }))  # fmt: skip
 ACCEPTED = Schema("Accepted", closed({"accepted": {"type": "integer", "minimum": 1}}))

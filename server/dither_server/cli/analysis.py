@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import click
 
 from ..config.choices import STEPS
-from .options import Found, refusing, settings_options, stored
-from .terminal_tables import as_text
+from .options import Found, refusing, settings_options, stored, strata_of, stratum_option
+from .terminal_tables import as_text, headed
 
 if TYPE_CHECKING:
     from ..analysis.compare import Compared
@@ -29,14 +29,24 @@ T = TypeVar("T")
 @click.option("--other-since", metavar="DAY", help="First day of the other side.")
 @click.option("--other-until", metavar="DAY", help="Last day of the other side, included.")
 @click.option("--other-version", metavar="DIGITS", help="Version of the other side, if not the current one.")
+@stratum_option()
+@stratum_option("--other-stratum", "Read only reports of this stratum on the other side.")
 @click.option("--change", default="0.01", show_default=True, help="Say how many reports it takes to see this change.")
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
-def compare(found: Found, /, metric: str, as_json: bool, **given: str | None) -> None:
-    """Compare METRIC with itself on other days or in another version, or with another metric.
+def compare(
+    found: Found,
+    /,
+    metric: str,
+    as_json: bool,
+    stratum: tuple[str, ...],
+    other_stratum: tuple[str, ...],
+    **given: str | None,
+) -> None:
+    """Compare METRIC with itself on other days, in another stratum or version, or with another metric.
 
-    Without any days, and of one version, the last week is compared with the one before.
+    Without any days, and of one version and stratum, the last week is compared with the one before.
     """
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, day_of, share_of
@@ -51,6 +61,7 @@ def compare(found: Found, /, metric: str, as_json: bool, **given: str | None) ->
         other_until=_given(given["other_until"], day_of, "--other-until"),
         change=share_of(given["change"] or "", "--change"),
         confidence=confidence_of(given["confidence"] or "", "--confidence"),
+        strata=strata_of(stratum) + strata_of(other_stratum, "--other-stratum", "other_"),
     )
     with stored(found) as store:
         first = listing(metric_asked(found, store, metric, given["version"]))
@@ -59,7 +70,7 @@ def compare(found: Found, /, metric: str, as_json: bool, **given: str | None) ->
     click.echo(
         json.dumps(comparison, indent=2, allow_nan=False)
         if as_json
-        else as_text(summary_of(first).compared_text(comparison))
+        else as_text(headed(summary_of(first).compared_text(comparison), *comparison["sides"]))
     )
 
 
@@ -72,6 +83,7 @@ def compare(found: Found, /, metric: str, as_json: bool, **given: str | None) ->
 @click.option(
     "--step", type=click.Choice(STEPS), default="day", show_default=True, help="Show days, or weeks from Monday."
 )
+@stratum_option()
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the tests.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
@@ -82,6 +94,7 @@ def show_trend(
     until: str | None,
     version: str | None,
     step: str,
+    stratum: tuple[str, ...],
     confidence: str,
     as_json: bool,
 ) -> None:
@@ -98,13 +111,13 @@ def show_trend(
         until=_given(until, day_of, "--until"),
         confidence=confidence_of(confidence, "--confidence"),
         step=step,
+        strata=strata_of(stratum),
     )
     with stored(found) as store:
         chosen = listing(metric_asked(found, store, metric, version))
         course = cast("Trend", finished(EstimateReader(store).trend(chosen, query)).whole())
-    click.echo(
-        json.dumps(course, indent=2, allow_nan=False) if as_json else as_text(summary_of(chosen).trend_text(course))
-    )
+    text = headed(summary_of(chosen).trend_text(course), course)
+    click.echo(json.dumps(course, indent=2, allow_nan=False) if as_json else as_text(text))
 
 
 def _given(text: str | None, read: Callable[[str, str], T], place: str) -> T | None:

@@ -1,7 +1,8 @@
 """The commands ``export`` and ``refresh``, which hand answers to other programs."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,14 @@ import click
 from dither_shared import ParameterError
 
 from ..config.choices import FORMAT_NAMES
-from .options import Found, refusing, settings_options, stored
+from .options import Found, refusing, settings_options, stored, strata_of, stratum_option
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from dither_shared import Metric
 
+    from ..analysis.columns import Table
+    from ..reading.query import Query
     from ..store import Store
 
 __all__ = ["export", "refresh_estimates"]
@@ -28,6 +31,8 @@ __all__ = ["export", "refresh_estimates"]
     "--format", "form", type=click.Choice(FORMAT_NAMES), default="csv", show_default=True, help="Write this format."
 )
 @click.option("--by-day", is_flag=True, help="Estimate each day with reports, not all days together.")
+@click.option("--by", metavar="NAME", multiple=True, help="Write each stratum by this attribute, then all. Repeatable.")
+@stratum_option()
 @click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")
 @click.option("--until", metavar="DAY", help="Last UTC day, included.")
 @click.option("--confidence", default="0.95", show_default=True, help="Confidence level of the intervals.")
@@ -38,14 +43,19 @@ def export(
     names: tuple[str, ...],
     form: str,
     by_day: bool,
+    by: tuple[str, ...],
+    stratum: tuple[str, ...],
     since: str | None,
     until: str | None,
     confidence: str,
     output: str | None,
 ) -> None:
-    """Write the estimates of each METRIC, or of all, as a table of one row a value."""
+    """Write the estimates of each METRIC, or of all, as a table of one row a value, with a column for each attribute.
+
+    Where all metrics are written, those without the attribute of --by are written whole.
+    """
     from ..reading.estimates import EstimateReader
-    from ..reading.exports import FORMATS, answered
+    from ..reading.exports import FORMATS, answered, attributes_of
     from ..reading.parameters import confidence_of, day_of
     from ..reading.query import Query
     from ..reading.summaries import summary_of
@@ -59,27 +69,43 @@ def export(
         since=None if since is None else day_of(since, "--since"),
         until=None if until is None else day_of(until, "--until"),
         confidence=confidence_of(confidence),
+        strata=strata_of(stratum),
+        by=by,
     )
     with stored(found) as store:
         reader = EstimateReader(store)
-        metrics = _chosen(found, store, names)
-        kinds = list(dict.fromkeys(map(summary_of, metrics)))
-        answers = (one for metric in metrics for one in answered(metric, reader.tables(metric, query)))
-        _write(FORMATS[form].write(answers, kinds), output)
+        metrics = _chosen(found, store, names, query)
+        kinds, attributes = list(dict.fromkeys(map(summary_of, metrics))), attributes_of(metrics)
+        if not names and not set(by) <= set(attributes):
+            there = ", ".join(attributes) or "none"
+            raise ParameterError("--by", f"names an attribute of no metric; there are {there}")
+
+        def tables(metric: "Metric") -> "Iterator[Table]":
+            parted = by if names else tuple(name for name in by if name in attributes_of([metric]))
+            return reader.tables(metric, replace(query, by=parted))
+
+        answers = (one for metric in metrics for one in answered(metric, tables(metric)))
+        _write(FORMATS[form].write(answers, kinds, attributes), output)
 
 
-def _chosen(found: Found, store: "Store", chosen: Sequence[str]) -> "list[Metric]":
-    """Return the metrics that are asked for; of all, those that list what to look for."""
+def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: "Query") -> "list[Metric]":
+    """Return the metrics that are asked for; of all, those that list what to look for, and that have the stratum."""
+    from ..reading.strata import has_stratum, part_of, parts_by
     from .metric_by_name import known_metrics, listing, metric_asked
 
     if chosen:
-        return [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]
+        named = [listing(metric_asked(found, store, name)) for name in dict.fromkeys(chosen)]
+        for metric in named:
+            parts_by(metric, part_of(metric, query.strata, query.names()), query.by)
+        return named
     names = known_metrics(found) or dict.fromkeys(name for name, _ in store.registered())
     metrics = [metric_asked(found, store, name) for name in names]
     for metric in metrics:
         if not metric.question.estimable:
             click.echo(printable(f"{metric.name} is left out: it takes any string and lists no candidates"), err=True)
-    return [metric for metric in metrics if metric.question.estimable]
+        elif not has_stratum(metric, query.strata):
+            click.echo(printable(f"{metric.name} is left out: it has no such stratum"), err=True)
+    return [metric for metric in metrics if metric.question.estimable and has_stratum(metric, query.strata)]
 
 
 def _write(pieces: Iterable[bytes], output: str | None) -> None:

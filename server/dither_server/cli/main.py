@@ -3,7 +3,6 @@
 import json
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -11,10 +10,7 @@ from dither_shared import ParameterError
 
 from ..config.sources import SETTINGS
 from .lazy import Later, LazyGroup
-from .options import Denial, Found, refusing, settings_options, stored, strings_of
-
-if TYPE_CHECKING:
-    from ..analysis.answers import Answer
+from .options import Denial, Found, refusing, settings_options, stored, strata_of, stratum_option, strings_of
 
 __all__ = ["cli"]
 
@@ -94,6 +90,8 @@ def run(found: Found) -> None:
 )
 @click.option("--top", metavar="N", help="Show only the N most frequent values, in the order of their shares.")
 @click.option("--value", "values", metavar="VALUE", multiple=True, help="Show only this value. Repeatable.")
+@stratum_option()
+@click.option("--by", metavar="NAME", multiple=True, help="Show each stratum by this attribute, then all. Repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print the API's JSON.")
 @refusing
 def estimate(
@@ -108,6 +106,8 @@ def estimate(
     candidates: str | None,
     top: str | None,
     values: tuple[str, ...],
+    stratum: tuple[str, ...],
+    by: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Estimate the share of each value of METRIC or, where it asks for a number, its mean and quantiles."""
@@ -116,7 +116,7 @@ def estimate(
     from ..reading.query import Query
     from ..reading.summaries import summary_of
     from .metric_by_name import metric_asked
-    from .terminal_tables import as_text
+    from .terminal_tables import as_text, headed
 
     query = Query(
         since=None if since is None else day_of(since, "--since"),
@@ -126,9 +126,15 @@ def estimate(
         forged=share_of(forged, "--forged"),
         top=None if top is None else count_of(top, "--top"),
         values=values,
+        strata=strata_of(stratum),
+        by=by,
     )
     strings = None if candidates is None else strings_of(candidates)
     with stored(found) as store:
         chosen = metric_asked(found, store, metric, version)
-        answer = cast("Answer", EstimateReader(store).table(chosen, query, strings).whole())
-    click.echo(json.dumps(answer, indent=2, allow_nan=False) if as_json else as_text(summary_of(chosen).text(answer)))
+        answers = [table.whole() for table in EstimateReader(store).tables(chosen, query, strings)]
+    if as_json:
+        click.echo(json.dumps(answers if by else answers[0], indent=2, allow_nan=False))
+        return
+    for place, answer in enumerate(answers):
+        click.echo("\n" * (place > 0) + as_text(headed(summary_of(chosen).text(answer), answer)))

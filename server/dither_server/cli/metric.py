@@ -61,8 +61,13 @@ def show_metric(found: Found, name: str, version: str | None, as_json: bool) -> 
         return
     width = max(map(len, description))
     for key, value in description.items():
-        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        click.echo(printable(f"{key:{width}}  {text}").rstrip())
+        click.echo(printable(f"{key:{width}}  {_text(value)}").rstrip())
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_text(one)}" for name, one in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 @metric.command("disable")

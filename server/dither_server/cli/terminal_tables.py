@@ -1,12 +1,12 @@
 """Format answers as tables for a terminal."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..reading.summaries.summary import TextTable
 
-__all__ = ["aligned", "as_text", "printable"]
+__all__ = ["aligned", "as_text", "headed", "printable"]
 
 
 def as_text(table: "TextTable") -> str:
@@ -14,6 +14,17 @@ def as_text(table: "TextTable") -> str:
     rows = aligned([[printable(cell) for cell in row] for row in table.rows])
     lines = [*table.before, "", *rows, *([""] if table.after else []), *table.after]
     return "\n\n".join(["\n".join(lines), *map(as_text, table.more)])
+
+
+def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
+    """Return a table with a line above it for each stratum that what is told was read of: an answer, or two sides."""
+    names = ("",) if len(told) == 1 else ("first: ", "second: ")
+    lines = [
+        name + ", ".join(f"{attribute} {value or 'any'}" for attribute, value in one["stratum"].items())
+        for name, one in zip(names, told, strict=True)
+        if "stratum" in one
+    ]
+    return table._replace(before=[*map(printable, lines), *table.before])
 
 
 def printable(label: str) -> str:

@@ -1,6 +1,6 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -17,12 +17,14 @@ from ..api.routing import HTML, Success, declared
 from ..api.streaming import COSTLY, begin
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
+from ..reading.strata import Part, part_of, parts_by
 from ..reading.summaries import summary_of
 from ..reading.summaries.shares.page import FEW, SHAPES
 from ..reading.summaries.summary import Exhibit
 from ..reading.summaries.svg import Bar, bars_of_days
 from ..reading.summaries.window import Look, window
 from .metric_groups import MANY, NO_TIER, by_tier, tier_of
+from .panels import Panels, panels_of
 from .period import days_of, denominator
 from .plotly import bundle
 from .refused import refused_in
@@ -38,10 +40,11 @@ _VALUES = 50
 
 
 class Card(NamedTuple):
-    """A metric on a page; without an ``exhibit`` there is nothing to look for."""
+    """A metric on a page, of the reports of some strata; without an ``exhibit`` there is nothing to look for."""
 
     asked: Metric
     view: View
+    part: Part
     days: list[Bar]
     disabled: date | None
     exhibit: Exhibit | None = None
@@ -116,15 +119,16 @@ def show_page(view: MetricView, name: str) -> str:
     collector = collector_here()
     with begin() as work:
         card = work.once(lambda: _card(metric, view, view.limit or _VALUES))
-        drawn = None
+        drawn = panels = None
         if card.exhibit is not None:
             days, confidence = [bar.day for bar in card.days], view.query.confidence
-            estimate = partial(collector.reader.estimate, metric, confidence=confidence)
+            estimate = partial(collector.reader.estimate, metric, confidence=confidence, part=card.part)
             drawn = work.run(summary_of(metric).courses(metric, card.exhibit, days, estimate, view.query))
+            panels = work.run(_panels(card, card.exhibit))
         versions = collector.store.versions(name)
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
-            about = {"card": card, "courses": drawn, "versions": versions, "formats": list(FORMATS)}
+            about = {"card": card, "courses": drawn, "panels": panels, "versions": versions, "formats": list(FORMATS)}
             return render_template("metric.html", **about, refused=refused)
 
 
@@ -149,7 +153,20 @@ def _card(metric: Metric, view: View, most: int) -> Card:
     if summary.together(metric):
         view = replace(view, query=replace(view.query, simultaneous=True))
     store, query = collector.store, view.query
-    always = (metric, view, bars_of_days(days_of(store, metric, query)), store.disabled().get(metric.version))
+    part = part_of(metric, query.strata, view.names())
+    days = bars_of_days(days_of(store, metric, query, part))
+    always = (metric, view, part, days, store.disabled().get(metric.version))
     if not metric.question.estimable:
         return Card(*always)
-    return Card(*always, collector.reader.exhibit(metric, query, Look(view.find, view.page, most)))
+    return Card(*always, collector.reader.exhibit(metric, query, part, Look(view.find, view.page, most)))
+
+
+def _panels(card: Card, exhibit: Exhibit) -> Generator[None, None, Panels | None]:
+    """Make the panels of the strata within what is looked at, in short steps; None where there is but one."""
+    metric, query, reader = card.asked, card.view.query, collector_here().reader
+    by = [name for name, value in card.part.values if value is None]
+    if not by:
+        return None
+    parts = reader.counted(metric, (query.since, query.until), parts_by(metric, card.part, by))
+    look = Look("", 1, _VALUES)
+    return (yield from panels_of(metric, parts, by, exhibit, lambda part: reader.exhibit(metric, query, part, look)))

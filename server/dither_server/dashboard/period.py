@@ -6,6 +6,7 @@ from typing import Any
 from dither_shared import Metric
 
 from ..reading.query import Query
+from ..reading.strata import Part
 from ..store import Store
 
 __all__ = ["days_of", "denominator"]
@@ -33,10 +34,10 @@ def denominator(about: Any, period: str) -> str:
     return f"{reports} {_span(since, until)}, {_AT_MOST[period]}"
 
 
-def days_of(store: Store, metric: Metric, query: Query) -> dict[date, int]:
-    """Return the reports of the last days that are asked for."""
+def days_of(store: Store, metric: Metric, query: Query, part: Part) -> dict[date, int]:
+    """Return the reports of the last days that are asked for, of some strata."""
     first, last = query.since or date.min, query.until or date.max
-    reports = {day: count for day, count in store.reports_by_day(metric).items() if first <= day <= last}
+    reports = {day: count for day, count in store.reports_by_day(metric, part.places).items() if first <= day <= last}
     return {day: reports[day] for day in list(reports)[-_DAYS:]}
 
 

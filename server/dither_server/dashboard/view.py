@@ -8,7 +8,7 @@ from werkzeug.datastructures import MultiDict
 
 from dither_shared import ParameterError
 
-from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of
+from ..reading.parameters import COUNT, TEXT, Parameter, Parameters, count_of, one_of, refuse_unknown
 from ..reading.query import Query
 from .metric_groups import TIERS
 
@@ -66,10 +66,13 @@ class View(Parameters):
         given = {name: one for name, one in cls.OWN.items() if name in rest}
         own: dict[str, Any] = {name: one.value(rest.poplist(name), name) for name, one in given.items()}
         query = Query.read(rest)
+        if query.strata and "strata" not in cls.QUERIED:
+            refuse_unknown(query.strata[0][0], cls.names())
         if not query.selection.everything:
             raise ParameterError("values", "nor top nor offset: not for pages; find=TEXT and page=2 are")
-        if query.quantile or query.at:
-            raise ParameterError("quantile", "nor at: not for pages; the API takes them")
+        for name in ("quantile", "at", "by"):
+            if getattr(query, name):
+                raise ParameterError(name, "not for pages; the API takes it")
         return cls(query, **own)
 
     def arguments(self, **changed: object) -> dict[str, object]:
@@ -78,13 +81,18 @@ class View(Parameters):
         given: dict[str, object] = {"find": self.find, "page": page, "limit": self.limit, "tier": self.tier}
         for one in fields(self.query):
             value = getattr(self.query, one.name)
-            if value != one.default:
+            if value != one.default and one.name != "strata":
                 given[one.name] = str(value).lower()  # true, as in JSON
+        given |= dict(self.query.strata)
         return {name: value for name, value in (given | changed).items() if value}
+
+    def without_strata(self) -> dict[str, object]:
+        """Return the arguments of a link to this view of all strata."""
+        return self.arguments(page=None, **dict.fromkeys(dict(self.query.strata)))
 
 
 class MetricView(View):
     """The arguments of a metric's page, which shows any version."""
 
-    QUERIED = (*View.QUERIED, "version")
+    QUERIED = (*View.QUERIED, "version", "strata")
     OWN = _OWN

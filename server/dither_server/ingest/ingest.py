@@ -73,7 +73,8 @@ class Ingest:
             body = read_body(environ, self.body_limit)
             size = len(body)
             known = batch = _decoded(body)
-            upload = Upload(bytes.fromhex(batch.batch), self._metric(batch), batch.reports)
+            metric = self._metric(batch)
+            upload = Upload(bytes.fromhex(batch.batch), metric, batch.reports, _place(metric, batch.stratum))
             rows = self._rows(upload)
             self._submit(upload, lambda outcome: then(self._committed(known, size, rows, outcome)))
         except Exception as error:
@@ -175,6 +176,22 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
     if len(body) < length:
         raise Problem(Kind.MALFORMED, "body: ends before its Content-Length")
     return body
+
+
+def _place(metric: Metric, stratum: str | None) -> int:
+    """Return the place of a batch's stratum among those of its metric, 0 if it has none.
+
+    Raises Problem unless the stratum is there where the metric has strata, and is one of these.
+    """
+    if metric.strata is None:
+        if stratum is not None:
+            raise Problem(Kind.MALFORMED, "stratum: this version of the metric has none; leave it out")
+        return 0
+    place = None if stratum is None else metric.strata.index(stratum)
+    if place is None:
+        wrong = "missing" if stratum is None else "not one of this version of the metric"
+        raise Problem(Kind.MALFORMED, f"stratum: {wrong}; there are {', '.join(metric.strata.labels)}")
+    return place
 
 
 def _decoded(body: bytes) -> Batch:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["NUMBER", "REPORTS", "STRINGS", "TEXT", "Json", "Schema", "closed", "list_of", "object_of"]
+__all__ = ["NUMBER", "REPORTS", "STRINGS", "TEXT", "Json", "Optional", "Schema", "closed", "list_of", "object_of"]
 
 Json = dict[str, Any]
 
@@ -16,6 +16,10 @@ class Schema:
     holds: Json
 
 
+class Optional(Json):
+    """The schema of a property that some objects lack."""
+
+
 TEXT: Json = {"type": "string"}
 STRINGS: Json = {"type": "array", "items": TEXT}
 NUMBER: Json = {"type": ["number", "null"]}
@@ -23,8 +27,9 @@ REPORTS: Json = {"type": "integer", "minimum": 0}
 
 
 def object_of(properties: Json, **more: Any) -> Json:
-    """Return the schema of an object that has these properties at least."""
-    return {"type": "object", "properties": properties, "required": list(properties), **more}
+    """Return the schema of an object that has these properties at least, but for those that are ``Optional``."""
+    required = [name for name, one in properties.items() if not isinstance(one, Optional)]
+    return {"type": "object", "properties": properties, "required": required, **more}
 
 
 def closed(properties: Json) -> Json:

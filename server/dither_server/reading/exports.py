@@ -25,7 +25,18 @@ from ..protocol.problems import Kind, Problem
 from .summaries import summary_of
 from .summaries.summary import Summary
 
-__all__ = ["FORMATS", "Answered", "Format", "answered", "chosen", "columns", "inert", "json_object", "real"]
+__all__ = [
+    "FORMATS",
+    "Answered",
+    "Format",
+    "answered",
+    "attributes_of",
+    "chosen",
+    "columns",
+    "inert",
+    "json_object",
+    "real",
+]
 
 Answered = tuple[Summary[Any], Table]
 """An answer, and the summary of its kind of question."""
@@ -46,13 +57,14 @@ full-width signs for plain ones, drops blanks and quotes in front, and in many c
 class Format:
     """A format that writes answers piece by piece, so that only one of many is in memory.
 
-    ``write`` takes the answers, and the kinds that are among them. ``package`` is a package that it needs besides, and
+    ``write`` takes the answers, the kinds that are among them, and the attributes of their strata, each of which has a
+    column; it is empty of an answer about all values of it. ``package`` is a package that it needs besides, and
     ``extra`` the extra of dither that installs it.
     """
 
     name: str
     media_type: str
-    write: Callable[[Iterable[Answered], Sequence[Summary[Any]]], Iterator[bytes]]
+    write: Callable[[Iterable[Answered], Sequence[Summary[Any]], Sequence[str]], Iterator[bytes]]
     package: str | None = None
     extra: str | None = None
 
@@ -70,9 +82,15 @@ def answered(metric: Metric, tables: Iterable[Table]) -> Iterator[Answered]:
     return ((summary, table) for table in tables)
 
 
-def columns(kinds: Sequence[Summary[Any]]) -> dict[str, Any]:
-    """Return the types of a table's columns: those about an answer, then those of the rows of each kind."""
-    return _TYPES | {name: hint for kind in kinds for name, hint in get_type_hints(kind.row).items()}
+def attributes_of(metrics: Iterable[Metric]) -> list[str]:
+    """Return the attributes of all their strata, each once."""
+    return list(dict.fromkeys(name for metric in metrics if metric.strata for name in metric.strata.names))
+
+
+def columns(kinds: Sequence[Summary[Any]], attributes: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the types of a table's columns: those about an answer, attributes, then the rows of each kind."""
+    of_rows = {name: hint for kind in kinds for name, hint in get_type_hints(kind.row).items()}
+    return _TYPES | dict.fromkeys(attributes, str | None) | of_rows
 
 
 def json_object(table: Table) -> Iterator[bytes]:
@@ -107,7 +125,7 @@ def _dumped(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _json(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
+def _json(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield a list of the API's answers."""
     before = b"["
     for _, table in answers:
@@ -117,7 +135,7 @@ def _json(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterato
     yield b"[]\n" if before == b"[" else b"]\n"
 
 
-def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
+def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield one JSON object a line."""
     for summary, table in answers:
         about = _about(table)
@@ -125,10 +143,10 @@ def _ndjson(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Itera
             yield "".join(f"{_dumped(about | row)}\n" for row in rows).encode()
 
 
-def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
+def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield CSV with a header line (RFC 4180); what is not defined is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(columns(kinds)))
+    writer = csv.DictWriter(text, fieldnames=list(columns(kinds, attributes)))
     writer.writeheader()
     yield text.getvalue().encode()
     for summary, table in answers:
@@ -136,7 +154,7 @@ def _csv(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator
         for rows in summary.flat(table).chunks():
             text.seek(0)
             text.truncate()
-            writer.writerows({**about, **{name: _cell(cell) for name, cell in row.items()}} for row in rows)
+            writer.writerows({name: _cell(cell) for name, cell in (about | row).items()} for row in rows)
             yield text.getvalue().encode()
 
 
@@ -147,12 +165,12 @@ def _cell(cell: Any) -> Any:
     return ("true" if cell else "false") if isinstance(cell, bool) else cell
 
 
-def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterator[bytes]:
+def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]], attributes: Sequence[str]) -> Iterator[bytes]:
     """Yield an Arrow IPC stream: days are dates, numbers that are not defined are null."""
     import pyarrow as pa  # type: ignore[import-untyped]  # noqa: PLC0415  # an extra
 
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-    hints = columns(kinds)
+    hints = columns(kinds, attributes)
 
     def kind(column: str) -> Any:
         return types[next((one for one in (hints[column], *get_args(hints[column])) if one in types), str)]
@@ -182,7 +200,7 @@ def _arrow(answers: Iterable[Answered], kinds: Sequence[Summary[Any]]) -> Iterat
 
 def _about(table: Table) -> dict[str, Any]:
     """Return the fields that each row of a table repeats."""
-    return {name: table.about.get(name) for name in _ABOUT}
+    return {**{name: table.about.get(name) for name in _ABOUT}, **table.about.get("stratum", {})}
 
 
 FORMATS = {

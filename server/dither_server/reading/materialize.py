@@ -19,9 +19,10 @@ def refresh(store: Store, metric: Metric, everything: bool = False) -> Iterator[
     """Write down the estimates of a metric version, day by day, and yield each day that was written.
 
     Those days are written whose reports have grown or whose labels are others than when they were written last;
-    with ``everything`` all of them. Each day is one transaction, so it may be stopped and started at any time, and
-    several at once do no harm: reports that arrive meanwhile are found the next time. Of a metric that
-    has nothing to estimate, such as one of any string that lists no candidates, nothing is written. Raises StoreError.
+    with ``everything`` all of them. Estimates are of all strata together. Each day is one transaction, so it may be
+    stopped and started at any time, and several at once do no harm: reports that arrive meanwhile are found the next
+    time. Of a metric that has nothing to estimate, such as one of any string that lists no candidates, nothing is
+    written. Raises StoreError.
     """
     summary = summary_of(metric)
     if summary.daily is None or not metric.question.estimable:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import date
 from functools import partial
-from typing import Any, Self, get_args
+from typing import Any, NoReturn, Self, get_args
 
 from werkzeug.datastructures import MultiDict
 
@@ -14,6 +14,7 @@ from dither_shared import ParameterError
 from ..estimation.confidence import CONFIDENCES, LEAST_CONFIDENCE, MOST_CONFIDENCE, require_confidence
 
 __all__ = [
+    "ATTRIBUTES",
     "CONFIDENCE",
     "COUNT",
     "DAY",
@@ -24,6 +25,7 @@ __all__ = [
     "TEXT",
     "TEXTS",
     "TRUTH",
+    "Chosen",
     "Parameter",
     "Parameters",
     "confidence_of",
@@ -32,21 +34,33 @@ __all__ = [
     "number_of",
     "one_of",
     "place_of",
+    "refuse_unknown",
     "share_of",
 ]
 
 _DIGITS = 9
 """The most that a whole number may have."""
 
+_LONGEST = 64
+"""Characters of an attribute's name or value, and more than either has."""
+
+Chosen = tuple[tuple[str, str], ...]
+"""Attributes of reports, each with the value that is asked for."""
+
 
 @dataclass(frozen=True)
 class Parameter:
-    """How a parameter's text is read (``read`` takes it and the parameter's name), its JSON schema and description."""
+    """How a parameter's text is read (``read`` takes it and the parameter's name), its JSON schema and description.
+
+    One that ``takes_others`` is an object of all arguments that are no parameter's: what they are called depends on the
+    metric.
+    """
 
     read: Callable[[str, str], object]
     schema: Mapping[str, Any]
     description: str
     repeats: bool = False
+    takes_others: bool = False
 
     def value(self, texts: list[str], name: str) -> object:
         """Return what was given for it. Raises ParameterError at ``name``."""
@@ -70,12 +84,27 @@ class Parameters:
     def read(cls, arguments: MultiDict[str, str]) -> Self:
         """Read a URL's arguments. Raises ParameterError, whose place is the argument's name."""
         known = cls.parameters()
+        others = next((name for name, one in known.items() if one.takes_others), None)
         given: dict[str, Any] = {}
+        rest = []
         for name, texts in arguments.lists():
-            if name not in known:
-                raise ParameterError(_shown(name), f"unknown; known here: {', '.join(known)}")
-            given[name] = known[name].value(texts, name)
-        return cls(**given)
+            if name in known and name != others:
+                given[name] = known[name].value(texts, name)
+            elif others is not None and name.isidentifier() and name.isascii() and len(name) < _LONGEST:
+                rest.append((name, known[others].value(texts, name)))
+            else:
+                refuse_unknown(name, cls.names())
+        return cls(**given, **({str(others): tuple(rest)} if rest else {}))
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names that arguments may have, whatever the metric."""
+        return [name for name, one in cls.parameters().items() if not one.takes_others]
+
+
+def refuse_unknown(name: str, known: Iterable[str]) -> NoReturn:
+    """Raise the ParameterError of an argument that is none of those that are known."""
+    raise ParameterError(_shown(name), f"unknown; known here: {', '.join(known)}")
 
 
 def day_of(text: str, place: str, example: str = "2026-11-20") -> date:
@@ -144,6 +173,12 @@ def _text_of(text: str, place: str) -> str:
     return text
 
 
+def _value_of(text: str, place: str) -> str:
+    if not 0 < len(text) < _LONGEST:
+        raise ParameterError(_shown(place), "not a value of an attribute")
+    return text
+
+
 def _shown(name: str) -> str:
     """Return the name of an unknown argument so that it can be shown: short, and plain ASCII."""
     return ascii(name[:32])
@@ -152,6 +187,9 @@ def _shown(name: str) -> str:
 _STRING = {"type": "string"}
 _MOST = 10**_DIGITS - 1
 
+ATTRIBUTES = partial(
+    Parameter, _value_of, {"type": "object", "additionalProperties": _STRING}, repeats=False, takes_others=True
+)
 CONFIDENCE = partial(
     Parameter, confidence_of, {"type": "number", "minimum": LEAST_CONFIDENCE, "maximum": MOST_CONFIDENCE}
 )

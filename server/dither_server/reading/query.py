@@ -8,7 +8,22 @@ from typing import Annotated, Self, TypeVar
 from dither_shared import ParameterError
 
 from ..config.choices import FORMAT_NAMES, STEPS
-from .parameters import CONFIDENCE, COUNT, DAY, NUMBERS, PLACE, SHARE, SHARES, TEXT, TEXTS, TRUTH, Parameters, one_of
+from .parameters import (
+    ATTRIBUTES,
+    CONFIDENCE,
+    COUNT,
+    DAY,
+    NUMBERS,
+    PLACE,
+    SHARE,
+    SHARES,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    Chosen,
+    Parameters,
+    one_of,
+)
 from .selection import Selection
 
 __all__ = ["Comparison", "EstimateQuery", "ListQuery", "OneVersion", "Query", "TrendQuery"]
@@ -18,6 +33,19 @@ _OFFSET = PLACE("Skip this many first.")
 _VALUES = "Show only these values; repeat the parameter for each. What is left out changes no number."
 _QUANTILE = "Show the quantile of this share of a number, such as 0.95; repeat the parameter for each."
 _AT = "Show the share of people below this point of a number; repeat the parameter for each."
+_STRATA = (
+    "Read only reports of this stratum: each attribute that the metric declares is a parameter of its own, such as "
+    "platform=linux."
+)
+_SIDES = (
+    f"{_STRATA} It is of both sides; other_platform=windows is of the other side alone. Strata without a report in "
+    "common may be compared on the same days."
+)
+_BY = (
+    "Answer separately for each stratum with reports, by this attribute, and at last for all of them together; repeat "
+    "the parameter for each."
+)
+_SIMULTANEOUS = "Widen the intervals so that all of one answer hold together; those of other days or strata do not."
 _CHANGE = "Change of a share, or of a mean in parts of its range, for which reports_needed is computed."
 _MOST_POINTS = 100
 """Quantiles and points of one answer: each is a sum over the grid."""
@@ -28,8 +56,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class EstimateQuery(Parameters):
-    """What any question about a metric may name: UTC days, both included, and a confidence.
+    """What any question about a metric may name: UTC days, both included, a confidence, and strata.
 
+    ``strata`` are attributes with the value that is asked for (``strata.part_of``).
     ``values``, ``top``, ``limit`` and ``offset`` say which values are shown (``Selection``).
     """
 
@@ -40,6 +69,7 @@ class EstimateQuery(Parameters):
     top: Annotated[int | None, COUNT(_TOP)] = None
     limit: Annotated[int | None, _LIMIT] = None
     offset: Annotated[int, _OFFSET] = 0
+    strata: Annotated[Chosen, ATTRIBUTES(_STRATA)] = ()
 
     def __post_init__(self) -> None:
         _in_order(self.since, self.until, "since")
@@ -63,13 +93,16 @@ class Query(OneVersion):
     """The parameters of an estimate.
 
     ``simultaneous`` asks for intervals that hold all together; ``forged`` is the share of reports assumed forged;
-    ``by_day`` asks for an answer to each day with reports, in place of one to all together; ``quantile`` and ``at`` say
-    which quantiles of a number are shown, and at which points the share of people below.
+    ``by_day`` asks for an answer to each day with reports, in place of one to all together; ``by`` for one to each
+    stratum with reports, by these attributes, beside one to all together. Intervals that are ``simultaneous`` hold
+    together within each such answer, not across them. ``quantile`` and ``at`` say which quantiles of a number are
+    shown, and at which points the share of people below.
     """
 
-    simultaneous: Annotated[bool, TRUTH("Widen the intervals so that all hold together.")] = False
+    simultaneous: Annotated[bool, TRUTH(_SIMULTANEOUS)] = False
     forged: Annotated[float, SHARE("Assume that this share of the reports is forged, to bound their effect.")] = 0.01
     by_day: Annotated[bool, TRUTH("Answer separately for each day with reports.")] = False
+    by: Annotated[tuple[str, ...], TEXTS(_BY)] = ()
     quantile: Annotated[tuple[float, ...], SHARES(_QUANTILE)] = ()
     at: Annotated[tuple[float, ...], NUMBERS(_AT)] = ()
     format: Annotated[str | None, one_of(FORMAT_NAMES)("Answer in this format, whatever Accept prefers.")] = None
@@ -87,7 +120,7 @@ class Query(OneVersion):
 class Comparison(OneVersion):
     """The parameters of a comparison: the other side, and the ``change`` to count the needed reports for.
 
-    The other side is of the same metric and version unless they are named, and then of other days.
+    The other side is of the same metric, version and stratum unless they are named, and then of other days.
     """
 
     other: Annotated[str | None, TEXT("Compare with this metric: the values that both list.")] = None
@@ -95,13 +128,16 @@ class Comparison(OneVersion):
     other_since: Annotated[date | None, DAY("First UTC day of the other side.")] = None
     other_until: Annotated[date | None, DAY("Last UTC day of the other side, included.")] = None
     change: Annotated[float, SHARE(_CHANGE)] = 0.01
+    strata: Annotated[Chosen, ATTRIBUTES(_SIDES)] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _in_order(self.other_since, self.other_until, "other_since")
 
     def apart(self, last: date | None) -> Self:
-        """Return the comparison of two sides of one version; ``last`` is its last day with reports, if there is one.
+        """Return the comparison of two sides that hold reports of the same strata of one version.
+
+        ``last`` is its last day with reports, if there is one.
 
         If no days are asked for, these are the last week and the one before it. Raises ParameterError if days overlap.
         """
@@ -113,7 +149,9 @@ class Comparison(OneVersion):
         latest_start = max(self.since or date.min, self.other_since or date.min)
         earliest_end = min(self.until or date.max, self.other_until or date.max)
         if latest_start <= earliest_end:
-            raise ParameterError("other_since", "both sides hold the same reports; give days that do not overlap")
+            raise ParameterError(
+                "other_since", "both sides hold the same reports; give days or strata that do not overlap"
+            )
         return self
 
 

@@ -6,12 +6,10 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from dither_shared import Metric
 
-from ..tally.blocks import add_blocks, blocks_of_reports, from_blocks, from_bytes, no_blocks
 from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
 from .database import Database
@@ -22,13 +20,11 @@ from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
 from .tables.schema import METRICS, TALLIES
+from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 from .uploads import Outcome, Upload, count
 
 __all__ = ["Store"]
-
-_AT_ONCE = 4096
-"""Blocks that are added up together, 4 MB of them."""
 
 _TRIES = 5
 """The tries of a commit while others take batch ids first; each such race is another's success."""
@@ -138,47 +134,45 @@ class Store(Database):
             self._ids.doubt()
             raise
 
-    def tally(self, metric: Metric, since: date | None = None, until: date | None = None) -> Tally:
-        """Return the tally of a metric version over the days from ``since`` to ``until``, both included."""
-        query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*_of(metric, since, until))
-        blocks = no_blocks(metric.mechanism)
-        with self._transaction() as connection:
-            for rows in connection.execute(query).partitions(_AT_ONCE):
-                numbers, stored = zip(*rows, strict=True)
-                add_blocks(blocks, np.array(numbers), from_bytes(stored))
-        return from_blocks(metric.mechanism, blocks)
+    def tally(
+        self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+    ) -> Tally:
+        """Return the tally of a metric version over the days from ``since`` to ``until``, both included.
 
-    def days(self, metric: Metric) -> tuple[date, date] | None:
-        """Return the first and the last day with reports of a metric version, or None if there are none."""
-        query = sa.select(sa.func.min(TALLIES.c.day), sa.func.max(TALLIES.c.day)).where(*_of(metric))
+        It holds all strata together, or those at ``places`` alone.
+        """
         with self._transaction() as connection:
-            first, last = connection.execute(query).one()
-        return None if first is None else (first, last)
+            return read_tally(connection, metric, since, until, places)
+
+    def days(self, metric: Metric, places: Places = None) -> tuple[date, date] | None:
+        """Return the first and the last day with reports of a metric version, or None if there are none.
+
+        Of all strata, or of those at ``places``; so do the next.
+        """
+        with self._transaction() as connection:
+            return read_days(connection, metric, places)
 
     def days_by_version(self) -> dict[str, tuple[date, date]]:
         """Return the first and the last day with reports of every version that has any."""
-        ours = TALLIES.c.version == METRICS.c.version
-        ends = [sa.select(end(TALLIES.c.day)).where(ours).scalar_subquery() for end in (sa.func.min, sa.func.max)]
         with self._transaction() as connection:
-            rows = connection.execute(sa.select(METRICS.c.version, *ends))
-            return {version: (first, last) for version, first, last in rows if first is not None}
+            return read_days_by_version(connection)
 
-    def active_days(self, metric: Metric) -> list[date]:
+    def active_days(self, metric: Metric, places: Places = None) -> list[date]:
         """Return every day with reports of a metric version, ascending."""
-        query = sa.select(TALLIES.c.day).where(*_of(metric)).distinct().order_by(TALLIES.c.day)
         with self._transaction() as connection:
-            return list(connection.scalars(query))
+            return read_active_days(connection, metric, places)
 
-    def reports_by_day(self, metric: Metric) -> dict[date, int]:
+    def reports_by_day(self, metric: Metric, places: Places = None) -> dict[date, int]:
         """Return the reports of each day with any of a metric version, ascending."""
-        query = sa.select(TALLIES.c.day, TALLIES.c.counts).where(
-            *_of(metric), TALLIES.c.block < blocks_of_reports(metric.mechanism)
-        )
-        days: dict[date, int] = {}
         with self._transaction() as connection:
-            for day, counts in connection.execute(query.order_by(TALLIES.c.day)):
-                days[day] = days.get(day, 0) + int(from_bytes([counts]).sum())
-        return days
+            return read_reports(connection, TALLIES.c.day, metric, places=places)
+
+    def reports_by_stratum(
+        self, metric: Metric, since: date | None = None, until: date | None = None
+    ) -> dict[int, int]:
+        """Return the reports of each stratum with any on these days, by its place among those of the metric."""
+        with self._transaction() as connection:
+            return read_reports(connection, TALLIES.c.stratum, metric, since, until)
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""
@@ -279,13 +273,3 @@ class Store(Database):
         except BaseException:
             self._ids.doubt()
             raise
-
-
-def _of(metric: Metric, since: date | None = None, until: date | None = None) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on tallies of a metric version and a span of days."""
-    conditions = [TALLIES.c.version == metric.version]
-    if since is not None:
-        conditions.append(TALLIES.c.day >= since)
-    if until is not None:
-        conditions.append(TALLIES.c.day <= until)
-    return conditions

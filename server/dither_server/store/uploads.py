@@ -1,7 +1,7 @@
 """Count uploads exactly once: the statements of one commit."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -9,7 +9,7 @@ from functools import cached_property
 
 import sqlalchemy as sa
 
-from dither_shared import Metric
+from dither_shared import Mechanism, Metric
 
 from ..tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
 from ..tally.fold import fold
@@ -23,7 +23,7 @@ __all__ = ["Outcome", "Upload", "count"]
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
 
-_OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "shard")]
+_OURS = [TALLIES.c[name] == sa.bindparam(f"this_{name}") for name in ("version", "day", "stratum", "shard")]
 _BEFORE = Hot(
     sa.select(TALLIES.c.block, TALLIES.c.counts).where(
         *_OURS, TALLIES.c.block.in_(sa.bindparam("numbers", expanding=True))
@@ -48,16 +48,21 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Upload:
-    """A batch that is ready to be counted: valid rows of a registered metric."""
+    """A batch that is ready to be counted: valid rows of a registered metric.
+
+    ``stratum`` is the place of their stratum among those of the metric, 0 where it has none.
+    """
 
     batch: bytes
     metric: Metric
     rows: bytes
+    stratum: int = 0
 
     @cached_property
     def digest(self) -> bytes:
         """A digest by which a batch sent again is recognised, keyed by its id so that equal rows of two do not show."""
-        content = self.metric.version.encode("ascii") + self.rows  # a version belongs to one metric
+        stratum = b"" if self.metric.strata is None else bytes([self.stratum])  # of a version, all have one or none
+        content = self.metric.version.encode("ascii") + stratum + self.rows  # a version belongs to one metric
         return hashlib.blake2b(content, digest_size=16, key=self.batch).digest()
 
 
@@ -75,8 +80,8 @@ def count(
     if fresh:
         fresh.sort(key=lambda upload: upload.batch)  # in one order, or two writers could wait for each other
         ids.remember(connection, fresh, day)
-        for metric, blocks in _sums(fresh):
-            _add(connection, metric.version, day, shard, blocks)
+        for (version, stratum), blocks in _sums(fresh):
+            _add(connection, {"version": version, "day": day, "stratum": stratum, "shard": shard}, blocks)
     return [_outcome(upload, seen.get(upload.batch)) for upload in uploads]
 
 
@@ -86,18 +91,18 @@ def _outcome(upload: Upload, seen: bytes | None) -> Outcome:
     return Outcome.COUNTED if seen == upload.digest else Outcome.CONFLICT
 
 
-def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[Metric, Blocks]]:
-    """Yield each metric among the uploads with the blocks that its rows touch."""
-    rows: dict[str, tuple[Metric, list[bytes]]] = {}
+def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[tuple[str, int], Blocks]]:
+    """Yield each version and stratum among the uploads with the blocks that its rows touch."""
+    rows: dict[tuple[str, int], tuple[Mechanism, list[bytes]]] = {}
     for upload in uploads:
-        rows.setdefault(upload.metric.version, (upload.metric, []))[1].append(upload.rows)
-    for metric, parts in rows.values():
-        yield metric, to_blocks(metric.mechanism, fold(metric.mechanism, b"".join(parts)))
+        part = rows.setdefault((upload.metric.version, upload.stratum), (upload.metric.mechanism, []))
+        part[1].append(upload.rows)
+    for key, (mechanism, parts) in rows.items():
+        yield key, to_blocks(mechanism, fold(mechanism, b"".join(parts)))
 
 
-def _add(connection: sa.Connection, version: str, day: date, shard: bytes, blocks: Blocks) -> None:
-    """Add blocks to the shard's counts of a day."""
-    common = {"version": version, "day": day, "shard": shard}
+def _add(connection: sa.Connection, common: Mapping[str, object], blocks: Blocks) -> None:
+    """Add blocks to the counts of a version, day, stratum and shard, which are in ``common``."""
     key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]
@@ -112,7 +117,7 @@ def _add(connection: sa.Connection, version: str, day: date, shard: bytes, block
             if number in before:
                 changed.append({**key, "number": number, "sums": sums})
             else:
-                added.append(common | {"block": number, "counts": sums})
+                added.append({**common, "block": number, "counts": sums})
         if changed:
             _CHANGE.each(connection, changed)
         if added:

@@ -6,7 +6,7 @@ from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item
 from ..primitives.probability import checked_epsilon
 
-__all__ = ["bytes_of", "checked_count", "checked_epsilons", "checked_size", "index_of", "lanes_of", "set_of"]
+__all__ = ["bytes_of", "checked_count", "checked_epsilons", "checked_size", "index_of", "set_of"]
 
 
 def checked_count(value: object, place: str, least: int, most: int) -> int:
@@ -37,11 +37,6 @@ def set_of(item: Item, size: int) -> int:
     if not isinstance(item, int) or item < 0 or item >> size:
         raise ParameterError("item", f"not a set of indices of a domain of {size}")
     return item
-
-
-def lanes_of(row: int) -> tuple[int, ...]:
-    """Return which bits of ``row`` are 1, ascending."""
-    return tuple(place for place, bit in enumerate(f"{row:b}"[::-1]) if bit == "1")
 
 
 def bytes_of(item: Item) -> bytes:

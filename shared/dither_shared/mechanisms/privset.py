@@ -9,10 +9,11 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, SETS, Item, Items, Shape
 from ..primitives.entropy import Entropy
+from ..primitives.lanes import lanes_of
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, toward
 from ..rows import RowFormat
 from .chained import Chained
-from .checks import checked_count, checked_epsilons, checked_size, lanes_of, set_of
+from .checks import checked_count, checked_epsilons, checked_size, set_of
 
 __all__ = ["PrivSet"]
 
@@ -121,6 +122,11 @@ class PrivSet(Chained):
         budget = checked_count(numbers.get("report_budget", MAX_CELLS), "report_budget", 1, MAX_CELLS)
         forever = numbers.get("permanent_epsilon")
         return cls.calibrate(size, numbers["epsilon"], forever, at_most=at_most, report_budget=budget)
+
+    @property
+    def largest(self) -> int:
+        """As many as the dummies can stand for."""
+        return self.at_most
 
     @property
     def marks(self) -> int:

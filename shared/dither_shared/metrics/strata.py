@@ -31,16 +31,16 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _TAKEN = re.compile(
     # arguments of the client's functions, of methods, of URLs that ask a collector for estimates, and its columns
     "self|metric|value|ok|failed|"
-    "at|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_since|other_until|other_version|page|"
-    "quantile|simultaneous|since|step|token|top|until|values|version|"
+    "at|by|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_since|other_until|other_version|"
+    "page|quantile|simultaneous|since|step|token|top|until|values|version|"
     "consistent|count|day|estimate|found|frequency|gain_down|gain_up|high|low|noise_error|noise_high|noise_low|"
-    "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict"
+    "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict|"
+    "both|both_error|both_high|both_low|cell|cells|cross|discover|given|pair|pairs|prefix|share"
 )
 """Names that no attribute has, for it stands beside these."""
 
-_LONGEST_VALUE = 32
-_SET_APART = frozenset('/[]{}"\\')
-"""What no value holds: a slash parts the values of a label, and a batch on the wire is read without the others."""
+_VALUE = re.compile(r'(?! )[^\x00-\x1f\x7f-\x9f\ud800-\udfff/\[\]{}"\\]{1,32}(?<! )')
+"""A slash parts the values of a label, and a batch is read quickly only without the others."""
 
 
 class Attribute(NamedTuple):
@@ -155,6 +155,15 @@ class Strata:
         )
 
     @property
+    def example(self) -> dict[str, str]:
+        """The first value of each attribute."""
+        return {name: values[0] for name, values in self.attributes}
+
+    def told(self, label: str) -> str:
+        """Return a label in words: "platform linux, channel beta"."""
+        return ", ".join(map(" ".join, zip(self.names, label.split("/"), strict=False)))
+
+    @property
     def words(self) -> str:
         """The attributes in words: "platform (linux, windows, macos or other)"."""
         return ", ".join(f"{name} ({', '.join(values[:-1])} or {values[-1]})" for name, values in self.attributes)
@@ -168,12 +177,12 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
         raise ParameterError(place, f"means something else beside the attributes; call it app_{name}, for example")
     values = tuple(values)
     for value in values:
-        if not value.isprintable() or value != value.strip() or not 0 < len(value) <= _LONGEST_VALUE:
+        if not _VALUE.fullmatch(value):
             raise ParameterError(
-                place, f"{value!r:.80} is not a value; 1 to {_LONGEST_VALUE} printable characters, no blank at an end"
+                place,
+                f'{value!r:.80} is not a value; 1 to 32 characters, no control character and none of / [ ] {{ }} " \\,'
+                " and no blank at an end",
             )
-        if wrong := _SET_APART.intersection(value):
-            raise ParameterError(place, f"{value!r} is not a value; it cannot hold {min(wrong)}")
         if values.count(value) > 1:
             raise ParameterError(place, f"{value!r} is listed twice")
     if not set(values) - {OTHER}:

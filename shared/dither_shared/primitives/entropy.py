@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from .digests import shake_256
+from .lanes import lanes_of
 from .probability import ONE, WORD_BITS
 
 __all__ = ["Entropy", "KeyedEntropy", "KeyedFamily", "SystemEntropy", "bits_below"]
@@ -100,7 +101,7 @@ class Entropy(ABC):
         A marked lane and a subset of the others are drawn. So a set with h marked lanes comes in h ways; it is kept
         with probability 1/h, and else all is drawn anew. For 1 <= size <= width, 2 <= width, and some lane marked.
         """
-        lanes = [lane for lane in range(width) if marked >> lane & 1]
+        lanes = lanes_of(marked)
         while True:
             lane = lanes[self.below(len(lanes))]
             others = self.subset(width - 1, size - 1)

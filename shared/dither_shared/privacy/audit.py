@@ -97,8 +97,8 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
     some: list[Item] = [b"%d" % number for number in range(40)]
     size = mechanism.size or 0
-    if mechanism.items.sets:  # the empty set, and one of as many values as can change what is marked
-        some = [0, (1 << mechanism.marks) - 1]
+    if mechanism.items.sets:
+        some = [0, (1 << mechanism.largest) - 1]
     elif mechanism.items.ordered:  # the farther apart they are, the better they are told apart
         some = [0, size - 1]
     elif not mechanism.items.open:

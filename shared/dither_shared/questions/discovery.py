@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import SPELLED, Items, Mechanism
-from ..mechanisms import MECHANISMS, PrefixSketch
+from ..mechanisms import MECHANISMS
 from ..mechanisms.checks import checked_count
 from ..mechanisms.prefix_levels import LONGEST, MOST_CHARACTERS
 from ..privacy.wording import fit_words, odds_sentence
@@ -16,6 +16,9 @@ from .alphabet import MARK, canonical, characters_of, folded
 from .fields import Fields
 from .plain import text_of
 from .question import Answers, Encoded, Question
+
+if TYPE_CHECKING:
+    from ..mechanisms.prefix_sketch import PrefixSketch
 
 __all__ = ["END", "DiscoveryQuestion"]
 
@@ -123,7 +126,7 @@ class DiscoveryQuestion(Question):
     def reading(self, mechanism: Mechanism, report: Report) -> str:
         """Return of which part of the text a report speaks, how often it fits that part, and how often another."""
         report.cells(mechanism)
-        length = PrefixSketch.require(mechanism, "mechanism").prefix_length(report.cohort)
+        length = _sketch(mechanism).prefix_length(report.cohort)
         part = "all of the text" if length == self.length else f"the beginning of the text, {length} characters,"
         return f"it speaks of {part} alone; {fit_words(mechanism)}"
 
@@ -135,7 +138,7 @@ class DiscoveryQuestion(Question):
                 "discover.fold: missing; the alphabet has no capitals, and a text with one counts as none of them; "
                 "true lets A to Z count as a to z, false says that it is meant so"
             )
-        share = PrefixSketch.require(mechanism, "mechanism").least_share(_USERS)
+        share = _sketch(mechanism).least_share(_USERS)
         if share > _HOPELESS:
             found.append(
                 f"discover.length: of {_USERS:,} users {100 * share:.2g} % must hold a text for it to be found; "
@@ -153,6 +156,12 @@ class DiscoveryQuestion(Question):
     def example(self) -> object:
         """No text."""
         return ""
+
+
+def _sketch(mechanism: Mechanism) -> "PrefixSketch":
+    from ..mechanisms.prefix_sketch import PrefixSketch  # noqa: PLC0415 - only whoever asks such a question loads it
+
+    return PrefixSketch.require(mechanism, "mechanism")
 
 
 class _Answers(Answers):

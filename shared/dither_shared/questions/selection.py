@@ -9,6 +9,7 @@ from ..mechanism import SETS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..mechanisms.auto import choose
 from ..mechanisms.checks import checked_count
+from ..primitives.probability import MIN_EPSILON
 from ..privacy.wording import set_odds_sentence, support_words
 from ..wire import Report
 from .fields import Fields
@@ -118,8 +119,8 @@ class SelectionQuestion(Question):
         few = min(_FEW, len(self.values) // 4)
         if self.at_most is not None or not few:
             return ()
-        promises = {"at_most": few}
-        limited = choose(self.size, mechanism.epsilon, mechanism.permanent_epsilon, items=SETS, promises=promises)
+        epsilon = max(mechanism.epsilon, MIN_EPSILON)  # it was rounded down
+        limited = choose(self.size, epsilon, items=SETS, promises={"at_most": few})
         if limited.risk * _WORTH > mechanism.risk:
             return ()
         return (

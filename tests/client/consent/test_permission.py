@@ -14,7 +14,7 @@ from client.devices import METRICS, MOBILE, THEME, Calendar, Make
 from dither.consent.policy import Policy, policy_path
 from dither.consent.rules import automation_sign, decide, terms
 from dither.state.journal_records import ConsentChoice
-from dither_shared import ChoiceQuestion
+from dither_shared import ChoiceQuestion, Strata
 
 if TYPE_CHECKING:
     from dither_shared import Metric
@@ -156,6 +156,7 @@ def test_a_metric_that_is_new_stays_off_until_it_is_accepted(make: Make, folder:
         {"expires": date(2029, 6, 30)},
         {"tier": "sensitive"},
         {"cap": 99.0},
+        {"strata": Strata.of([("platform", ["linux"])])},
     ],
 )
 def test_a_metric_that_has_changed_is_not_what_was_accepted(make: Make, change: dict[str, object]) -> None:

@@ -3,7 +3,7 @@
 import errno
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -164,7 +164,8 @@ def test_what_is_written_while_a_journal_is_tidied_is_kept(
         calendar.pass_days(1)
     parts.journal.refresh()
     parts.journal.needs_compaction = True
-    fsync, late = os.fsync, [parts.record, other.record]
+    fsync = os.fsync
+    late: list[Callable[..., object]] = [parts.record, other.record]
 
     def meanwhile(descriptor: int) -> None:
         fsync(descriptor)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,12 @@ from dither_server.access.gatekeeper import Role, digest_of, draw_token
 from dither_server.api import schemas
 from dither_server.api.openapi import openapi
 from dither_server.api.routes import routes
-from dither_server.app import collector_of
+from dither_server.app import collector_of, create_app
 from dither_server.dashboard.pages import pages
 from dither_server.protocol.json_schema import Schema
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.store import StoredToken
-from server.collecting import THEME, TODAY, batch, rows_of, upload
+from server.collecting import LAYOUT, STRATA, THEME, TODAY, batch, config, rows_of, upload
 
 BARE = Flask("dither_server")
 for blueprint in (routes, pages):
@@ -97,6 +98,36 @@ def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) ->
     response = sent.call(headers=admin)
     assert response.status_code == 202
     sent.validate_response(response)
+
+
+def test_the_same_of_a_metric_with_strata(tmp_path: Path) -> None:
+    """Their attributes are parameters, too, and no generator draws one by chance."""
+    app = create_app(config(tmp_path, metrics=STRATA, open=frozenset({Role.READ, Role.REPORT})))
+    with closing(collector_of(app)) as collector:
+        for place in (0, 2):
+            collector.store.commit([upload(LAYOUT, stratum=place)], TODAY, b"s" * 16)
+        schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+        other = {"platform": "linux", "other_platform": "windows"}
+        asked: tuple[tuple[str, dict[str, Any], int], ...] = (
+            ("/v1/metrics/{name}", {}, 200),
+            ("/v1/metrics/{name}/estimate", {"platform": "linux"}, 200),
+            ("/v1/metrics/{name}/estimate", {"by": ["platform", "channel"], "by_day": "true"}, 200),
+            ("/v1/metrics/{name}/estimate", {"platform": "amiga"}, 400),
+            ("/v1/metrics/{name}/trend", {"channel": "stable"}, 200),
+            ("/v1/metrics/{name}/combined", {"channel": "stable"}, 200),
+            ("/v1/metrics/{name}/compare", other, 200),
+            ("/m/{name}", {"channel": "stable"}, 200),
+        )
+        for path, query, status in asked:
+            case = schema[path]["GET"].Case(path_parameters={"name": "layout"}, query=query)
+            response = case.call()
+            assert response.status_code == status, (path, query)
+            case.validate_response(response, excluded_checks=[positive_data_acceptance])
+        body = json.loads(batch(LAYOUT, stratum="linux/stable").encode())
+        sent = schema["/v1/reports"]["POST"].Case(body=body, media_type="application/json")
+        response = sent.call()
+        assert response.status_code == 202
+        sent.validate_response(response)
 
 
 def test_every_route_is_described(app: Flask, client: FlaskClient) -> None:

@@ -24,6 +24,12 @@ type = "choice"
 values = ["{ALIKE}1", "{ALIKE}2", "short"]
 epsilon = 3.0
 """)["long"]
+CHOSEN = parse_metrics(f"""
+[metrics.chosen]
+type = "selection"
+values = ["{ALIKE}1", "{ALIKE}2", "<b>short</b>", "plain"]
+epsilon = 5.0
+""")["chosen"]
 NUMBERED = """[...document.querySelectorAll("a[href], input:not([type=hidden]), select, button, summary")]
     .filter((one) => one.checkVisibility()).map((one, place) => { one.dataset.place = place; return place; }).length"""
 FOCUSED = """(() => {
@@ -45,8 +51,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def long_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A collector of long values, and of many metrics."""
     folder = tmp_path_factory.mktemp("long")
-    app = create_app(config(folder, metrics=METRICS | {"long": LONG} | MANY_METRICS))
-    collector_of(app).store.commit([upload(LONG, rows_of(LONG, 900, value=LONG.labels[0]))], TODAY, b"s" * 16)
+    app = create_app(config(folder, metrics=METRICS | {"long": LONG, "chosen": CHOSEN} | MANY_METRICS))
+    sent = ((LONG, LONG.labels[0]), (CHOSEN, CHOSEN.labels[:3]))
+    uploads = [upload(metric, rows_of(metric, 900, value=value)) for metric, value in sent]
+    collector_of(app).store.commit(uploads, TODAY, b"s" * 16)
     with closing(collector_of(app)), served(app) as url:
         yield url
 
@@ -85,6 +93,7 @@ def test_axe_finds_nothing(
         f"{site}/m/nothing",
         f"{long_site}/",
         f"{long_site}/m/long",
+        f"{long_site}/m/chosen",
     ):
         tab.open(url)
         tab.run(SCROLL)
@@ -140,6 +149,24 @@ def test_a_long_value_does_not_push_the_chart_away(
         tab.run("document.querySelector('.values .long summary').focus()")
         tab.press("Enter")
         assert tab.run("document.querySelector('.values .long[open]').innerText.trim()").endswith(f"{ALIKE}1")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_each_pair_is_read_with_its_values_and_verdict(tab: Page, long_site: str, width: int) -> None:
+    tab.look(width)
+    tab.open(f"{long_site}/m/chosen")
+    tab.run(SCROLL)
+    assert tab.run("document.documentElement.scrollWidth") == width
+    pairs = "[...document.querySelectorAll('[aria-labelledby=together] tbody tr')]"
+    names = tab.run(f"{pairs}.map((row) => [...row.querySelectorAll('th bdi')].map((one) => one.textContent))")
+    assert len(names) == 3 * 3  # of those whom nobody gave there is no share of others
+    assert all(name[0] != name[-1] for name in names)
+    assert ["plain", "<b>short</b>"] in names
+    verdicts = tab.run(
+        f"{pairs}.map((row) => row.cells[5]).filter((one) => one.checkVisibility()).map((one) => one.innerText)"
+    )
+    assert len(verdicts) == len(names)
+    assert all(one[0] in "●○△" for one in verdicts)
 
 
 @pytest.mark.parametrize("path", ["/", "/m/theme", "/m/wide?page=2"])

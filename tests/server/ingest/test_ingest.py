@@ -1,6 +1,8 @@
 """POST /v1/reports, through both of its doors: the WSGI layer, and the Flask route behind it."""
 
+import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,14 +15,17 @@ from dither.upload.retry import GONE
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.committer import QueueFullError, Then
 from dither_server.ingest.ingest import IngestLayer
-from dither_server.store import StoreError, Upload
+from dither_server.store import Refusal, Store, StoreError, Upload
 from dither_server.tally.tally import Tally
 from dither_shared import parse_metrics
 from server.collecting import (
+    LAYOUT,
     METRICS,
     METRICS_TOML,
     MOBILE,
     OPEN,
+    STRATA,
+    STRATA_TOML,
     THEME,
     TODAY,
     VERSION,
@@ -57,6 +62,51 @@ def test_another_body_under_the_same_id_conflicts(door: FlaskClient, app: Flask)
         assert problem(post(door, other.encode())) == (409, "batch-conflict")
     assert collector_of(app).store.tally(THEME).total == 3
     assert collector_of(app).store.tally(MOBILE).total == 0
+
+
+@pytest.fixture
+def layered(tmp_path: Path) -> Iterator[Flask]:
+    """An app whose metrics have strata, and one of which had none before."""
+    bare = parse_metrics(STRATA_TOML.split("\nstrata")[0])["layout"]
+    with closing(Store(url_of(tmp_path))) as store:
+        store.register([bare])
+    app = create_app(config(tmp_path, metrics=STRATA))
+    yield app
+    collector_of(app).close()
+
+
+def test_reports_are_counted_in_their_stratum(layered: Flask) -> None:
+    collector, client = collector_of(layered), layered.test_client()
+    assert LAYOUT.strata is not None
+    places = {label: place for place, label in enumerate(LAYOUT.strata.labels)}
+    sent = batch(LAYOUT, stratum="windows/other")
+    for body in (sent, sent, batch(LAYOUT, rows_of(LAYOUT, 5), stratum="linux/stable")):
+        assert post(client, body.encode()).status_code == 202
+    assert collector.store.reports_by_stratum(LAYOUT) == {places["linux/stable"]: 5, places["windows/other"]: 3}
+    assert problem(post(client, sent._replace(stratum="linux/stable").encode())) == (409, "batch-conflict")
+
+
+def test_a_version_without_strata_is_still_counted(layered: Flask) -> None:
+    collector, client = collector_of(layered), layered.test_client()
+    (former,) = (one for one in collector.ingest.metrics["layout"].values() if one.strata is None)
+    assert post(client, batch(former).encode()).status_code == 202
+    assert (collector.store.tally(former).total, collector.store.tally(LAYOUT).total) == (3, 0)
+    refused = post(client, batch(former, stratum="linux/stable").encode())
+    assert problem(refused) == (400, "malformed")
+    assert json.loads(refused.data)["detail"] == "stratum: this version of the metric has none; leave it out"
+
+
+@pytest.mark.parametrize("stratum", [None, "linux", "linux/beta", "stable/linux", "LINUX/stable", "linux/stable "])
+def test_a_stratum_that_is_not_declared_is_refused_and_counted(layered: Flask, stratum: str | None) -> None:
+    collector = collector_of(layered)
+    refused = post(layered.test_client(), batch(LAYOUT, stratum=stratum).encode())
+    assert problem(refused) == (400, "malformed")
+    wrong = "missing" if stratum is None else "not one of this version of the metric"
+    labels = "linux/stable, linux/other, windows/stable, windows/other, other/stable, other/other"
+    assert json.loads(refused.data)["detail"] == f"stratum: {wrong}; there are {labels}"
+    collector.close()
+    assert collector.store.tally(LAYOUT).total == 0
+    assert collector.store.refused() == {Refusal("layout", TODAY, "malformed", LAYOUT.version): 1}
 
 
 def test_what_is_not_ours_is_told_apart(door: FlaskClient) -> None:

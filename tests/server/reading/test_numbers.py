@@ -63,7 +63,7 @@ URL = "/v1/metrics/startup"
 
 
 def answers(metric: Any, count: int, seed: bytes = b"rows") -> bytes:
-    return b"".join(rows_of(metric, count // 3, seed + b"%d" % number, number) for number in (1, 2, 5))  # type: ignore[arg-type]
+    return b"".join(rows_of(metric, count // 3, seed + b"%d" % number, number) for number in (1, 2, 5))
 
 
 def filled(folder: Path, **changed: object) -> Flask:

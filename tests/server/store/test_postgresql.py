@@ -22,13 +22,17 @@ from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.materialize import refresh
 from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
+from dither_server.store.tables.definitions import to_json
 from dither_server.store.tables.schema import SCHEMA
+from dither_server.tally.blocks import to_blocks, to_bytes
+from dither_server.tally.fold import fold
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
     CONFLICT,
     COUNTED,
     DISABLED,
+    LAYOUT,
     METRICS,
     THEME,
     TODAY,
@@ -107,19 +111,55 @@ def test_the_migrations_make_what_the_schema_says(url: str) -> None:
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
 
 
-def test_refusals_of_a_former_schema_are_kept(url: str) -> None:
+def former(url: str, revision: str) -> None:
+    """Make the tables as a former program did."""
     engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as connection:
         alembic = Config()
         alembic.set_main_option("script_location", "dither_server.store:migrations")
         alembic.attributes["connection"] = connection
-        command.upgrade(alembic, "0007")
+        command.upgrade(alembic, revision)
     engine.dispose()
+
+
+def test_refusals_of_a_former_schema_are_kept(url: str) -> None:
+    former(url, "0007")
     with psycopg.connect(url) as old:
         old.execute("INSERT INTO refusals VALUES ('theme', %s, 'malformed', %s, 7)", (TODAY, SHARD))
     with closing(Store(url)) as upgraded:
         upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
         assert upgraded.refusals("theme") == {"malformed": 9}
+
+
+def test_tallies_without_strata_are_carried_over(url: str) -> None:
+    """While a former program still counts, which knows no such column."""
+    former(url, "0009")
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows := rows_of(THEME, 50)))
+    insert = "INSERT INTO tallies (version, day, shard, block, counts) VALUES (%s, %s, %s, %s, %s)"
+
+    def count(shard: bytes) -> None:
+        with psycopg.connect(url) as old:
+            for block, counts in zip(blocks.numbers.tolist(), to_bytes(blocks.counts), strict=True):
+                old.execute(insert.encode(), (THEME.version, TODAY, shard, block, counts))
+
+    with psycopg.connect(url) as old:
+        old.execute("INSERT INTO metrics VALUES (%s, 'theme', %s)", (THEME.version, to_json(THEME)))
+    count(SHARD)
+    with closing(Store(url)) as upgraded:
+        assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, rows))
+        count(b"t" * 16)
+        assert same(upgraded.tally(THEME, places=(0,)), Tally.fold(THEME.mechanism, rows * 2))
+        assert upgraded.commit([upload(THEME, rows)], TODAY, SHARD) == [COUNTED]  # in the rows that are there
+        assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, rows * 3))
+
+
+def test_reports_are_counted_in_their_stratum(pg: Store) -> None:
+    pg.register([LAYOUT])
+    one = upload(LAYOUT, stratum=4)
+    assert pg.commit([one, upload(LAYOUT, one.rows, one.batch, stratum=5)], TODAY, SHARD) == [COUNTED, CONFLICT]
+    assert pg.commit([upload(LAYOUT, stratum=0), upload(LAYOUT, stratum=4)], TODAY, SHARD) == [COUNTED] * 2
+    assert pg.reports_by_stratum(LAYOUT) == {0: 3, 4: 6}
+    assert same(pg.tally(LAYOUT, places=(4, 5)), Tally.fold(LAYOUT.mechanism, one.rows * 2))
 
 
 def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:

@@ -1,5 +1,6 @@
 """Commits: each batch counts once, and all of a commit or nothing."""
 
+import hashlib
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -18,10 +19,12 @@ from dither_shared import Mechanism
 from server.collecting import (
     CONFLICT,
     COUNTED,
+    LAYOUT,
     METRICS,
     MOBILE,
     THEME,
     TODAY,
+    rows_of,
     same,
     upload,
 )
@@ -130,6 +133,52 @@ def test_a_writer_holds_its_lock_before_it_looks(store: Store, tmp_path: Path, m
 def test_equal_rows_of_two_batches_have_unequal_digests() -> None:
     assert upload().rows == upload().rows
     assert upload().digest != upload().digest
+
+
+def test_rows_are_counted_in_the_stratum_of_their_batch(store: Store) -> None:
+    store.register([LAYOUT])
+    parts = {place: rows_of(LAYOUT, 10 + place, bytes([place]), "tabs") for place in (0, 1, 5)}
+    uploads = [upload(LAYOUT, rows, stratum=place) for place, rows in parts.items() for _ in range(2)]
+    for day in (TODAY, TODAY + timedelta(days=1)):
+        fresh = [upload(LAYOUT, one.rows, stratum=one.stratum) for one in uploads]
+        for group in (fresh[:3], fresh[3:]):
+            assert store.commit(group, day, SHARD) == [COUNTED] * 3
+    for place, rows in parts.items():
+        assert same(store.tally(LAYOUT, places=(place,)), Tally.fold(LAYOUT.mechanism, rows * 4))
+    assert same(store.tally(LAYOUT, places=(1, 5)), Tally.fold(LAYOUT.mechanism, (parts[1] + parts[5]) * 4))
+    assert same(store.tally(LAYOUT, TODAY, TODAY, (1,)), Tally.fold(LAYOUT.mechanism, parts[1] * 2))
+    assert same(store.tally(LAYOUT), Tally.fold(LAYOUT.mechanism, b"".join(parts.values()) * 4))
+    assert store.tally(LAYOUT, places=(2,)).total == store.tally(LAYOUT, places=()).total == 0
+    assert store.reports_by_stratum(LAYOUT) == {0: 40, 1: 44, 5: 60}
+    assert store.reports_by_stratum(LAYOUT, TODAY, TODAY) == {0: 20, 1: 22, 5: 30}
+
+
+def test_days_are_those_of_the_strata_that_are_asked_for(store: Store) -> None:
+    store.register([LAYOUT])
+    days = [TODAY + timedelta(days=number) for number in range(3)]
+    for place, day in enumerate(days):
+        store.commit([upload(LAYOUT, stratum=place)], day, SHARD)
+    assert store.days(LAYOUT) == (days[0], days[2])
+    assert store.days(LAYOUT, (0, 1)) == (days[0], days[1])
+    assert store.days(LAYOUT, (5,)) is None
+    assert store.active_days(LAYOUT, (0, 2)) == [days[0], days[2]]
+    assert store.reports_by_day(LAYOUT, (1,)) == {days[1]: 3}
+
+
+def test_one_id_in_two_strata_is_a_conflict(store: Store) -> None:
+    store.register([LAYOUT])
+    one = upload(LAYOUT, stratum=1)
+    other = upload(LAYOUT, one.rows, one.batch, stratum=2)
+    assert store.commit([one, other, one], TODAY, SHARD) == [COUNTED, CONFLICT, COUNTED]
+    assert store.commit([other], TODAY, SHARD) == [CONFLICT]
+    assert store.reports_by_stratum(LAYOUT) == {1: 3}
+
+
+def test_the_digest_of_a_batch_without_a_stratum_is_that_of_former_programs() -> None:
+    """So that a retry is recognised that was counted before they knew strata."""
+    one = upload(THEME, b"\x00\x01", b"i" * 16)
+    content = THEME.version.encode() + b"\x00\x01"
+    assert one.digest == hashlib.blake2b(content, digest_size=16, key=b"i" * 16).digest()
 
 
 def test_many_ids_at_once(store: Store) -> None:

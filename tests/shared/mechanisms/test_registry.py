@@ -7,13 +7,13 @@ import pytest
 
 import dither_shared
 from dither_shared import MECHANISMS, Rappor, mechanisms
-from dither_shared.mechanism import LISTED, NUMBERS, SETS, STRINGS
+from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms.registry import Registry
 
 
 def test_every_family_is_under_its_own_name_and_what_its_items_stand_for() -> None:
     assert {name: family.name for name, family in MECHANISMS.items()} == {name: name for name in MECHANISMS}
-    grouped = {items: MECHANISMS.of(items) for items in (LISTED, SETS, STRINGS, NUMBERS)}
+    grouped = {items: MECHANISMS.of(items) for items in (LISTED, SETS, STRINGS, SPELLED, NUMBERS)}
     assert all(family.items == items for items, families in grouped.items() for family in families)
     assert sum(map(len, grouped.values())) == len(MECHANISMS)
     exported = {name for name in mechanisms.__all__ if name != "MECHANISMS"}

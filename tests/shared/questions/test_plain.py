@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dither_shared.questions.grid import Grid
-from dither_shared.questions.plain import exact_number, type_name
+from dither_shared.questions.plain import MOST_MEMBERS, exact_number, members, type_name
 from shared import odd
 
 
@@ -109,3 +109,35 @@ def test_the_settings_of_an_app_for_decimals_are_neither_used_nor_touched() -> N
         assert number is not None
         assert Grid(1, 10**6, True, 129).point(number).point == 109
         assert not any(context.flags.values())
+
+
+class Spiteful(list[object]):
+    __iter__ = __len__ = __getitem__ = __bool__ = odd.fail
+
+
+@pytest.mark.parametrize(
+    ("value", "held"),
+    [
+        (["a", None], ["a", None]),
+        (("a",), ["a"]),
+        ({"a"}, ["a"]),
+        (frozenset(), []),
+        (Spiteful([1]), [1]),
+        (np.array([1.5, 2.5]), [1.5, 2.5]),
+        ("ab", None),
+        (b"ab", None),
+        ({"a": 1}, None),
+        (range(3), None),
+        (np.array([["a"]]), None),
+    ],
+)
+def test_members_are_those_of_pythons_own_collections(value: object, held: list[object] | None) -> None:
+    assert members(value) == held
+
+
+def test_of_very_many_members_the_first_are_read() -> None:
+    for many in ([0] * MOST_MEMBERS + [1], (0,) * MOST_MEMBERS + (1,), np.zeros(MOST_MEMBERS + 1)):
+        found = members(many)
+        assert found is not None
+        assert (len(found), set(found)) == (MOST_MEMBERS, {0})
+    assert len(members(set(range(MOST_MEMBERS + 1))) or ()) == MOST_MEMBERS

@@ -21,6 +21,7 @@ from dither_shared import (
 )
 from dither_shared.questions.plain import MOST_MEMBERS
 from dither_shared.questions.question import Encoded
+from shared import odd
 
 VALUES = ("export", "search", "print", "3", "true")
 
@@ -143,6 +144,14 @@ def test_a_member_that_is_no_answer_is_a_mistake_and_the_others_count() -> None:
     endless.append(endless)
     for value in (endless, ["export", None], ["export", ["search"]], ("export", b"search"), ["export", object()]):
         assert encoded(value) == Encoded(1, outside=True, mistake=True)
+
+
+def test_objects_that_lie_or_raise_are_mistakes_alone_and_within() -> None:
+    for wrong in odd.NO_ANSWERS:
+        assert encoded([wrong, "export", wrong]) == Encoded(1, outside=True, mistake=True)
+        assert encoded(wrong).item == 0
+    assert encoded([odd.Spiteful("export"), odd.SpitefulInt(3), odd.Number.ONE]) == Encoded(0b1001, outside=True)
+    assert encoded(odd.Spiteful("export")) == Encoded(1, mistake=True)
 
 
 def test_the_work_is_bounded() -> None:
@@ -298,6 +307,13 @@ def test_advice_that_one_can_follow(size: int, rest: str, advice: str | None) ->
     assert advice is None or (
         found[0].startswith(advice) and f"if one may choose all, say at_most = {size}" in found[0]
     )
+
+
+@pytest.mark.parametrize("epsilon", ["0.0001", "25.0"])
+def test_advice_at_the_ends_of_epsilon(epsilon: str) -> None:
+    text = f'[metrics.used]\ntype = "selection"\nvalues = ["a", "b", "c", "d"]\nepsilon = {epsilon}'
+    asked = parse_metrics(text)["used"]
+    assert len(asked.question.advice(asked.mechanism)) <= 1
 
 
 def test_the_advice_states_the_ratio_of_users() -> None:

@@ -21,9 +21,6 @@ __all__ = ["BitWindows", "PatternWindows"]
 _ALONE = "a report speaks of one value only, so no two are seen together; with a larger epsilon it speaks of neighbours"
 _APART = "a report speaks of {} neighbours on the list, on which the first follows the last"
 
-_PAIR = 4
-"""So many pairs cost as much as a value that is shown."""
-
 
 class BitWindows(Decoder[BitFlip]):
     """Windows whose cells are their bits."""
@@ -83,9 +80,9 @@ class PatternWindows(Decoder[SetResponse]):
         return total / gap**2
 
     def cost(self, mechanism: SetResponse, values: int) -> int:
-        """Count the pairs, too."""
+        """Count the pairs, too: each is as much work as a value that is shown."""
         pairs = min(mechanism.size * (mechanism.window - 1), mechanism.size * (mechanism.size - 1) // 2)
-        return super().cost(mechanism, values) + pairs // _PAIR
+        return super().cost(mechanism, values) + pairs
 
 
 def _in_each(reports: Counts, ones: Counts) -> Support:

@@ -1,8 +1,8 @@
 """Parts of JSON schemas that the estimates of every kind of question have."""
 
-from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, list_of
+from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, list_of
 
-__all__ = ["ABOUT", "COST"]
+__all__ = ["ABOUT", "COST", "STRATUM"]
 
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
@@ -20,11 +20,17 @@ _CHECK = {
     "odd": {"type": "boolean", "description": "Whether p_value is below level: honest reports hardly look like this."},
 }
 
+STRATUM = Optional({
+    "type": "object",
+    "additionalProperties": {"type": ["string", "null"]},
+    "description": "Each attribute of the metric's strata with the value that reports were read of; null: of any.",
+})  # fmt: skip
+
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
     "periods": {"type": "integer", "minimum": 1, "description": "Periods in which one device may have reported."},
     "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
-    "health": list_of(_CHECK),
+    "health": list_of(_CHECK), "stratum": STRATUM,
 }  # fmt: skip
 """What is told beside every estimate."""

@@ -16,7 +16,7 @@ from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .window import Look
 
-__all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Summary", "Survey", "TextTable"]
+__all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Spot", "Summary", "Survey", "TextTable"]
 
 Span = tuple[date | None, date | None]
 """Days, both included; None is the first or the last with reports."""
@@ -62,11 +62,28 @@ class TextTable(NamedTuple):
     more: Sequence["TextTable"] = ()
 
 
+class Spot(NamedTuple):
+    """An estimate in a small panel: its name and its number in words, and its place with an interval on one axis."""
+
+    name: str
+    text: str
+    verdict: str
+    at: float | None
+    low: float | None
+    high: float | None
+
+
 class Exhibit(ABC):
     """An answer as a page shows it: what ``template`` reads, which defines the macros ``answers`` and ``doubts``."""
 
     template: ClassVar[str]
+    zero: ClassVar[float | None] = None
+    """Where the bars of its spots begin on their axis; None for dots."""
     table: Table
+
+    def spots(self, names: Sequence[str] | None = None) -> Sequence[Spot]:
+        """Return the few estimates of these names, or of those that matter most, for a small panel of a stratum."""
+        return ()
 
     @property
     @abstractmethod

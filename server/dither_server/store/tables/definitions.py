@@ -4,7 +4,7 @@ import json
 from fractions import Fraction
 from typing import Any, cast
 
-from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError
+from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError, Strata
 from dither_shared.questions.fields import Fields
 
 __all__ = ["from_json", "to_json"]
@@ -21,6 +21,8 @@ def to_json(metric: Metric) -> str:
         "mechanism": metric.mechanism.name,
         "parameters": metric.mechanism.parameters(),
     }
+    if metric.strata is not None:
+        definition["strata"] = metric.strata.stored()
     return json.dumps(definition, sort_keys=True, separators=(",", ":"))
 
 
@@ -52,6 +54,7 @@ def _read(definition: dict[str, Any], version: str) -> Metric:
         mechanism=family(**exact),  # type: ignore[arg-type]  # each family names its own parameters
         description=definition["description"],
         period=definition["period"],
+        strata=Strata.of(definition["strata"]) if "strata" in definition else None,
     )
 
 

@@ -20,7 +20,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -80,12 +80,14 @@ JOURNAL = sa.Table(
     sqlite_autoincrement=True,
 )
 
-# Each process has a shard of its own, so that writers never meet on a row; a reader sums the shards.
+# Each process has a shard of its own, so that writers never meet on a row; a reader sums the shards. ``stratum`` is the
+# place of the reports' public stratum among those of the metric, 0 where it has none.
 TALLIES = sa.Table(
     "tallies",
     SCHEMA,
     sa.Column("version", sa.String(16), sa.ForeignKey(METRICS.c.version), primary_key=True),
     sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("stratum", sa.SmallInteger, primary_key=True, autoincrement=False, server_default="0"),
     sa.Column("shard", sa.LargeBinary(16), primary_key=True),
     sa.Column("block", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),

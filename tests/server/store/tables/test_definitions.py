@@ -16,7 +16,7 @@ from dither_shared import (
 )
 from dither_shared.mechanism import LISTED
 from dither_shared.mechanism import NUMBERS as ITEMS
-from server.collecting import METRICS
+from server.collecting import METRICS, STRATA
 
 CORNER = parse_metrics(
     '[metrics.corner]\ntype = "string"\nf = 0.5\np = 0\nq = 1\ncandidates = ["é\\u0000"]\n',
@@ -45,6 +45,21 @@ NUMBERS = parse_metrics(
     + '[metrics.mean]\ntype = "number"\nlow = 0\nhigh = 1e12\nunit = "B"\nepsilon = 4\nfor = "mean"\n'
 )
 
+SELECTIONS = parse_metrics(
+    "".join(
+        f'[metrics.used-{number}]\ntype = "selection"\nvalues = ["c", "a", "b", "é"]\nepsilon = 1.5\n{more}\n'
+        for number, more in enumerate(
+            (
+                "",
+                "at_most = 4",
+                "at_most = 1",
+                "window = 3\nat_most = 2\npermanent_epsilon = 2",
+                'mechanism = "privset"\nat_most = 4\npermanent_epsilon = 2',
+            )
+        )
+    )
+)
+
 FORMER = (
     '{"candidates":[],"description":"","mechanism":"randomized-response","name":"theme","other":"other",'
     '"parameters":{"permanent_truth":"None","size":"3","truth":"3/4"},"period":"day","type":"choice",'
@@ -54,7 +69,9 @@ FORMER = (
 
 
 @pytest.mark.parametrize(
-    "metric", [*METRICS.values(), *CHOICES.values(), *NUMBERS.values(), CORNER], ids=lambda metric: metric.name
+    "metric",
+    [*METRICS.values(), *CHOICES.values(), *NUMBERS.values(), *SELECTIONS.values(), *STRATA.values(), CORNER],
+    ids=lambda metric: metric.name,
 )
 def test_a_definition_comes_back_whole(metric: Metric) -> None:
     text = to_json(metric)

@@ -1,7 +1,7 @@
 """What the pages show of a number: its curve with two quantiles on it, its shape, and its course over days."""
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -15,7 +15,7 @@ from dither_shared import Metric
 from ....analysis.columns import Table
 from ....analysis.trend import TrendStep
 from ....estimation.numeric.estimate import NumericEstimate
-from ..summary import Exhibit, Span
+from ..summary import Exhibit, Span, Spot
 from ..svg import HEIGHT, WIDTH
 from .scale import Scale
 from .text import number_text
@@ -90,6 +90,21 @@ class NumberExhibit(Exhibit):
         reports = spread * (NormalDist().inv_cdf((1 + self.table.about["confidence"]) / 2) / _NEEDED) ** 2
         step = 10 ** max(0, len(str(math.ceil(reports))) - 2)
         return f"{math.ceil(reports / step) * step:,} for a mean within {100 * _NEEDED:g}% of the range"
+
+    def spots(self, names: Sequence[str] | None = None) -> Sequence[Spot]:
+        """Return the mean, the median and the 95th percentile, on the range or its logarithms."""
+        told = self.table.about
+        quantiles = {one["share"]: one for one in told["quantiles"]}
+        parts = [("mean", told["mean"]), *((f"p{100 * share:g}", quantiles[share]) for share in _MARKS)]
+        return [self._spot(name, one) for name, one in parts]
+
+    def _spot(self, name: str, one: Mapping[str, Any]) -> Spot:
+        text = f"{self.number(one['value'])} {self.scale.unit}".rstrip()
+        at, low, high = (
+            None if one[end] is None else self.scale.place(min(max(one[end], self.scale.low), self.scale.high))
+            for end in ("value", "low", "high")
+        )
+        return Spot(name, text, one["verdict"], at, low, high)
 
     @property
     def curve(self) -> str:

@@ -16,7 +16,7 @@ from ....analysis.columns import Table
 from ....analysis.trend import Course, TrendStep, trend_steps
 from ....estimation.estimate import Estimate
 from ....estimation.fit import FALSE_DISCOVERIES
-from ..summary import Exhibit, Span
+from ..summary import Exhibit, Span, Spot
 from ..svg import Line, line_of
 from ..window import Look, Window, window
 
@@ -31,6 +31,9 @@ POINTS = 2.0
 SHAPES = {"ok": "●", "noise": "○", "too-few": "△"}
 """What stands before a verdict, for who looks before reading and for who tells no colours apart."""
 
+_SPOTS = 6
+"""Of so many values shares stand in the panel of a stratum."""
+
 _ENDS: Sequence[Literal["frequency", "high"]] = ("frequency", "high")
 
 _COURSES = 12
@@ -44,6 +47,7 @@ class SharesExhibit(Exhibit):
     """The values that are ``found``, as bars and as a table."""
 
     template: ClassVar[str] = "kinds/shares.html"
+    zero: ClassVar[float | None] = 0.0
 
     metric: Metric
     table: Table
@@ -100,6 +104,16 @@ class SharesExhibit(Exhibit):
         """How many reports it takes to know a share to ``POINTS``, where there are none."""
         first = cast("Row", self.table.rows(0, 1)[0])
         return f"{_lacking(first, self.metric, 0, self.told['confidence']):,} for ±{POINTS:g} points"
+
+    def spots(self, names: Sequence[str] | None = None) -> Sequence[Spot]:
+        """Return the shares of these values, or of the most frequent that are looked at; few are in their order."""
+        rows = self.found.shown
+        if names is None and len(rows) > FEW:
+            rows = sorted(rows, key=_share, reverse=True)[:_SPOTS]
+        if names is not None:
+            where = {value: place for place, value in enumerate(self.table.columns["value"])}
+            rows = cast("list[Row]", self.table.chosen(np.array([where[name] for name in names], dtype=np.intp)).rows())
+        return [_spot(row) for row in rows]
 
     @property
     def top(self) -> float:
@@ -163,6 +177,17 @@ def _lacking(row: Row, metric: Metric, reports: int, confidence: float) -> int:
     spread = metric.mechanism.variance() if error is None else reports * error**2
     needed = spread * (NormalDist().inv_cdf((1 + confidence) / 2) / (POINTS / 100)) ** 2
     return _rounded(max(1, math.ceil(needed) - reports))
+
+
+def _spot(row: Row) -> Spot:
+    """Return a share in words, as it is, and its place between 0 and 1."""
+    share = row["frequency"]
+    at = None if share is None else min(max(share, 0.0), 1.0)
+    return Spot(row["value"], _percent(share), row["verdict"], at, row["low"], row["high"])
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}%".replace("-", "−")
 
 
 def _share(row: Row) -> float:

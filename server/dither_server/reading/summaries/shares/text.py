@@ -109,6 +109,7 @@ def _course(course: Course, errors: float) -> tuple[str, ...]:
 
 
 def percent(share: float | None) -> str:
+    """Return a share in percent; a dash where it is not known."""
     return "-" if share is None else f"{100 * share:.2f}"
 
 

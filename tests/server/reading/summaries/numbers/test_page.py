@@ -85,10 +85,10 @@ def app(tmp_path: Path) -> Iterator[Flask]:
     app = create_app(config(tmp_path, metrics=METRICS))
     store = collector_of(app).store
     for number in range(3):
-        rows = rows_of(HOSTILE, 300, b"%d" % number, 4)  # type: ignore[arg-type]
+        rows = rows_of(HOSTILE, 300, b"%d" % number, 4)
         store.commit([upload(HOSTILE, rows)], TODAY - timedelta(days=2 * number), b"s" * 16)
     for name, count in (("one", 1), ("day", 500)):
-        store.commit([upload(METRICS[name], rows_of(METRICS[name], count, value=2))], TODAY, b"s" * 16)  # type: ignore[arg-type]
+        store.commit([upload(METRICS[name], rows_of(METRICS[name], count, value=2))], TODAY, b"s" * 16)
     yield app
     collector_of(app).close()
 

@@ -27,7 +27,7 @@ def test_three_digits_count(number: float | None, text: str) -> None:
 def test_an_answer(one: Metric, reports: int) -> None:
     tally = drawn(one, hill(one, 0.5), reports, np.random.default_rng(1))
     told = NUMBERS.table(survey(one, tally), Query(), ESTIMATOR).whole()
-    before, rows, after = NUMBERS.text(told)
+    before, rows, after, *_ = NUMBERS.text(told)
     assert f"{reports:,} reports" in before[0]
     assert ("log scale" in before[2]) == (one is LOG)
     assert rows[0][1] == ("value" if one is TABLE else "s")
@@ -44,11 +44,11 @@ def test_a_comparison() -> None:
     rng = np.random.default_rng(2)
     sides = [survey(LINEAR, drawn(LINEAR, hill(LINEAR, 0.5), 1000, rng)), survey(LINEAR, nothing(LINEAR))]
     asked = Comparison(change=0.02)
-    before, rows, _ = NUMBERS.compared_text(NUMBERS.compare((sides[0], sides[0]), asked, ESTIMATOR).whole())
+    before, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((sides[0], sides[0]), asked, ESTIMATOR).whole())
     assert "1,000 reports" in before[0]
     assert [row[0] for row in rows[1:]] == ["mean", "p50", "p95"]
     assert "no change seen; 2% of the range takes" in rows[1][-1]
-    _, rows, _ = NUMBERS.compared_text(NUMBERS.compare((sides[0], sides[1]), asked, ESTIMATOR).whole())
+    _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((sides[0], sides[1]), asked, ESTIMATOR).whole())
     assert rows[1][2:] == ("-", "-", "- to -", "no change seen")
 
 
@@ -62,7 +62,7 @@ def test_a_course(days: int) -> None:
         for day, tally in zip(dates, tallies, strict=True)
     ]
     told = finished(NUMBERS.trend(LINEAR, days, steps, TrendQuery(), None)).whole()
-    before, rows, _ = NUMBERS.trend_text(told)
+    before, rows, *_ = NUMBERS.trend_text(told)
     assert f"{days} steps, {10_000 * days:,} reports" in before[0]
     assert rows[0][3] == "slope, s per day"
     assert [row[-1] for row in rows[1:]] == ["drifts" if days == 4 else "not tested", "not tested", "not tested"]

@@ -1,0 +1,93 @@
+"""Strata of reports: find the cell of each, and tell the app's developer what is wrong with the attributes given.
+
+A value that is not listed may be in order, on a platform that is rare. So it is counted, by attribute, and logged once,
+where the app has set up logging. An attribute that nobody gave, or that no metric has, is a mistake in the app.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from dither_shared.errors import ParameterError, did_you_mean
+from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.strata import OTHER, Strata
+from dither_shared.questions.plain import text_of
+
+from ..diagnostics import Diagnostics
+
+__all__ = ["NONE_GIVEN", "Stratifier"]
+
+NONE_GIVEN: Mapping[str, object] = MappingProxyType({})
+
+
+class Stratifier:
+    """Finds the stratum of each report by the attributes given with the answer, or else once to the client (``own``).
+
+    Raises ParameterError for one in ``own`` that none of ``metrics`` has, if ``strict``.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[str, object],
+        metrics: Iterable[Metric],
+        diagnostics: Diagnostics,
+        *,
+        strict: bool,
+    ) -> None:
+        self._diagnostics = diagnostics
+        self._strict = strict
+        self.unlisted: Counter[str] = Counter()
+        """Reports that went to "other" for want of a listed value, by the place of the attribute."""
+        self.own: dict[str, object] = {}
+        self.use(own, metrics)
+
+    def use(self, own: Mapping[str, object], metrics: Iterable[Metric]) -> None:
+        """Let ``own`` be what is given for all reports of ``metrics``."""
+        if own:
+            known = sorted({name for metric in metrics if metric.strata for name in metric.strata.names})
+            self._check("strata", own, known)
+        self.own = dict(own)
+
+    def check(self, metric: Metric, given: Mapping[str, object]) -> None:
+        """Tell of attributes that ``metric`` does not have; they are left out. Raises ParameterError if ``strict``."""
+        self._check(f"metrics.{metric.name}.strata", given, metric.strata.names if metric.strata else ())
+
+    def label(self, metric: Metric, given: Mapping[str, object] = NONE_GIVEN) -> str | None:
+        """Return the stratum of a report; None if the metric has none."""
+        return None if metric.strata is None else metric.strata.label_of({**self.own, **given})
+
+    def of(self, metric: Metric, given: Mapping[str, object]) -> str | None:
+        """Return the stratum of a report that is made, and tell of each attribute that goes to "other" for no value."""
+        if metric.strata is None:
+            return None
+        given = {**self.own, **given}
+        for name in metric.strata.outside(given):
+            self._unlisted(metric.name, metric.strata, name, given)
+        return metric.strata.label_of(given)
+
+    def _check(self, place: str, given: Mapping[str, object], known: Iterable[str]) -> None:
+        for name in given:
+            if name not in known:
+                self._undeclared(place, name, known)
+
+    def _undeclared(self, place: str, name: str, known: Iterable[str]) -> None:
+        """Tell of an attribute; the name that may have been meant is looked for once, for that takes long."""
+        kind = f"unknown attribute in {place}"
+        meant = did_you_mean(name, known) if self._strict or kind not in self._diagnostics.counts else ""
+        who = "no metric of this client declares it" if place == "strata" else "the metric does not declare it"
+        mistake = who + (meant or f"; declared here: {', '.join(known) or 'nothing'}")
+        if self._strict:
+            raise ParameterError(f"{place}.{name[:64]}", mistake)
+        self._diagnostics.note(kind, f"{name[:64]}: {mistake}")
+
+    def _unlisted(self, metric: str, strata: Strata, name: str, given: Mapping[str, object]) -> None:
+        place, text = f"metrics.{metric}.strata.{name}", text_of(given.get(name))
+        self.unlisted[place] += 1
+        goes = f'its reports go to "{OTHER}"'
+        if text is None:
+            self._diagnostics.note(f"{place} is not given", f"{goes}; give record() {name}=…, or the client strata=…")
+        elif self.unlisted[place] == 1:
+            values = dict(strata.attributes)[name]
+            self._diagnostics.warn(
+                f"{place}: a value that is not one of {', '.join(values)}{did_you_mean(text, values)}; {goes}"
+            )

@@ -1,0 +1,95 @@
+"""Small panels, one a stratum: the same few estimates in each, on one scale."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import NamedTuple
+
+from dither_shared import Metric
+
+from ..reading.costs import effort
+from ..reading.strata import Part
+from ..reading.summaries.summary import Exhibit, Spot
+
+__all__ = ["Panel", "Panels", "panels_of"]
+
+_WORK = 20_000
+"""So much work the estimates of all panels may take (``costs``), so that a page is there in about a second."""
+
+_MARGIN = 0.02
+"""The part of the scale that is left free at an end where there is no zero."""
+
+
+class Place(NamedTuple):
+    """A spot with its places in a drawing, in percent of the width; the bar of a dot has no ``width``."""
+
+    spot: Spot
+    width: float
+    at: float | None
+    low: float | None
+    high: float | None
+
+
+class Panel(NamedTuple):
+    """The reports of a stratum, the values by which it is chosen, and its estimates."""
+
+    label: str
+    values: Mapping[str, str]
+    reports: int
+    places: Sequence[Place]
+
+
+class Panels(NamedTuple):
+    """The strata with reports, most of them first, and the labels of those without any."""
+
+    by: Sequence[str]
+    bars: bool
+    panels: Sequence[Panel]
+    empty: Sequence[str]
+
+
+def panels_of(
+    metric: Metric,
+    parts: Sequence[tuple[Part, int]],
+    by: Sequence[str],
+    exhibit: Exhibit,
+    exhibit_of: Callable[[Part], Exhibit],
+) -> Generator[None, None, Panels]:
+    """Make the panels of the strata by these attributes, which have so many reports each, in short steps.
+
+    ``exhibit`` is what the page shows of all of them together. Where all estimates would take too long, there are none.
+    """
+    names = [spot.name for spot in exhibit.spots()]
+    counted = sorted(((part, reports) for part, reports in parts if reports), key=lambda one: -one[1])
+    spots: list[Sequence[Spot]] = [() for _ in counted]
+    if names and effort(metric) * len(counted) <= _WORK:
+        for place, (part, _) in enumerate(counted):
+            yield
+            spots[place] = exhibit_of(part).spots(names)
+    low, high = _scale([one for some in spots for one in some], exhibit.zero)
+    panels = [
+        Panel(*_named(part, by), reports, [_placed(one, low, high, exhibit.zero) for one in some])
+        for (part, reports), some in zip(counted, spots, strict=True)
+    ]
+    return Panels(by, exhibit.zero is not None, panels, [_named(part, by)[0] for part, reports in parts if not reports])
+
+
+def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:
+    values = {name: value for name, value in part.values if name in by and value is not None}
+    return " / ".join(values.values()), values
+
+
+def _scale(spots: Sequence[Spot], zero: float | None) -> tuple[float, float]:
+    """Return the least and the greatest number that the panels show."""
+    ends = [end for spot in spots for end in (spot.at, spot.low, spot.high) if end is not None]
+    if zero is not None:
+        return zero, max([*ends, zero]) or 1.0
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    margin = _MARGIN * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _placed(spot: Spot, low: float, high: float, zero: float | None) -> Place:
+    at, first, last = (
+        None if end is None else round(min(max(100 * (end - low) / (high - low), 0.0), 100.0), 2)
+        for end in (spot.at, spot.low, spot.high)
+    )
+    return Place(spot, (at or 0.0) if zero is not None else 0.0, at, first, last)

@@ -1,0 +1,248 @@
+"""Strata of reports: where an attribute comes from, what is told of it, and what does not depend on it."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+import dither
+from client.devices import BROWSER, METRICS, Calendar, Make, Script
+from dither.reporting.keys import Keys
+from dither.reporting.report import build
+from dither_shared import Batch, KeyedEntropy, Metric, Strata
+from shared import odd
+
+PLATFORM = Strata.of([("platform", ["linux", "windows", "macos"])])
+BOTH = Strata.of([("platform", ["linux", "windows"]), ("channel", ["stable", "beta"])])
+STRATIFIED = {
+    **METRICS,
+    "theme": dataclasses.replace(METRICS["theme"], strata=PLATFORM),
+    "browser": dataclasses.replace(BROWSER, strata=BOTH),
+    "debug": dataclasses.replace(METRICS["mobile"], name="debug", strata=Strata.of([("debug", ["true", "false"])])),
+}
+LINUX: dict[str, object] = {"platform": "linux"}
+
+
+def strata_of(client: dither.Client) -> list[str | None]:
+    return [Batch.decode(body).stratum for body in client.preview()]
+
+
+def made(make: Make, **other: Any) -> dither.Client:
+    return make(metrics=STRATIFIED, **other)
+
+
+def test_an_attribute_is_given_with_an_answer_or_once_for_all(make: Make) -> None:
+    client = made(make, strata={"platform": "linux", "debug": True})
+    client.record("theme", "dark")
+    client.record("browser", "Firefox", channel="beta")
+    client.record("mobile", True)
+    client.record("debug", True)
+    assert strata_of(client) == ["linux", "linux/beta", None, "true"]
+    assert (client.status().trouble, client.status().unlisted) == ({}, {})
+
+
+def test_what_is_given_with_an_answer_goes_first(make: Make, calendar: Calendar) -> None:
+    client = made(make, strata=LINUX)
+    client.record("theme", "dark", platform="macos")
+    calendar.pass_days(1)
+    client.record("theme", "dark")
+    assert strata_of(client) == ["macos", "linux"]
+
+
+def test_the_attributes_of_a_client_are_those_of_the_moment_it_was_made(make: Make) -> None:
+    own = dict(LINUX)
+    client = made(make, strata=own)
+    own["platform"] = "windows"
+    client.record("theme", "dark")
+    assert strata_of(client) == ["linux"]
+
+
+def test_a_report_stays_in_the_stratum_that_it_was_made_in(make: Make, calendar: Calendar) -> None:
+    """The body is built once: retries, and the next run in another stratum, send the same bytes."""
+    state, script = dither.MemoryState(), Script([503])
+    first = made(make, state=state, strata=LINUX, transport=script)
+    first.record("theme", "dark")
+    body = first.preview()
+    assert not first.flush(0)
+    second = made(make, state=state, strata={"platform": "windows"}, transport=script, mode=None)
+    second.record("theme", "light", platform="macos")
+    assert second.preview() == body
+    assert second.status().ignored == 1, "one report a period, whatever the stratum"
+    assert second.flush(5)
+    assert set(script.bodies) == set(body)
+
+
+def test_a_value_that_is_not_listed_is_counted_and_logged_once(
+    make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = made(make, strata={"platform": "Linux", "channel": "beta"})
+    for _ in range(3):
+        client.record("theme", "dark")
+        client.record("browser", "Firefox")
+        calendar.pass_days(1)
+    assert set(strata_of(client)) == {"other", "other/beta"}
+    assert client.status().unlisted == {"metrics.theme.strata.platform": 3, "metrics.browser.strata.platform": 3}
+    assert client.status().trouble == {}
+    assert caplog.messages == [
+        "metrics.theme.strata.platform: a value that is not one of linux, windows, macos, other; did you mean 'linux'?;"
+        ' its reports go to "other"',
+        "metrics.browser.strata.platform: a value that is not one of linux, windows, other; did you mean 'linux'?; "
+        'its reports go to "other"',
+    ]
+
+
+def test_a_value_that_is_not_listed_is_not_quoted(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    client = made(make, strict=False)
+    client.record("theme", "dark", platform="Very-Secret")
+    client.record("browser", "Firefox", platform="linux", channel="beta", user="Very-Secret")
+    assert "Very-Secret" not in repr(client.status()) + caplog.text
+    assert len(caplog.messages) == 2
+
+
+def test_an_attribute_that_nobody_gives_is_told_as_a_mistake(
+    make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = made(make)
+    for given in ({}, {"platform": None}, {"platform": ["linux"]}):
+        client.record("theme", "dark", **given)
+        calendar.pass_days(1)
+    assert strata_of(client) == ["other"] * 3
+    assert client.status().trouble == {"metrics.theme.strata.platform is not given": 3}
+    assert client.status().unlisted == {"metrics.theme.strata.platform": 3}
+    assert caplog.messages == [
+        'metrics.theme.strata.platform is not given; its reports go to "other"; '
+        "give record() platform=…, or the client strata=…"
+    ]
+
+
+def test_other_is_a_value_like_any(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    client = made(make)
+    client.record("theme", "dark", platform="other")
+    assert (strata_of(client), client.status().unlisted, caplog.messages) == (["other"], {}, [])
+
+
+def test_an_attribute_that_the_metric_does_not_declare_is_left_out_and_told(
+    make: Make, calendar: Calendar, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = made(make, strict=False, strata=LINUX)
+    for _ in range(2):
+        client.record("mobile", True, platform="linux")
+        client.record("theme", "dark", plattform="macos")
+        calendar.pass_days(1)
+    assert strata_of(client) == [None, "linux"] * 2
+    assert client.status().trouble == {
+        "unknown attribute in metrics.mobile.strata": 2,
+        "unknown attribute in metrics.theme.strata": 2,
+    }
+    assert caplog.messages == [
+        "unknown attribute in metrics.mobile.strata; platform: the metric does not declare it; declared here: nothing",
+        "unknown attribute in metrics.theme.strata; "
+        "plattform: the metric does not declare it; did you mean 'platform'?",
+    ]
+
+
+def test_strict_raises_for_an_attribute_that_is_not_declared(make: Make) -> None:
+    client = made(make)
+    with pytest.raises(
+        dither.ParameterError,
+        match=r"^metrics\.mobile\.strata\.platform: the metric does not declare it; declared here: noth",
+    ):
+        client.record("mobile", True, platform="linux")
+    with pytest.raises(
+        dither.ParameterError, match=r"^metrics\.theme\.strata\.plattform: the metric does not declare it; did you mean"
+    ):
+        client.record("theme", "dark", plattform="linux")
+    with pytest.raises(
+        dither.ParameterError,
+        match=r"^metrics\.mobile\.strata\.platform: the metric does not declare it; declared here: noth",
+    ):
+        client.record("mobile", True, platform="linux")
+    assert client.preview() == []
+
+
+def test_an_attribute_of_the_client_serves_those_that_declare_it(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    mistaken = {"platform": "linux", "plattform": "linux", "user": "me"}
+    client = made(make, strict=False, strata=mistaken)
+    client.record("theme", "dark")
+    client.record("mobile", True)
+    assert strata_of(client) == ["linux", None]
+    assert client.status().trouble == {"unknown attribute in strata": 2}
+    assert caplog.messages == [
+        "unknown attribute in strata; plattform: no metric of this client declares it; did you mean 'platform'?"
+    ]
+    with pytest.raises(dither.ParameterError, match=r"^strata\.plattform: no metric of this client declares it; did"):
+        made(make, strata=mistaken)
+
+
+@pytest.mark.parametrize("strata", ["linux", None, 3, ["platform"], {1: "linux"}])
+def test_attributes_that_cannot_be_disable_the_client(make: Make, strata: object) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^strata: a "):
+        made(make, strata=strata)
+    client = made(make, strata=strata, strict=False, mode=None)
+    client.record("theme", "dark")
+    assert client.status().unrecorded == 1
+
+
+def test_every_object_goes_somewhere(make: Make) -> None:
+    for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
+        for client in (made(make, strata={"platform": value}), made(make)):
+            client.record("theme", "dark", platform=value)
+            assert strata_of(client) == ["other"]
+            assert sum(client.status().unlisted.values()) == 1
+
+
+def test_neither_a_permanent_draw_nor_its_price_depends_on_the_stratum(make: Make, calendar: Calendar) -> None:
+    client = made(make, entropy=KeyedEntropy(b"one device"))
+    spent = []
+    for channel in ("stable", "beta", "stable", "nightly"):
+        client.record("browser", "Firefox", platform="linux", channel=channel)
+        (browser,) = (metric for metric in client.status().metrics if metric.name == "browser")
+        spent.append(browser.spent)
+        calendar.pass_days(1)
+    assert len(set(spent)) == 1
+    assert spent[0] > 0
+
+
+@pytest.mark.parametrize("name", ["theme", "browser"])
+def test_the_row_is_drawn_as_if_there_were_no_stratum(name: str) -> None:
+    def body(metric: Metric, stratum: str | None) -> Batch:
+        entropy, keys = KeyedEntropy(b"a report"), Keys(bytes(32))
+        return Batch.decode(build(metric, metric.item("dark"), keys, entropy, 1, local=False, stratum=stratum).body)
+
+    metric = STRATIFIED[name]
+    assert metric.strata is not None
+    batches = [body(metric, stratum) for stratum in (None, *metric.strata.labels)]
+    assert {batch.reports for batch in batches} == {batches[0].reports}
+    assert [batch.stratum for batch in batches] == [None, *metric.strata.labels]
+
+
+def test_the_length_of_a_body_follows_from_metric_and_stratum(make: Make, calendar: Calendar) -> None:
+    client = made(make)
+    for value in ("light", "dark", "system", "plaid", ""):
+        for platform in ("linux", "macos"):
+            client.record("theme", value, platform=platform)
+            calendar.pass_days(1)
+    assert {len(body) for body in client.preview()} == {len(client.preview()[0])}  # linux and macos are of one length
+
+
+def test_timers_and_outcomes_pass_them_on(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = made(make)
+
+    @client.outcome("theme", ok="light", failed="dark", platform="macos")
+    def work() -> None:
+        pass
+
+    work()
+    with client.timer("browser", platform="windows", channel="beta"):
+        pass
+    assert strata_of(client) == ["macos", "windows/beta"]
+    monkeypatch.setattr("dither.default._clients", [other := made(make)])
+    with dither.outcome("debug", debug=True):
+        pass
+    with dither.timer("theme", platform="linux"):
+        pass
+    dither.record("browser", "Firefox", channel="stable", platform="linux")
+    assert strata_of(other) == ["true", "linux", "linux/stable"]
+    timed = dither.timer("theme", platform="linux")
+    assert timed(lambda: 3)() == 3  # each call is a timer of its own, with the same attributes
+    assert other.status().ignored == 1

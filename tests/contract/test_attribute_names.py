@@ -1,0 +1,38 @@
+"""No attribute of a metric's strata is named as what stands beside it: arguments, columns, parameters of a URL."""
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+import dither
+from dither_server.reading.exports import columns
+from dither_server.reading.summaries import SUMMARIES
+from dither_shared import ParameterError, Strata
+
+_API = json.loads((Path(__file__).parents[1] / "server" / "api" / "openapi.json").read_text())
+
+
+def arguments() -> set[str]:
+    functions = [getattr(home, name) for home in (dither, dither.Client) for name in ("record", "outcome", "timer")]
+    given = [one for function in functions for one in inspect.signature(function).parameters.values()]
+    return {one.name for one in given if one.kind is not one.VAR_KEYWORD}
+
+
+def parameters() -> set[str]:
+    """Return those of URLs that are about one metric."""
+    operations = [
+        operation
+        for path, item in _API["paths"].items()
+        if "{name}" in path
+        for operation in item.values()
+        if isinstance(operation, dict)
+    ]
+    return {one["name"] for operation in operations for one in operation.get("parameters", ())}
+
+
+@pytest.mark.parametrize("name", sorted(arguments() | parameters() | columns([*SUMMARIES.values()]).keys()))
+def test_it_is_not_free(name: str) -> None:
+    with pytest.raises(ParameterError, match=f"^strata\\.{name}: means something else beside the attributes"):
+        Strata.of([(name, ["a"])])

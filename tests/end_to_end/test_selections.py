@@ -1,0 +1,192 @@
+"""Selections from real clients through a collector: recorded, estimated, compared, shown and exported.
+
+The devices' entropy is seeded, so there is no chance in what is asserted.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner
+from flask import Flask
+
+import dither
+from contract.test_extension import Carrier
+from dither_server.app import collector_of, create_app
+from dither_server.cli.main import cli
+from dither_server.reading.summaries.selections.rows import SelectionRow
+from dither_shared import KeyedEntropy, parse_metrics
+from server.collecting import TODAY, config, environment
+
+DEFINITION = """
+[metrics.used]
+description = "Which of these did you use?"
+type = "selection"
+values = ["export", "search", "sync", "print"]
+epsilon = 6.0
+
+[metrics.matters]
+description = "Which two matter most?"
+type = "selection"
+values = ["speed", "price", "looks", "privacy", "docs", "plugins", "offline", "mobile"]
+at_most = 2
+mechanism = "privset"
+epsilon = 6.0
+"""
+METRICS = parse_metrics(DEFINITION)
+USED = [["export", "search"]] * 60 + [["search"]] * 20 + [["search", "sync", "print"]] * 20 + [[]] * 20
+MATTERS = [["speed", "privacy", "docs"]] * 80 + [["price"]] * 40
+"""By person; of more than two the first two count."""
+SHARES = {"export": 60 / 120, "search": 100 / 120, "sync": 20 / 120, "print": 20 / 120}
+BEFORE = TODAY - timedelta(days=7)
+
+
+class Clock:
+    """A date that all devices and the collector agree on."""
+
+    day = TODAY
+
+    def __call__(self) -> date:
+        return self.day
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("selections")
+
+
+@pytest.fixture(scope="module")
+def app(folder: Path) -> Iterator[Flask]:
+    """A collector with a week-old day on which nobody exported, and three days on which half of all people did."""
+    clock, entropy = Clock(), KeyedEntropy(b"selections")
+    app = create_app(config(folder, metrics=METRICS, today=clock))
+    with closing(collector_of(app)):
+        http = app.test_client()
+        for back in (7, 2, 1, 0):
+            clock.day = TODAY - timedelta(days=back)
+            for used, matters in zip(USED, MATTERS, strict=True):
+                chosen = [value for value in used if back < 7 or value != "export"]
+                _report(Carrier(http), entropy, clock, {"used": chosen, "matters": matters})
+        yield app
+
+
+def _report(carrier: Carrier, entropy: KeyedEntropy, clock: Clock, answers: dict[str, list[str]]) -> None:
+    device = dither.Client(
+        METRICS, endpoint="http://localhost", app="selections", state=dither.MemoryState(), background=False,
+        environ={}, transport=carrier, entropy=entropy, today=clock,
+    )  # fmt: skip
+    with closing(device):
+        device.consent("on")
+        for name, chosen in answers.items():
+            device.record(name, chosen)
+        assert device.flush(10)
+
+
+def test_shares_the_average_and_pairs_are_told(app: Flask) -> None:
+    told = app.test_client().get(f"/v1/metrics/used/estimate?since={TODAY - timedelta(days=2)}").get_json()
+    assert told["reports"] == 3 * len(USED)
+    for row in told["values"]:
+        assert row["low"] <= SHARES[row["value"]] <= row["high"]
+        assert row["high"] - row["low"] < 0.25
+    assert told["average"]["low"] <= sum(SHARES.values()) <= told["average"]["high"]
+    assert told["average"]["value"] == pytest.approx(sum(row["frequency"] for row in told["values"]))
+    assert (told["unseen_pairs"], len(told["pairs"])) == (None, 4 * 3)
+    pairs = {(pair["given"], pair["value"]): pair for pair in told["pairs"]}
+    truths = {("export", "search"): 1, ("search", "export"): 0.6, ("print", "sync"): 1, ("sync", "export"): 0}
+    for pair, share in truths.items():
+        assert pairs[pair]["low"] <= share <= pairs[pair]["high"], pair
+    assert pairs["search", "export"]["both"] == pairs["export", "search"]["both"]
+
+
+def test_what_may_be_chosen_is_cut_and_pairs_of_lists_are_not_seen(app: Flask) -> None:
+    told = app.test_client().get("/v1/metrics/matters/estimate").get_json()
+    assert told["mechanism"] == "privset"
+    shares = {row["value"]: row for row in told["values"]}
+    for value, share in {"speed": 2 / 3, "privacy": 2 / 3, "docs": 0, "price": 1 / 3}.items():
+        assert shares[value]["low"] <= share <= shares[value]["high"], value
+    assert sum(row["consistent"] for row in told["values"]) <= 2 + 1e-9
+    assert told["average"]["low"] <= 5 / 3 <= told["average"]["high"] <= 2
+    assert told["pairs"] == []
+    assert "set-response" in told["unseen_pairs"]
+
+
+def test_what_is_asked_for_is_shown(app: Flask) -> None:
+    http, url = app.test_client(), "/v1/metrics/used/estimate"
+    told = http.get(f"{url}?values=search&values=export").get_json()
+    assert [row["value"] for row in told["values"]] == ["search", "export"]
+    assert {(pair["given"], pair["value"]) for pair in told["pairs"]} == {("search", "export"), ("export", "search")}
+    together = http.get(f"{url}?simultaneous=true").get_json()
+    assert together["simultaneous"] == "bonferroni"
+    for kind in ("values", "pairs"):
+        wider = zip(together[kind], http.get(url).get_json()[kind], strict=True)
+        assert all(wide["low"] <= one["low"] and one["high"] <= wide["high"] for wide, one in wider)
+    by_day = http.get(f"{url}?by_day=true").get_json()
+    assert [day["since"] for day in by_day] == [str(TODAY - timedelta(days=back)) for back in (7, 2, 1, 0)]
+
+
+def test_days_are_compared_and_drawn(app: Flask) -> None:
+    http = app.test_client()
+    told = http.get(
+        f"/v1/metrics/used/compare?since={BEFORE}&until={BEFORE}&other_since={TODAY - timedelta(days=2)}"
+    ).get_json()
+    rows = {row["value"]: row for row in told["values"]}
+    assert rows["export"]["changed"]
+    assert rows["export"]["difference"] == pytest.approx(0.5, abs=0.25)
+    assert not rows["print"]["changed"]
+    trend = http.get("/v1/metrics/used/trend").get_json()
+    assert [len(course["points"]) for course in trend["values"]] == [4] * 4
+    assert {course["value"] for course in trend["values"] if course["drift"]} == {"export"}
+    combined = http.get("/v1/metrics/used/combined").get_json()
+    whole = http.get("/v1/metrics/used/estimate").get_json()
+    assert [row["frequency"] for row in combined["values"]] == [row["frequency"] for row in whole["values"]]
+
+
+def test_every_format_has_a_row_a_value_and_a_row_a_pair(app: Flask) -> None:
+    http, url = app.test_client(), "/v1/metrics/used/estimate"
+    told = http.get(url).get_json()
+    rows = [json.loads(line) for line in http.get(f"{url}?format=ndjson").text.splitlines()]
+    plain, pairs = ([row for row in rows if (row["given"] is None) is kind] for kind in (True, False))
+    assert [{name: row[name] for name in told["values"][0]} for row in plain] == told["values"]
+    assert [(row["given"], row["value"], row["frequency"], row["low"], row["high"], row["both"]) for row in pairs] == [
+        tuple(pair[name] for name in ("given", "value", "share", "low", "high", "both")) for pair in told["pairs"]
+    ]
+    table = pa.ipc.open_stream(http.get(f"{url}?format=arrow").data).read_all()
+    dated = {"since": BEFORE, "until": TODAY}
+    assert table.to_pylist() == [row | dated for row in rows]
+    text = list(csv.DictReader(io.StringIO(http.get(f"{url}?format=csv").text)))
+    assert list(text[0]) == list(rows[0])
+    assert set(SelectionRow.__annotations__) <= set(text[0])
+    assert [row["given"] for row in text] == [row["given"] or "" for row in rows]
+
+
+def test_pages_show_what_the_answer_says(app: Flask) -> None:
+    http = app.test_client()
+    page = http.get("/m/used").text
+    assert "may add up to more than 100%" in page
+    assert "On average a person chose" in page
+    assert "Chosen together" in page
+    assert "of those with <bdi>search</bdi>" in page
+    few = http.get("/m/matters").text
+    assert "Which values go together cannot be seen" in few
+    home = http.get("/").text
+    assert home.count("may add up to more than 100%") == len(METRICS)
+
+
+def test_commands_print_them(app: Flask, folder: Path) -> None:
+    (folder / "metrics.toml").write_text(DEFINITION, encoding="utf-8")
+    run = CliRunner().invoke(cli, ["estimate", "used"], env=environment(folder))
+    assert run.exit_code == 0, run.output
+    assert "a person has" in run.output
+    assert "of those with" in run.output
+    none = CliRunner().invoke(cli, ["estimate", "matters"], env=environment(folder))
+    assert "no pairs: the values of a report are counted each by itself" in none.output
+    told = json.loads(CliRunner().invoke(cli, ["estimate", "used", "--json"], env=environment(folder)).output)
+    assert told == app.test_client().get("/v1/metrics/used/estimate").get_json()
+    written = CliRunner().invoke(cli, ["refresh"], env=environment(folder))
+    assert "4 days written" in written.output

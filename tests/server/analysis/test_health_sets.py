@@ -1,0 +1,67 @@
+"""Health of tallies of sets: honest reports pass as often as is said, and a window that is flooded is seen.
+
+Tests of false alarms are wrong with a probability below 1e-7 over the choice of their seed.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dither_server.analysis.health import FALSE_ALARMS, health
+from dither_server.tally.tally import Tally
+from dither_shared import PrivSet, SetResponse
+from server.estimation.sets_of_people import People, privset_tally, response_tally
+
+SURVEYS, REPORTS = 250, 4_000
+
+
+@pytest.mark.parametrize(("size", "window"), [(2, 1), (2, 2), (8, 2), (8, 5), (40, 3)])
+def test_honest_reports_of_windows_pass_as_often_as_is_said(size: int, window: int) -> None:
+    mechanism, people = SetResponse.calibrate(size, 2.0, window=window), People.of(size)
+    rng = np.random.default_rng(20261120)
+    found: dict[str, list[float]] = {}
+    for _ in range(SURVEYS):
+        for check in health(mechanism, (), response_tally(mechanism, people, REPORTS, rng)):
+            found.setdefault(check["test"], []).append(check["p_value"])
+    assert set(found) == {"range", "cohorts"} | ({"windows"} if window > 1 else set())
+    for test, values in found.items():
+        alarms = sum(value < 0.05 for value in values)
+        assert stats.binom.sf(alarms - 1, SURVEYS, 0.05) > 1e-8, test
+        if test == "cohorts":
+            assert stats.binom.cdf(alarms, SURVEYS, 0.05) > 1e-8, test
+
+
+def test_honest_lists_of_values_pass_as_often_as_is_said() -> None:
+    mechanism, people = PrivSet.calibrate(8, 1.0, at_most=3), People.of(8, 3)
+    rng = np.random.default_rng(20261120)
+    surveys = [health(mechanism, (), privset_tally(mechanism, people.draw(500, rng), rng)) for _ in range(SURVEYS)]
+    assert {check["test"] for checks in surveys for check in checks} == {"range"}
+    alarms = sum(checks[0]["p_value"] < 0.05 for checks in surveys)
+    assert stats.binom.sf(alarms - 1, SURVEYS, 0.05) > 1e-8
+
+
+@pytest.mark.parametrize("periods", [1, 3])
+def test_a_value_that_is_forged_in_one_window_looks_odd(periods: int) -> None:
+    """Two in a hundred forged reports of one window; with a permanent draw the same ones come each day."""
+    permanent = None if periods == 1 else 3.0
+    mechanism = SetResponse.calibrate(8, 2.0, permanent, window=2)
+    honest = response_tally(mechanism, People.of(8), 60_000, np.random.default_rng(5))
+    counts = honest.counts.copy()
+    counts[5, mechanism.cells - 1] += 1_200
+    forged = Tally(periods * counts.sum(axis=1), periods * counts)
+    assert {check["test"] for check in health(mechanism, (), forged, periods) if check["odd"]} == {"cohorts", "windows"}
+    counts[:, 0] += 1_200 - np.bincount([5], [1_200], 8).astype(np.int64)  # as many reports of every window
+    forged = Tally(periods * counts.sum(axis=1), periods * counts)
+    assert [check["test"] for check in health(mechanism, (), forged, periods) if check["odd"]] == ["windows"]
+    same = Tally(periods * honest.reports, periods * honest.counts)
+    assert not any(check["odd"] for check in health(mechanism, (), same, periods))
+
+
+def test_a_value_that_nobody_could_be_without_looks_odd() -> None:
+    """All values in every report is more than everybody has; the levels share the false alarms."""
+    mechanism = SetResponse.calibrate(6, 1.0, window=2)
+    counts = np.zeros((6, 4), dtype=np.int64)
+    counts[:, 3] = 500
+    checks = health(mechanism, (), Tally(counts.sum(axis=1), counts))
+    assert [(check["test"], check["odd"]) for check in checks] == [("range", True), ("cohorts", False)]
+    assert {check["level"] for check in checks} == {FALSE_ALARMS / 2}

@@ -1,0 +1,119 @@
+"""Strata on the command line: of estimates, comparisons, trends and exports."""
+
+import csv
+import io
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import Store
+from server.cli.invoking import invoke, told
+from server.collecting import LAYOUT, METRICS, METRICS_TOML, SPEED, STRATA, STRATA_TOML, THEME, TODAY, rows_of, upload
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a collector has run, with metrics of strata and without."""
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML, encoding="utf-8")
+    with closing(Store(f"sqlite:///{tmp_path}/dither.db")) as store:
+        store.register((METRICS | STRATA).values())
+        uploads = [upload(THEME, rows_of(THEME, 50))]
+        for place, count, value in ((0, 400, "tabs"), (2, 300, "list")):
+            uploads.append(upload(LAYOUT, rows_of(LAYOUT, count, value=value), stratum=place))
+        uploads.append(upload(SPEED, rows_of(SPEED, 100, value=3.0), stratum=1))
+        store.commit(uploads, TODAY, b"s" * 16)
+    return tmp_path
+
+
+def test_an_estimate_of_a_stratum(folder: Path) -> None:
+    lines = invoke(folder, "estimate", "layout", "--stratum", "platform=linux").stdout.splitlines()
+    assert lines[0] == "platform linux, channel any"
+    assert lines[1].startswith("layout: randomized-response, 400 reports, 2026-11-20 to 2026-11-20")
+    options = ("--stratum", "platform=linux", "--stratum", "channel=other", "--json")
+    assert json.loads(invoke(folder, "estimate", "layout", *options).stdout)["reports"] == 0
+
+
+def test_estimates_by_an_attribute_and_of_all(folder: Path) -> None:
+    told = invoke(folder, "estimate", "layout", "--by", "platform").stdout
+    parts = told.split("\n\nplatform ")
+    assert [part.splitlines()[0].removeprefix("platform ") for part in parts] == [
+        "linux, channel any",
+        "windows, channel any",
+        "any, channel any",
+    ]
+    assert "700 reports" in parts[2]
+    answers = json.loads(invoke(folder, "estimate", "layout", "--by", "platform", "--json").stdout)
+    assert [one["reports"] for one in answers] == [400, 300, 700]
+    assert len(invoke(folder, "estimate", "theme").stdout.split("\n\n")) == 3  # nothing is said of strata
+
+
+def test_a_metric_is_shown_with_its_strata(folder: Path) -> None:
+    lines = invoke(folder, "metric", "show", "layout").stdout.splitlines()
+    assert [line.split(maxsplit=1)[1] for line in lines if line.startswith("strata")] == [
+        "platform: linux, windows, other; channel: stable, other"
+    ]
+    assert "strata" in invoke(folder, "metric", "show", "theme").stdout.split()  # and nothing behind it
+
+
+def test_two_strata_are_compared(folder: Path) -> None:
+    options = ("--stratum", "platform=linux", "--other-stratum", "platform=windows")
+    lines = invoke(folder, "compare", "layout", *options).stdout.splitlines()
+    assert lines[:2] == ["first: platform linux, channel any", "second: platform windows, channel any"]
+    assert any(line.startswith("tabs") and line.endswith("changed") for line in lines)
+    assert "strata that do not overlap" in told(invoke(folder, "compare", "layout", "--since", "2026-01-01"))
+
+
+def test_a_trend_of_a_stratum(folder: Path) -> None:
+    lines = invoke(folder, "trend", "layout", "--stratum", "channel=stable").stdout.splitlines()
+    assert lines[0] == "platform any, channel stable"
+    assert "700 reports" in lines[1]
+
+
+def test_an_export_has_a_column_for_each_attribute(folder: Path) -> None:
+    def lines(*arguments: str) -> list[dict[str, str]]:
+        result = invoke(folder, "export", *arguments)
+        assert result.exit_code == 0, result.output
+        return list(csv.DictReader(io.StringIO(result.stdout)))
+
+    told = {(line["metric"], line["platform"], line["channel"], line["reports"]) for line in lines("--by", "channel")}
+    assert told == {
+        ("theme", "", "", "50"),
+        ("mobile", "", "", "0"),
+        ("version", "", "", "0"),
+        ("layout", "", "stable", "700"),
+        ("layout", "", "", "700"),
+        ("speed", "", "", "100"),
+    }
+    result = invoke(folder, "export", "--stratum", "platform=windows")
+    assert {line["metric"] for line in csv.DictReader(io.StringIO(result.stdout))} == {"layout", "speed"}
+    assert "theme is left out: it has no such stratum" in result.stderr
+    assert {line["reports"] for line in lines("layout", "--stratum", "platform=windows", "--by", "channel")} == {"300"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ("estimate", "layout", "--stratum", "linux"),
+            "--stratum: no attribute with a value; write it as platform=linux",
+        ),
+        (
+            ("estimate", "layout", "--stratum", "platform=amiga"),
+            "platform: 'amiga' is not one of linux, windows, other",
+        ),
+        (
+            ("estimate", "layout", "--stratum", "platform=linux", "--stratum", "platform=windows"),
+            "--stratum: platform is given twice",
+        ),
+        (("estimate", "theme", "--stratum", "platform=linux"), "'platform': unknown; known here: "),
+        (("estimate", "layout", "--by", "color"), "by: names no attribute of layout; there are platform, channel"),
+        (("export", "--by", "color"), "--by: names an attribute of no metric; there are platform, channel"),
+        (("export", "theme", "--by", "platform"), "by: names no attribute of theme; it has none"),
+        (("compare", "layout", "--other-stratum", "x"), "--other-stratum: no attribute with a value"),
+        (("trend", "layout", "--stratum", "color=red"), "'color': unknown; known here: "),
+    ],
+)
+def test_what_is_no_stratum_is_told(folder: Path, arguments: tuple[str, ...], says: str) -> None:
+    assert says in told(invoke(folder, *arguments))

@@ -1,0 +1,158 @@
+"""The panels of strata: one scale, most reports first, and links to each."""
+
+import html
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from dither_server.dashboard import panels as module
+from dither_shared import parse_metrics
+from server.collecting import (
+    LAYOUT,
+    METRICS,
+    SPEED,
+    STRATA,
+    TODAY,
+    config,
+    problem,
+    rows_of,
+    upload,
+)
+from server.dashboard.shown import Elements
+
+SHARD = b"s" * 16
+MANY = parse_metrics(
+    '[metrics.many]\ntype = "choice"\nepsilon = 3\nvalues = [{}]\nstrata = {{platform = [{}]}}\n'.format(
+        ", ".join(f'"value {number}"' for number in range(30)),
+        ", ".join(['"<script>\'&"', *(f'"platform number {number} {"x" * 10}"' for number in range(14))]),
+    )
+)["many"]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    app = create_app(config(tmp_path, metrics=METRICS | STRATA | {"many": MANY}))
+    with closing(collector_of(app)) as collector:
+        for place, count, value in ((0, 40, "tabs"), (1, 30, "tabs"), (2, 500, "list"), (4, 100, "tabs")):
+            rows = rows_of(LAYOUT, count, bytes([place]), value)
+            collector.store.commit([upload(LAYOUT, rows, stratum=place)], TODAY, SHARD)
+        for place, seconds in ((0, 2.0), (1, 8.0)):
+            rows = rows_of(SPEED, 400, bytes([place]), seconds)
+            collector.store.commit([upload(SPEED, rows, stratum=place)], TODAY, SHARD)
+        for place in range(16):
+            rows = rows_of(MANY, 20 + place, bytes([place]), f"value {place}")
+            collector.store.commit([upload(MANY, rows, stratum=place)], TODAY, SHARD)
+        yield app
+
+
+def panels(page: str) -> list[str]:
+    """The panels of a page, as they are written."""
+    found = re.search('<ul class="panels">(.*?)</ul>', page, re.DOTALL)
+    return [] if found is None else re.findall("<li>(.*?)</li>", found[1], re.DOTALL)
+
+
+def headed(page: str) -> list[tuple[str, str]]:
+    """The label and the reports of each panel."""
+    return [
+        (html.unescape(re.findall("<bdi>(.*?)</bdi>", one)[0]), re.findall("([0-9,]+) reports?<", one)[0])
+        for one in panels(page)
+    ]
+
+
+def test_each_stratum_has_a_panel_most_reports_first(client: FlaskClient) -> None:
+    page = client.get("/m/layout").text
+    assert headed(page) == [
+        ("windows / stable", "500"),
+        ("other / stable", "100"),
+        ("linux / stable", "40"),
+        ("linux / other", "30"),
+    ]
+    assert "No reports of windows / other, other / other." in page
+    assert (
+        "Sent in the clear beside each answer: platform (linux, windows or other), channel (stable or other)." in page
+    )
+    assert '<a href="/m/layout?platform=windows&amp;channel=stable">' in page
+    assert 'href="/v1/metrics/layout/estimate?by=platform&amp;by=channel&amp;format=csv"' in page
+    assert "Only reports of" not in page
+
+
+def test_bars_of_all_panels_have_one_scale(client: FlaskClient) -> None:
+    answers = client.get("/v1/metrics/layout/estimate?by=platform&by=channel").json
+    assert answers is not None
+    strata = {" / ".join(one["stratum"].values()): one for one in answers[:-1]}
+    top = max(row["high"] for one in strata.values() for row in one["values"])
+    page = client.get("/m/layout").text
+    for (label, _), panel in zip(headed(page), panels(page), strict=True):
+        tabs = strata[label]["values"][0]
+        assert f"{100 * tabs['frequency']:.1f}%".replace("-", "−") in panel
+        most = max(row["frequency"] for row in strata[label]["values"])
+        widths = [float(width) for width in re.findall('<rect class="bar" .*?width="([0-9.]+)%"', panel)]
+        assert max(widths) == pytest.approx(100 * min(most, 1.0) / top, abs=0.01)
+
+
+def test_numbers_are_dots_on_one_scale(client: FlaskClient) -> None:
+    page = client.get("/m/speed").text
+    assert sorted(headed(page)) == [("linux", "400"), ("windows", "400")]
+    places = [[float(x) for x in re.findall('<circle class="bar" cx="([0-9.]+)%"', panel)] for panel in panels(page)]
+    assert [len(some) for some in places] == [3, 3]
+    assert abs(places[0][0] - places[1][0]) > 30  # 2 s and 8 s
+    ends = [float(x) for panel in panels(page) for x in re.findall('x[12]="([0-9.]+)%"', panel)]
+    assert 0 < min(ends) < 5
+    assert 95 < max(ends) < 100
+    assert "p95" in panels(page)[0]
+
+
+def test_a_page_of_a_stratum_says_so_and_parts_it_further(client: FlaskClient) -> None:
+    page = client.get("/m/layout?platform=linux&confidence=0.9").text
+    assert "Only reports of platform <strong>linux</strong>" in page
+    assert "Of the 70 reports" in page
+    assert '<a href="/m/layout?confidence=0.9">Show all</a>' in page
+    assert headed(page) == [("stable", "40"), ("other", "30")]
+    assert 'href="/m/layout?confidence=0.9&amp;platform=linux&amp;channel=stable"' in page
+    assert 'format=csv&amp;confidence=0.9&amp;platform=linux"' in page
+    assert Elements(page).count("input", type="hidden", name="platform", value="linux") == 1
+    assert panels(client.get("/m/layout?platform=linux&channel=stable").text) == []
+    assert "No reports yet of this stratum" in client.get("/m/layout?platform=windows&channel=other").text
+
+
+def test_a_page_without_strata_has_no_panels(client: FlaskClient) -> None:
+    page = client.get("/m/theme").text
+    assert panels(page) == []
+    assert "in the clear" not in page
+
+
+def test_sixteen_strata_with_long_and_hostile_labels(client: FlaskClient) -> None:
+    page = client.get("/m/many").text
+    assert len(panels(page)) == 16
+    assert headed(page)[-1] == ("<script>'&", "20")
+    assert "<script>'" not in page
+    assert re.search("platform=%3Cscript%3E(%27|&#39;)%26", page)
+    names = {tuple(re.findall('<th scope="row" title="(.*?)">', panel)) for panel in panels(page)}
+    assert [len(one) for one in names] == [6]  # the same values in each, the most frequent
+
+
+def test_where_estimates_would_take_too_long_reports_are_shown(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_WORK", 3)
+    page = client.get("/m/layout").text
+    assert headed(page)[0] == ("windows / stable", "500")
+    assert "<table" not in "".join(panels(page))
+
+
+def test_what_no_page_shows_is_refused(client: FlaskClient) -> None:
+    for url in (
+        "/?platform=linux",
+        "/m/theme?platform=linux",
+        "/m/layout?color=red",
+        "/m/layout?platform=amiga",
+        "/m/open?a=b",
+    ):
+        assert problem(client.get(url)) == (400, "parameter"), url
+    assert problem(client.get("/m/layout?by=platform")) == (400, "parameter")

@@ -1,0 +1,168 @@
+"""Strata: cells and their labels, what is refused, and that a version depends on all of it."""
+
+import enum
+
+import pytest
+
+from dither_shared import Metric, ParameterError, Strata, parse_metrics
+from dither_shared.metrics.strata import MOST_CELLS
+from dither_shared.wire import LONGEST_STRATUM
+from shared import odd
+
+THEME = '[metrics.theme]\ntype = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n'
+ONE = Strata.of([("platform", ["linux", "windows", "macos"])])
+TWO = Strata.of([("platform", ["linux", "other", "macos"]), ("channel", ["stable", "beta"])])
+
+
+class Channel(enum.Enum):
+    BETA = "beta"
+
+
+def defined(strata: str, table: str = THEME) -> Metric:
+    (metric,) = parse_metrics(f"{table}strata = {strata}\n", "m.toml").values()
+    return metric
+
+
+def test_a_definition_of_any_type_may_have_strata() -> None:
+    table = '{platform = ["linux", "windows", "macos"]}'
+    for kind in ('type = "boolean"', 'type = "number"\nlow = 0\nhigh = 9', 'type = "string"'):
+        assert defined(table, f"[metrics.m]\n{kind}\nepsilon = 1.0\n").strata == ONE
+    assert defined(table).strata == ONE
+    assert parse_metrics(THEME)["theme"].strata is None
+
+
+def test_cells_are_the_product_with_the_first_attribute_slowest() -> None:
+    assert ONE.labels == ("linux", "windows", "macos", "other")
+    assert TWO.labels == (
+        *("linux/stable", "linux/beta", "linux/other"),
+        *("other/stable", "other/beta", "other/other"),
+        *("macos/stable", "macos/beta", "macos/other"),
+    )
+    assert (len(ONE), len(TWO)) == (4, 9)
+    for strata in (ONE, TWO):
+        assert [strata.index(label) for label in strata.labels] == list(range(len(strata)))
+    for label in ("", "linux", "stable/linux", "linux/stable/", "Linux/stable"):
+        assert TWO.index(label) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "label", "outside"),
+    [
+        ({"platform": "linux", "channel": "beta"}, "linux/beta", ()),
+        ({"channel": Channel.BETA, "platform": "macos"}, "macos/beta", ()),
+        ({"platform": "other", "channel": "other"}, "other/other", ()),  # which the app says itself
+        ({"platform": "Linux", "channel": "beta "}, "other/other", ("platform", "channel")),
+        ({"channel": "stable"}, "other/stable", ("platform",)),
+        ({}, "other/other", ("platform", "channel")),
+        ({"platform": None, "channel": ["beta"]}, "other/other", ("platform", "channel")),
+        ({"platform": "linux/stable", "channel": "", "user": "me"}, "other/other", ("platform", "channel")),
+    ],
+)
+def test_what_is_not_listed_or_not_given_is_other(
+    given: dict[str, object], label: str, outside: tuple[str, ...]
+) -> None:
+    assert (TWO.label_of(given), TWO.outside(given)) == (label, outside)
+
+
+def test_values_count_by_their_text() -> None:
+    flags = Strata.of([("debug", ["true", "false"]), ("major", ["1", "2.5"])])
+    assert flags.label_of({"debug": True, "major": 1}) == "true/1"
+    assert flags.label_of({"debug": "true", "major": 2.5}) == "true/2.5"
+
+
+def test_every_object_has_a_cell() -> None:
+    for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
+        assert ONE.index(ONE.label_of({"platform": value})) is not None
+        assert TWO.index(TWO.label_of({"platform": value, "channel": value})) is not None
+
+
+def test_the_cells_with_chosen_values() -> None:
+    assert TWO.places({}) == tuple(range(9))
+    assert TWO.places({"platform": "macos"}) == (6, 7, 8)
+    assert TWO.places({"channel": "beta"}) == (1, 4, 7)
+    assert TWO.places({"channel": "beta", "platform": "linux"}) == (1,)
+    with pytest.raises(ParameterError, match=r"^user: no attribute; known here: platform, channel$"):
+        TWO.places({"user": "me"})
+    with pytest.raises(ParameterError, match=r"^channel: 'Beta' is not one of stable, beta, other$"):
+        TWO.places({"channel": "Beta"})
+
+
+def test_they_are_read_again_as_they_are_stored() -> None:
+    for strata in (ONE, TWO):
+        assert Strata.of(strata.stored()) == strata  # type: ignore[arg-type]  # which is JSON
+        assert hash(Strata.of(strata.attributes)) == hash(strata)
+    assert ONE.stored() == [["platform", ["linux", "windows", "macos", "other"]]]
+
+
+def test_words() -> None:
+    assert TWO.words == "platform (linux, other or macos), channel (stable, beta or other)"
+    assert TWO.told("linux/beta") == "platform linux, channel beta"
+    assert TWO.label_of(TWO.example) == TWO.labels[0]
+
+
+@pytest.mark.parametrize(
+    ("strata", "complaint"),
+    [
+        ("3", "strata: 3 is not a table such as"),
+        ("{}", "strata: empty; name an attribute"),
+        ("{platform = []}", "strata.platform: empty; a list of strings"),
+        ('{platform = "linux"}', "strata.platform: 'linux' is not a list of strings"),
+        ("{platform = [1]}", "strata.platform: 1 is not a string"),
+        ('{platform = ["linux", "linux"]}', "strata.platform: 'linux' is listed twice"),
+        ('{platform = ["other"]}', 'strata.platform: lists nothing but "other"'),
+        ('{platform = ["a/b"]}', "strata.platform: 'a/b' is not a value; 1 to 32 characters, no control character"),
+        ('{platform = ["a\\nb"]}', "strata.platform: 'a\\nb' is not a value"),
+        ('{platform = ["a[b"]}', "strata.platform: 'a[b' is not a value"),
+        ('{platform = [" a"]}', "strata.platform: ' a' is not a value"),
+        ('{platform = ["a "]}', "strata.platform: 'a ' is not a value"),
+        (f'{{platform = ["{33 * "x"}"]}}', f"strata.platform: '{33 * 'x'}' is not a value"),
+        ('{Platform = ["linux"]}', "strata.Platform: not a name"),
+        ('{"a-b" = ["linux"]}', "strata.a-b: not a name"),
+        (f'{{{33 * "x"} = ["linux"]}}', f"strata.{33 * 'x'}: not a name"),
+        *(
+            (f'{{{name} = ["x"]}}', f"strata.{name}: means something else")
+            for name in ("metric", "value", "ok", "failed")
+        ),
+        *((f'{{{name} = ["x"]}}', f"strata.{name}: means something else") for name in ("self", "class", "version")),
+        (f"{{platform = {[str(n) for n in range(16)]}}}", 'strata: 17 values, "other" included; at most 16'),
+        ('{a = ["1", "2", "3"], b = ["1", "2", "3", "4"]}', 'strata: 4 x 5 = 20 cells, "other" included; at most 16'),
+        (
+            f'{{a = ["{32 * "x"}"], b = ["{32 * "y"}"], c = ["{32 * "z"}"], d = ["w"]}}',
+            "strata: its longest label has 104 characters; at most 100",
+        ),
+    ],
+)
+def test_mistakes_are_named(strata: str, complaint: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        defined(strata)
+    assert str(caught.value).startswith(f"m.toml: metrics.theme.{complaint}")
+
+
+def test_the_largest_that_is_taken() -> None:
+    assert len(Strata.of([("platform", map(str, range(15)))])) == MOST_CELLS
+    assert len(Strata.of([(name, ["1"]) for name in "abcd"])) == MOST_CELLS
+    longest = Strata.of([("a", [32 * "x"]), ("b", [32 * "y"]), ("c", [32 * "z"]), ("d", ["1"])][:3])
+    assert max(map(len, longest.labels)) == 98
+    longest = Strata.of([("a", [31 * "x"]), ("b", [31 * "y"]), ("c", [30 * "z"]), ("d", ["1"])])
+    assert max(map(len, longest.labels)) == LONGEST_STRATUM == 100
+    with pytest.raises(ParameterError, match="32 cells"):
+        Strata.of([(name, ["1"]) for name in "abcde"])
+    with pytest.raises(ParameterError, match="named twice"):
+        Strata.of([("a", ["1"]), ("a", ["1"])])
+
+
+def test_a_version_depends_on_all_of_it_and_on_nothing_else() -> None:
+    plain = parse_metrics(THEME)["theme"].version
+    assert plain == "2f027490e9dee6fc"
+    changes = (
+        '{platform = ["linux", "mac"]}',
+        '{platform = ["mac", "linux"]}',
+        '{platform = ["other", "linux", "mac"]}',
+        '{platform = ["linux", "mac", "bsd"]}',
+        '{system = ["linux", "mac"]}',
+        '{platform = ["linux", "mac"], channel = ["beta"]}',
+        '{channel = ["beta"], platform = ["linux", "mac"]}',
+    )
+    versions = {defined(change).version for change in changes}
+    assert len({plain, *versions}) == 1 + len(changes)
+    assert defined('{platform = ["linux", "mac", "other"]}').version == defined(changes[0]).version

@@ -1,0 +1,10 @@
+"""Rows of bits and the numbers of their lanes."""
+
+import pytest
+
+from dither_shared.primitives.lanes import lanes_of
+
+
+@pytest.mark.parametrize("lanes", [(), (0,), (1,), (0, 1), (3, 64, 65), (1023,), tuple(range(100))])
+def test_the_lanes_that_are_one_ascend(lanes: tuple[int, ...]) -> None:
+    assert lanes_of(sum(1 << lane for lane in lanes)) == lanes
