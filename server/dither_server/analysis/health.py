@@ -9,6 +9,7 @@ periods holds the same reports; then a T-th of the tally has the law of independ
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -80,7 +81,7 @@ def _range(sums: _Sums) -> float | None:
 
 
 def _balance(sums: _Sums) -> float | None:
-    return _even(sums.reports) if len(sums.reports) > 1 else None
+    return _as_expected(sums.reports, sums.mechanism.cohort_law) if len(sums.reports) > 1 else None
 
 
 def _weight(sums: _Sums) -> float | None:
@@ -115,7 +116,7 @@ def _spare(sums: _Sums) -> float | None:
 
 def _symbols(sums: _Sums) -> float | None:
     found = uniform_counts(sums.mechanism, sums.counts)
-    return _even(found) if len(found) > 1 else None
+    return _as_expected(found) if len(found) > 1 else None
 
 
 def _windows(sums: _Sums) -> float | None:
@@ -135,7 +136,7 @@ def _windows(sums: _Sums) -> float | None:
 
 _TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
     "range": ("no value is much rarer than nobody's or commoner than everybody's", _range),
-    "cohorts": ("every cohort has about as many reports", _balance),
+    "cohorts": ("every cohort has about its share of the reports", _balance),
     "weight": ("reports have as many ones as noise makes, whatever the answers", _weight),
     "weight-by-cohort": ("so they have in each cohort", _weights),
     "spare": ("what stands for no value is supported by chance alone", _spare),
@@ -144,12 +145,13 @@ _TESTS: dict[str, tuple[str, Callable[[_Sums], float | None]]] = {
 }
 
 
-def _even(counts: Floats) -> float | None:
-    """Return the p-value of counts that are expected to be equal (Pearson's chi-square)."""
-    expected = float(counts.mean())
-    if expected < _LEAST_EXPECTED:
+def _as_expected(counts: Floats, law: tuple[Fraction, ...] | None = None) -> float | None:
+    """Return the p-value of counts that fall by a law, evenly if that is None (Pearson's chi-square)."""
+    shares = np.full(len(counts), 1 / len(counts)) if law is None else np.array([float(share) for share in law])
+    expected = counts.sum() * shares
+    if float(expected.min()) < _LEAST_EXPECTED:
         return None
-    return float(special.chdtrc(len(counts) - 1, float(((counts - expected) ** 2).sum()) / expected))
+    return float(special.chdtrc(len(counts) - 1, float(((counts - expected) ** 2 / expected).sum())))
 
 
 def _at_most(counts: Floats, trials: Floats | float, probability: float) -> Floats:

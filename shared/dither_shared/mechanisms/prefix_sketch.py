@@ -124,10 +124,10 @@ class PrefixSketch(ProjectiveBuckets):
     def least_share(self, users: int) -> float:
         """Return the share of ``users`` who must hold a string for it to be found about half the time.
 
-        √(V Σ (z + 1)²/n) over all levels, V the variance of a rare string; with the margins that weights are made of.
+        √(V Σ (z + 1)²/n) over all levels, V the variance of a rare string if all reports spoke of it; with the margins
+        that weights are made of. ``variance`` is of the confirming level's reports, whose part of the sum is known.
         """
-        of_all = (float(CONFIRMING) + 1) ** 2 * WEIGHT / self.weights[-1]
-        return math.sqrt(self.variance() * of_all / users)
+        return (float(CONFIRMING) + 1) * math.sqrt(self.variance() / users)
 
     def prefix(self, item: Item, level: int) -> bytes:
         """Return what a level reports of an item: its first symbols, or at the confirming level all of it."""

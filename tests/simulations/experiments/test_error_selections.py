@@ -53,7 +53,7 @@ def test_results_are_written_and_drawn(tmp_path: Path) -> None:
 
 def test_sets_of_a_file_are_read(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    path.write_text("used\nexport;save\nsave\n\nsave;export;print\nsave\n")
+    path.write_text('used\nexport;save\nsave\n""\nsave;export;print\nsave\n')
     rows = json.loads(run("--epsilon", "1", "--repeats", "2", "--input", path, "--column", "used", "--json").stdout)
     assert {(row["size"], row["users"], row["distribution"]) for row in rows} == {(3, 5, "csv")}
     rows = json.loads(run(*SMALL, "--input", path, "--column", "used", "--separator", "v", "--json").stdout)

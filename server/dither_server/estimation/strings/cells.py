@@ -120,9 +120,9 @@ def _robust(score: Floats, error: Floats, rows: Iterable[tuple[Floats, Floats]])
     """Return a ``score``, the frequency in standard errors, or less where the rows speak for a string unequally.
 
     ``rows`` have a frequency and a standard error each. Other people only add to a cell, so a string that nobody holds
-    looks frequent where it shares a bucket with a frequent one, but seldom in every row. So the score is at most that
-    of the row that speaks least for the string, with ``_SLACK`` standard errors of that row more; and where another row says
-    significantly more, it is the score of that row alone.
+    looks frequent where it shares a bucket with a frequent one, but seldom in every row. So the frequency is at most
+    that in the row that speaks least for the string, with ``_SLACK`` standard errors of that row more; and where
+    another row says significantly more, the score is that of the least row alone.
     """
     least, most = np.full(len(score), np.inf), np.full(len(score), -np.inf)
     spread = np.full(len(score), np.inf)
@@ -184,7 +184,7 @@ def _groups(places: Indices) -> list[Indices]:
 
 def _load(places: Indices, frequency: Floats, cells: int) -> Floats:
     """Return the sum of the frequencies in each cell."""
-    return np.bincount(places.ravel(), np.tile(frequency, len(places)), cells)
+    return np.bincount(places.ravel(), np.tile(frequency, len(places)), cells).astype(np.float64, copy=False)
 
 
 def _gathered(table: Floats, marks: Buckets) -> Floats:

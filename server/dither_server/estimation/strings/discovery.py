@@ -26,10 +26,14 @@ from .rows import Rows
 from .selection import highest, selected, threshold
 from .spelling import Prefixes, Spelling
 
-__all__ = ["Discovered", "Progress", "discover"]
+__all__ = ["Discovered", "Progress", "discover", "untold"]
 
 Progress = Callable[[int, int], None]
-"""Told before each level its number, from 1 on, and how many there are."""
+"""Told before each level its number, from 1 on, and how many there are; and behind the last one a number above."""
+
+
+def untold(level: int, levels: int) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,16 @@ class Discovered:
 
 
 def discover(
-    mechanism: PrefixSketch, spelling: Spelling, tally: Tally, confidence: float = 0.95, progress: Progress | None = None
+    mechanism: PrefixSketch,
+    spelling: Spelling,
+    tally: Tally,
+    confidence: float = 0.95,
+    progress: Progress = untold,
 ) -> Discovered:
     """Return the strings that a tally tells of. No report, or none of some level, tells of none."""
     found, levels = spelling.everything(0), len(mechanism.levels) + 1
     for level, length in enumerate(mechanism.levels):
-        if progress:
-            progress(level + 1, levels)
+        progress(level + 1, levels)
         rows = _rows(mechanism, tally, level)
         found = spelling.extended(found, length - found.shape[1])
         if not rows.total:
@@ -76,9 +83,10 @@ def discover(
         if len(found) > KEPT:
             marks = _marks(mechanism, found, level)
             found = found[highest(Cells.of(rows).fit(marks[:, :0]).beside(marks).score, KEPT)]
-    if progress:
-        progress(levels, levels)
-    return _confirmed(mechanism, found, tally, confidence)
+    progress(levels, levels)
+    result = _confirmed(mechanism, found, tally, confidence)
+    progress(levels + 1, levels)
+    return result
 
 
 def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidence: float) -> Discovered:

@@ -6,8 +6,6 @@ those found are fitted together (selection.py); each of the others is read besid
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dither_shared import ProjectiveSketch
 
 from ...tally.arrays import Indices

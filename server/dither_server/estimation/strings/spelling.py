@@ -1,4 +1,4 @@
-"""Spell out the prefixes that a discovery tries: one byte a symbol, and nothing but the end behind the end."""
+"""Spell out the prefixes that a discovery tries: a byte for each symbol, and nothing behind the end."""
 
 from dataclasses import dataclass
 
@@ -13,18 +13,19 @@ Prefixes = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Spelling:
-    """Which symbols follow which: one of ``symbols`` goes on, and ``end`` fills up a string that has ended."""
+    """Which symbols follow which: one of ``symbols`` goes on, and behind one of ``ends`` there is only the first."""
 
     symbols: bytes
-    end: int
+    ends: bytes
 
     def extended(self, prefixes: Prefixes, more: int) -> Prefixes:
         """Return every prefix with ``more`` symbols behind it, in all ways that there are."""
-        following = np.frombuffer(self.symbols + bytes([self.end]), dtype=np.uint8)[:, np.newaxis]
+        following = np.frombuffer(self.symbols + self.ends, dtype=np.uint8)[:, np.newaxis]
+        ends = np.frombuffer(self.ends, dtype=np.uint8)
         for _ in range(more):
-            ended = (prefixes[:, -1:] == self.end).any(axis=1)
+            ended = np.isin(prefixes[:, -1:], ends).any(axis=1)
             going = prefixes[~ended]
-            closed = np.full((int(ended.sum()), 1), self.end, dtype=np.uint8)
+            closed = np.full((int(ended.sum()), 1), ends[0], dtype=np.uint8)
             grown = np.hstack([np.repeat(going, len(following), axis=0), np.tile(following, (len(going), 1))])
             prefixes = np.vstack([np.hstack([prefixes[ended], closed]), grown])
         return prefixes

@@ -7,6 +7,7 @@ from typing import Any
 
 from dither_shared import Metric
 
+from .discoveries.summary import Discoveries
 from .numbers.summary import Numbers
 from .selections.summary import Selections
 from .shares.summary import Shares
@@ -19,6 +20,7 @@ _SHARES = Shares()
 SUMMARIES: dict[str, Summary[Any]] = {
     "boolean": _SHARES,
     "choice": _SHARES,
+    "discovery": Discoveries(),
     "number": Numbers(),
     "selection": Selections(),
     "string": _SHARES,

@@ -5,11 +5,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dither_shared.questions.alphabet import MARK
+
 from ....analysis.columns import Table
 from ....estimation.fit import FALSE_DISCOVERIES
 from ..summary import Exhibit
 from ..window import Look, Window, window
-from .text import reach_text
+from .text import MARKED, reach_text, shown
 
 __all__ = ["DiscoveryExhibit"]
 
@@ -28,6 +30,7 @@ class DiscoveryExhibit(Exhibit):
         """Return the strings of a table that are looked at."""
         place = window(range(len(table)), lambda place: str(table.columns["value"][place]), look)
         rows = table.chosen(np.array(place.shown, dtype=np.intp)).rows()
+        rows = [row | {"value": shown(row["value"])} for row in rows]
         return cls(table, Window(rows, place.page, place.pages, place.match))
 
     @property
@@ -38,7 +41,13 @@ class DiscoveryExhibit(Exhibit):
     @property
     def top(self) -> float:
         """The greatest share that the bars have to show."""
-        return min(1.0, max([0.01, *(row["high"] for row in self.found.shown)]))
+        return max([0.01, *(float(row["high"]) for row in self.found.shown)])
+
+    @property
+    def stretched(self) -> float:
+        """How many times as wide intervals would be if the same people reported in each period, at most."""
+        repeated, once = (np.asarray(self.table.columns[name]) for name in ("repeat_error", "standard_error"))
+        return float(np.max(repeated / once, initial=1.0))
 
     @property
     def reach(self) -> str:
@@ -48,7 +57,8 @@ class DiscoveryExhibit(Exhibit):
     @property
     def rule(self) -> str:
         """What it takes to be found."""
-        return f"Found: strings that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are held by nobody."
+        found = f"Found: strings that stand out; an expected {100 * FALSE_DISCOVERIES:g}% of them are held by nobody."
+        return f"{found} {MARKED}" if any(MARK in row["value"] for row in self.found.shown) else found
 
     @property
     def needs(self) -> str:

@@ -16,12 +16,13 @@ _ROW = {
             ("standard_error", "Standard error of the share in the population: from the noise and from sampling."),
             ("low", "Lower end of the interval of the share in the population; it allows for the selection."),
             ("high", "Upper end of that interval."),
+            ("repeat_error", "Standard error if the same people reported in every period."),
         )
     },
 }
 _REST = {
-    **{name: NUMBER for name in ("frequency", "standard_error")},
-    **{name: _SHARE for name in ("low", "high")},
+    **dict.fromkeys(("frequency", "standard_error"), NUMBER),
+    **dict.fromkeys(("low", "high"), _SHARE),
     "beyond": {"enum": ["found"], "description": "The share is of people who hold none of the strings that are found."},
 }
 _POISONING = {

@@ -11,11 +11,12 @@ from dither_shared.mechanisms.prefix_levels import KEPT
 from dither_shared.questions.discovery import DiscoveryQuestion
 
 from ....analysis.answers import beside
-from ....analysis.columns import Table
+from ....analysis.columns import Column, Table
 from ....analysis.health import health
-from ....analysis.repeated_reports import periods_of
-from ....estimation.strings.discovery import Discovered, Progress, discover
+from ....analysis.repeated_reports import periods_of, repeat_error
+from ....estimation.strings.discovery import Discovered, Progress, discover, untold
 from ....estimation.strings.reach import reach, reports_for
+from ....estimation.strings.spelling import Spelling
 from ....protocol.json_schema import Schema
 from ....tally.tally import Tally
 from ...query import Comparison, EstimateQuery, Query
@@ -35,7 +36,10 @@ _SOUGHT = 0.01
 
 
 class DiscoveryRow(TypedDict):
-    """A string that is found (``Discovered`` says what each number is)."""
+    """A string that is found (``Discovered`` says what each number is).
+
+    ``repeat_error`` is the standard error if the same people reported in every period (``repeated_reports``).
+    """
 
     value: str
     frequency: float
@@ -43,6 +47,7 @@ class DiscoveryRow(TypedDict):
     standard_error: float
     low: float
     high: float
+    repeat_error: float
 
 
 class Discoveries(Summary[Discovered]):
@@ -61,9 +66,9 @@ class Discoveries(Summary[Discovered]):
     def effort(self, metric: Metric) -> int:
         """Count the cells that are transformed, and the prefixes that are tried."""
         mechanism, question = _parts(metric)
-        ways = len(question.spelling.symbols) + 1
+        ways = len(question.symbols) + len(question.ends)
         steps = [end - start for start, end in zip(mechanism.levels, mechanism.levels[1:], strict=False)]
-        tried = ways ** mechanism.levels[0] + KEPT * sum(ways**step for step in steps)
+        tried: int = ways ** mechanism.levels[0] + KEPT * sum(ways**step for step in steps)
         return mechanism.cohorts * mechanism.cells // _TRANSFORMED + tried // _TRIED
 
     def table(
@@ -73,9 +78,10 @@ class Discoveries(Summary[Discovered]):
         metric, asked = survey.metric, query if isinstance(query, Query) else Query(confidence=query.confidence)
         _require(metric, asked, candidates)
         found: Discovered = estimator(metric, (), survey.tally, asked.confidence, False)
+        periods = periods_of(metric, *survey.days)
         about = {
             **beside(metric, found.reports, survey.days, asked.confidence, survey.refused),
-            "health": health(metric.mechanism, (), survey.tally, periods_of(metric, *survey.days)),
+            "health": health(metric.mechanism, (), survey.tally, periods),
             "confirming": found.confirming,
             "tried": found.tried,
             "sought": {"share": _SOUGHT, "reports": reports_for(metric.mechanism, _SOUGHT)},
@@ -83,14 +89,17 @@ class Discoveries(Summary[Discovered]):
             "unlisted": _unlisted(found),
             "poisoning": _poisoning(metric, found, asked.forged),
         }
-        text = _parts(metric)[1].text_of
-        columns = {
+        text = _parts(metric)[1].text
+        columns: dict[str, Column] = {
             "value": tuple(text(item) for item in found.items),
             "frequency": found.frequency,
             "count": found.frequency * found.reports,
             "standard_error": found.standard_error,
             "low": found.low,
             "high": found.high,
+            "repeat_error": repeat_error(
+                metric.mechanism, found.frequency, found.standard_error, found.confirming, periods
+            ),
         }
         return Table(about, columns)
 
@@ -124,10 +133,10 @@ class Discoveries(Summary[Discovered]):
         return discovery_text(told)
 
 
-def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress | None = None) -> Discovered:
+def discovered(metric: Metric, tally: Tally, confidence: float, progress: Progress = untold) -> Discovered:
     """Return the strings that a tally of a metric tells of; ``progress`` is told of each level."""
     mechanism, question = _parts(metric)
-    return discover(mechanism, question.spelling, tally, confidence, progress)
+    return discover(mechanism, Spelling(question.symbols, question.ends), tally, confidence, progress)
 
 
 def _parts(metric: Metric) -> tuple[PrefixSketch, DiscoveryQuestion]:

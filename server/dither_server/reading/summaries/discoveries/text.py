@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dither_shared.questions.alphabet import MARK
+
 from ....estimation.fit import FALSE_DISCOVERIES
 from ..summary import TextTable
 
-__all__ = ["discovery_text", "reach_text"]
+__all__ = ["MARKED", "discovery_text", "reach_text", "shown"]
+
+
+MARKED = f"{MARK} stands for what is not told: the rest of a longer text, or all of one with other characters."
+"""What is said where a string has the mark."""
 
 
 def discovery_text(told: Mapping[str, Any]) -> TextTable:
@@ -18,18 +24,23 @@ def discovery_text(told: Mapping[str, Any]) -> TextTable:
     )
     rows = [("string", "share %", "interval", "people")]
     rows += [
-        (row["value"], _percent(row["frequency"]), _interval(row), f"{max(0, round(row['count'])):,}")
+        (shown(row["value"]), _percent(row["frequency"]), _interval(row), f"{max(0, round(row['count'])):,}")
         for row in told["values"]
     ]
     return TextTable([head], rows if told["values"] else [("Nothing was found.",)], _below(told))
 
 
+def shown(value: str) -> str:
+    """Return a string as it is shown; the empty one would be nothing."""
+    return value or '""'
+
+
 def reach_text(told: Mapping[str, Any]) -> str:
     """Return in words what so many reports can find, and how many it takes to find more."""
     sought, reach = told["sought"], told["reach"]
-    more = f"{100 * sought['share']:g}% takes {sought['reports']:,} reports"
+    more = f"one that {100 * sought['share']:g}% hold takes {sought['reports']:,} reports"
     if reach is None or reach >= 1:
-        return f"So few reports cannot find a string that everybody holds; one of {more}."
+        return f"So few reports cannot find a string that everybody holds; {more}."
     return f"A string that {_percent(reach)}% of people hold is found about half the time; {more}."
 
 
@@ -38,6 +49,8 @@ def _below(told: Mapping[str, Any]) -> list[str]:
     if told["values"]:
         percent = f"{100 * FALSE_DISCOVERIES:g}%"
         lines.append(f"found: strings that stand out; an expected {percent} of them are held by nobody")
+    if any(MARK in row["value"] for row in told["values"]):
+        lines.append(MARKED)
     lines.append(reach_text(told))
     if (rest := told["unlisted"]) is not None:
         else_ = "hold anything else" if told["values"] else "hold a string that was not found"
