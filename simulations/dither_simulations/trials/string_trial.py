@@ -11,7 +11,6 @@ from dither_server.estimation.strings.discovery import discover
 from dither_server.estimation.strings.spelling import Spelling
 from dither_server.tally.tally import Tally
 from dither_shared import DiscoveryQuestion, Mechanism, PrefixSketch
-from dither_shared.questions.discovery import END
 
 from ..choices import Law
 from ..samplers import sample_tally
@@ -86,7 +85,7 @@ def found_in(setting: StringSetting, tally: Tally) -> Found:
     """Return what is found in a tally: of the candidates, or without a list."""
     if setting.question is not None:
         mechanism = PrefixSketch.require(setting.mechanism, "mechanism")
-        made = discover(mechanism, Spelling(setting.question.symbols, END), tally, setting.confidence)
+        made = discover(mechanism, Spelling(setting.question.symbols, setting.question.ends), tally, setting.confidence)
         return Found(tuple(item.decode("latin-1") for item in made.items), made.low, made.high)
     whole = estimate(setting.mechanism, setting.candidates, tally, setting.confidence)
     places = np.flatnonzero(np.zeros(0) if whole.found is None else whole.found)
