@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
-from ..mechanism import SPELLED, Item, Items, Mechanism
+from ..mechanism import MAX_COUNTERS, SPELLED, Item, Items, Mechanism
 from ..primitives.buckets import MAX_LEVELS, bucket_digest
 from ..primitives.entropy import Entropy
 from .checks import bytes_of, checked_count, checked_epsilons
@@ -64,7 +64,8 @@ class PrefixSketch(ProjectiveBuckets):
     ) -> Self:
         """Return the mechanism for strings of up to ``length`` of so many ``characters``, at both ε.
 
-        The field and, if not given, the buckets are those of least n·Var, where a doubling of buckets is worth 3%.
+        The field and, if not given, the buckets are those of least n·Var, where a doubling of the buckets is worth 3%,
+        one of the cells 1%, and a tally has 2^20 counters at most, or 2^15 in each row.
         """
         if size is not None:
             raise ParameterError("size", f"{cls.name} takes any string of an alphabet; it has no list of answers")
@@ -72,7 +73,8 @@ class PrefixSketch(ProjectiveBuckets):
         checked_count(characters, "alphabet", 1, MOST_CHARACTERS)
         lengths = prefix_lengths(characters, checked_count(length, "length", 1, LONGEST))
         weights = level_weights(characters, lengths)
-        space = best_space(once, buckets, max(MOST_COUNTERS // (_ROWS * len(weights)), _LEAST_CELLS))
+        usual = max(MOST_COUNTERS // (_ROWS * len(weights)), _LEAST_CELLS)
+        space = best_space(once, buckets, usual if buckets is None else MAX_COUNTERS // (_ROWS * len(weights)))
         inside, permanent_inside = space.insides(once, forever)
         return cls(
             rows=_ROWS,
@@ -124,10 +126,10 @@ class PrefixSketch(ProjectiveBuckets):
     def least_share(self, users: int) -> float:
         """Return the share of ``users`` who must hold a string for it to be found about half the time.
 
-        √(V Σ (z + 1)²/n) over all levels, V the variance of a rare string if all reports spoke of it; with the margins
-        that weights are made of. ``variance`` is of the confirming level's reports, whose part of the sum is known.
+        √(V Σ (z + 1)²/n) over all levels, V the variance of a rare string; with the margins that weights are made of.
         """
-        return (float(CONFIRMING) + 1) * math.sqrt(self.variance() / users)
+        of_all = (float(CONFIRMING) + 1) ** 2 * WEIGHT / self.weights[-1]
+        return math.sqrt(self.variance() * of_all / users)
 
     def prefix(self, item: Item, level: int) -> bytes:
         """Return what a level reports of an item: its first symbols, or at the confirming level all of it."""

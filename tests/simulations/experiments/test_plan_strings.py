@@ -19,14 +19,14 @@ def test_a_million_people_find_what_two_percent_hold() -> None:
     (row,) = json.loads(plan("string", "--discover", "a-z0-9._-/12", "-n", "1e6", "--epsilon", "1", "--json").stdout)
     assert row["reach"] == pytest.approx(0.02, rel=0.03)
     assert row["reached"] is False, "1 % are wanted"
-    assert row["users_needed"] == pytest.approx(4e6, rel=0.03)
+    assert row["users_needed"] == pytest.approx(4e6, rel=0.1)
     assert row["users_listed"] < row["users_needed"] / 3
 
 
 def test_the_users_needed_are_those_whose_reach_is_the_share() -> None:
     (row,) = json.loads(plan("string", "-k", "1000", "--epsilon", "2", "--share", "0.003", "--json").stdout)
     mechanism = named("projective-count-mean-sketch", 0, 2.0)
-    assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=1e-3)
+    assert reach(mechanism, row["users_needed"], 1000) == pytest.approx(0.003, rel=0.06), "two digits are told"
     assert row["users_listed"] is None
 
 
