@@ -17,10 +17,13 @@ from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally
 from dither_shared import (
     MECHANISMS,
+    DiscoveryQuestion,
     DiscreteLaplace,
     DitheredResponse,
     KeyedEntropy,
     Mechanism,
+    PrefixSketch,
+    ProjectiveSketch,
     RandomizedResponse,
     Rappor,
     Report,
@@ -28,7 +31,7 @@ from dither_shared import (
     SymmetricUnary,
     SystemEntropy,
 )
-from dither_shared.mechanism import LISTED
+from dither_shared.mechanism import LISTED, Item
 
 ENTROPY = SystemEntropy()
 
@@ -60,10 +63,10 @@ def bit_by_bit(bits: int) -> int:
     return sum((system.random() < 0.3) << lane for lane in range(bits))
 
 
-def dithered(mechanism: DitheredResponse) -> bytes:
-    """Return a row, for which a device draws the phase, too."""
+def in_a_cohort(mechanism: Mechanism, item: Item) -> bytes:
+    """Return a row, for which a device draws the cohort, too."""
     cohort = mechanism.draw_cohort(ENTROPY)
-    return Report(cohort, mechanism.randomize(7, ENTROPY, cohort)).encode(mechanism)
+    return Report(cohort, mechanism.randomize(item, ENTROPY, cohort)).encode(mechanism)
 
 
 def drawing() -> None:
@@ -73,6 +76,8 @@ def drawing() -> None:
     number, table = DitheredResponse.calibrate(None, 1.0), DiscreteLaplace.calibrate(None, 1.0)
     textbook = Rappor(permanent_f=Fraction(1, 2), instant_p=Fraction(1, 4), instant_q=Fraction(3, 4))
     calibrated = Rappor.calibrate(None, 1.0)
+    sketch, discovery = ProjectiveSketch.calibrate(None, 1.0), PrefixSketch.calibrate(None, 1.0)
+    text = DiscoveryQuestion("a-z0-9._-", 12).answers(discovery)
     value = b"Chrome for Android 157"
 
     def rappor(mechanism: Rappor) -> bytes:
@@ -82,11 +87,16 @@ def drawing() -> None:
     print(f"128 bits, one float comparison each (baseline) {baseline:8.1f} us")
     for label, call in (
         ("k-ary randomized response, k = 1,024", lambda: choice.randomize(7, ENTROPY)),
-        ("dithered response to a number, its phase drawn", lambda: dithered(number)),
+        ("dithered response to a number, its phase drawn", lambda: in_a_cohort(number, 7)),
         ("discrete Laplace, 64 steps", lambda: table.randomize(7, ENTROPY)),
         ("symmetric unary, 128 bits", lambda: unary.randomize(7, ENTROPY)),
         ("rappor, 128 bits, f = 1/2, p = 1/4, q = 3/4", lambda: rappor(textbook)),
         ("rappor, 128 bits, any epsilon", lambda: rappor(calibrated)),
+        ("projective sketch, 65,536 buckets, its row drawn", lambda: in_a_cohort(sketch, value)),
+        (
+            "prefix sketch, its level drawn, a text spelled",
+            lambda: in_a_cohort(discovery, text.encode("main.loop").item),
+        ),
     ):
         took = microseconds(call)
         print(f"{label:46} {took:8.1f} us   1/{baseline / took:.0f} of the baseline")

@@ -83,6 +83,14 @@ _OPEN = [
     _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2", cohorts="1"),
     _of("hadamard-count-mean-sketch", None, epsilon="2.0", bits="2048", cohorts="65"),
 ]
+_SKETCHES = [
+    _of("projective-count-mean-sketch", None, epsilon="1.0"),
+    _of("projective-count-mean-sketch", None, epsilon="4.0", permanent_epsilon="8.0"),
+    _of("projective-count-mean-sketch", None, epsilon="2.0", buckets="2"),
+    _of("prefix-sketch", None, epsilon="1.0", characters="39", length="12"),
+    _of("prefix-sketch", None, epsilon="2.0", permanent_epsilon="4.0", characters="10", length="6"),
+    _of("prefix-sketch", None, epsilon="0.5", characters="254", length="33", buckets="64"),
+]
 _SETS = [
     *(_of("set-response", size, epsilon="1.0") for size in (2, 8, 1024)),
     _of("set-response", 16, epsilon="4.0"),
@@ -112,7 +120,7 @@ _NUMBERS = [
         for epsilon, delta, steps in (("2.0", "0.01", "1"), ("1.0", "1e-6", "4"), ("1.0", "1e-9", "64"))
     ),
 ]
-ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_SETS, *_OPEN, *_NUMBERS)}
+ENTRIES = {entry.id: entry for entry in (*_ONCE, *_LASTING, *_SETS, *_OPEN, *_SKETCHES, *_NUMBERS)}
 
 VALUES: tuple[bytes, ...] = (
     b"",

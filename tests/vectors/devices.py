@@ -52,6 +52,16 @@ _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("browser", 'type = "string"\nepsilon = 2.0', ("", "Chrome", "Zo\u00eb", "Zoe\u0308", "\U0001f600", "\ud800")),
     ("small", 'type = "string"\nepsilon = 2.0\nbits = 3\nhashes = 2\ncohorts = 300', ("a", "b", "c", "d")),
     ("wide", 'type = "string"\nepsilon = 2.0\nbits = 2048\nhashes = 8\ncohorts = 1', ("Chrome",)),
+    (
+        "listed",
+        'type = "string"\nmechanism = "projective-count-mean-sketch"\nepsilon = 1.0\npermanent_epsilon = 2.0',
+        ("Chrome", "Firefox"),
+    ),
+    (
+        "crash",
+        'type = "string"\ndiscover = {alphabet = "a-z", length = 6}\nepsilon = 1.0\npermanent_epsilon = 2.0',
+        ("abc", "abd", "abcdefg"),
+    ),
     ("far", 'type = "string"\nepsilon = 2.0\nbits = 8\nhashes = 1\ncohorts = 65536', ("Chrome", "Firefox")),
 )
 
@@ -74,7 +84,7 @@ def _drawn(metric: Metric, table: str, secret: bytes, value: object) -> Case:
         "version": metric.version,
         "value": value,
         "cohort": cohort,
-        "cells": sorted(metric.mechanism.marked(item, cohort)),
+        "cells": sorted(metric.mechanism.permanent_key(item, cohort)),
         "tag": tag,
         "draw": f"{drawn:0{2 * metric.mechanism.row_format.payload_bytes}x}",
         "kept": keys.kept(metric, tag, drawn).draw,
@@ -90,7 +100,7 @@ PERMANENT = File(
         "version": "its version",
         "value": "the answer",
         "cohort": "the cohort of the device",
-        "cells": "the cells that the answer marks in this cohort, ascending",
+        "cells": "the cells that the answer marks in this cohort, ascending; its bucket in a sketch of buckets",
         "tag": "by what the ledger knows that these cells were charged",
         "draw": "the permanent draw as a number in hex, of as many digits as a payload has: a symbol, a row of bits"
         " of which cell 0 is the lowest, or a list as reports have it",
@@ -108,6 +118,8 @@ _SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
         ("7", "x"),
     ),
     ("sketch", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 2.0', ("Chrome", "\ud83d\ude00")),
+    ("listed", 'type = "string"\nmechanism = "projective-count-mean-sketch"\nepsilon = 1.0', ("Chrome",)),
+    ("crash", 'type = "string"\ndiscover = {alphabet = "a-z", length = 6}\nepsilon = 1.0', ("abc", "Abc")),
     ("load", 'type = "number"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40, 101)),
     ("load", 'type = "number"\nmechanism = "discrete-laplace"\nlow = 0\nhigh = 100\nepsilon = 1.0', (0, 40)),
     *_LASTING[:3],

@@ -7,7 +7,7 @@ from .devices import BODIES, PERMANENT
 from .draws import DRAWS, FIELDS, POINTS, STREAMS
 from .grids import NUMBERS
 from .questions import ANSWERS, METRICS, REFUSED_METRICS
-from .randomizers import BLOOM, CHOICES, MECHANISMS, REPORTS
+from .randomizers import BLOOM, BUCKETS, CHOICES, MECHANISMS, REPORTS
 from .rendering import File, render
 
 __all__ = ["FILES", "FOLDER", "render"]
@@ -23,6 +23,7 @@ FILES: dict[str, File] = {
     "choices.json": CHOICES,
     "reports.json": REPORTS,
     "bloom.json": BLOOM,
+    "buckets.json": BUCKETS,
     "answers.json": ANSWERS,
     "numbers.json": NUMBERS,
     "metrics.json": METRICS,

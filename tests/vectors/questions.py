@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dither_shared import (
     BooleanQuestion,
     ChoiceQuestion,
+    DiscoveryQuestion,
     DitheredResponse,
     Mechanism,
     Metric,
@@ -48,6 +49,17 @@ _TABLES: tuple[tuple[str, str], ...] = (
     ("browser", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.75\nbits = 32\nhashes = 1\ncohorts = 64'),
     ("browser", 'type = "string"\nmechanism = "count-mean-sketch"\nepsilon = 2.0'),
     ("browser", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 2.0\nbits = 512'),
+    ("browser", 'type = "string"\nmechanism = "projective-count-mean-sketch"\nepsilon = 1.0'),
+    ("browser", 'type = "string"\nmechanism = "projective-count-mean-sketch"\nepsilon = 1.0\nbuckets = 16384'),
+    *(
+        ("crash", f'type = "string"\ndiscover = {{{discover}}}\nepsilon = 1.0')
+        for discover in (
+            'alphabet = "a-z0-9._-", length = 12',
+            'alphabet = "-._0-9a-z", length = 12, fold = false',
+            'alphabet = "a-z0-9._-", length = 12, fold = true',
+            'alphabet = "\u65e5\u672c\u8a9e", length = 4',
+        )
+    ),
     *(
         ("many", f'type = "choice"\nmechanism = "{name}"\nvalues = {json.dumps(list("abcdefghi"))}\nepsilon = 1.0')
         for name in (
@@ -158,7 +170,8 @@ METRICS = File(
         " backslashes, and all characters but those from the blank to the tilde: \\b \\t \\n \\f \\r by these letters,"
         " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
         " once more behind them; for a selection, an object of at_most, null if all may be chosen, and of values; for"
-        " any string, the name of the hashing scheme; for numbers, an object of high and"
+        " any string, the name of the hashing scheme of RAPPOR; for a discovery, an object of the characters, in the"
+        " order of their code points, of fold and of length; for numbers, an object of high and"
         " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
         " (without /1), and of log, true or false; strata, if there are any, are pairs of an attribute and the list of"
         " its values, in the order of the definition, with other behind them unless it is listed",
@@ -254,6 +267,30 @@ _WRONG: tuple[tuple[str, str], ...] = (
     ("m", 'type = "string"\nf = 0.5\np = 0.5'),
     ("m", 'type = "string"\nf = 0.5\np = 0.5\nq = 0.5'),
     ("m", 'type = "string"\nmechanism = "hadamard-count-mean-sketch"\nepsilon = 1.0\nbits = 12'),
+    ("m", 'type = "string"\nepsilon = 1.0\nmechanism = "prefix-sketch"'),
+    ("m", 'type = "string"\nepsilon = 1.0\nmechanism = "projective-count-mean-sketch"\nbuckets = 1000'),
+    ("m", 'type = "string"\nepsilon = 1.0\nmechanism = "projective-count-mean-sketch"\nbuckets = 131072'),
+    *(
+        ("m", f'type = "string"\nepsilon = 1.0\ndiscover = {discover}')
+        for discover in (
+            "12",
+            "{}",
+            '{alphabet = "a-z"}',
+            '{alphabet = "", length = 3}',
+            '{alphabet = "z-a", length = 3}',
+            '{alphabet = "a\\u2026", length = 3}',
+            '{alphabet = "\\n", length = 3}',
+            '{alphabet = "a-z", length = 0}',
+            '{alphabet = "a-z", length = 65}',
+            '{alphabet = "\\u00c0-\\u0200", length = 3}',
+            '{alphabet = "\\u4e00-\\u4ef0", length = 64}',
+            '{alphabet = "a-zA-Z", length = 3, fold = true}',
+            '{alphabet = "a-z", length = 3, folded = true}',
+            '{alphabet = "a-z", length = 3}\nlength = 3',
+            '{alphabet = "a-z", length = 3}\ncandidates = ["a"]',
+            '{alphabet = "a-z", length = 3}\nmechanism = "rappor"',
+        )
+    ),
     *(
         ("m", f'type = "boolean"\ntruth = 0.75\nstrata = {strata}')
         for strata in (
@@ -324,6 +361,11 @@ def _answers() -> Iterator[Case]:
         (BooleanQuestion(), _GIVEN, mechanism),
         (ChoiceQuestion(_LABELS), _GIVEN, mechanism),
         (StringQuestion(), _GIVEN + _LONG, mechanism),
+        (
+            DiscoveryQuestion("a-z\u00eb", 6, fold=True),
+            (*_GIVEN, *_LONG, "syst\u00ebm", "systems", "ab.cdefg"),
+            mechanism,
+        ),
         (NumberQuestion(-1, 11), (*_GIVEN, -2, 3, 10, 11, 12, -(2**53) + 1), grid),
     ]
     for question, values, used in questions:
@@ -342,7 +384,8 @@ ANSWERS = File(
     f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
     f" {json.dumps(_LABELS)}, of which other is the catch-all; the values of a selection are the first six, of"
     " which three may be chosen; the numbers are those of a grid of 13 points from -1 to"
-    " 11 (numbers.json has more). \\ud800 alone is a surrogate that stands for no"
+    " 11 (numbers.json has more); a discovery is of up to 6 of the"
+    " letters a to z and \\u00eb, capitals folded. \\ud800 alone is a surrogate that stands for no"
     " character; null stands for any object that is no answer.",
     {
         "type": "the kind of question",

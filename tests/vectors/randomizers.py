@@ -9,13 +9,14 @@ from dither_shared.errors import ParameterError
 from dither_shared.mechanism import SETS, Item
 from dither_shared.mechanisms.auto import choose
 from dither_shared.primitives.bloom import bloom_positions
+from dither_shared.primitives.buckets import bucket_digest, bucket_in
 from dither_shared.primitives.probability import ONE
 
 from .catalogue import ENTRIES, VALUES, exact, mechanism, written
 from .rendering import Case, File
 from .scripts import Below, Prefixed, Reached, Recorded
 
-__all__ = ["BLOOM", "CHOICES", "MECHANISMS", "REPORTS"]
+__all__ = ["BLOOM", "BUCKETS", "CHOICES", "MECHANISMS", "REPORTS"]
 
 _BEYOND = 3
 """Bytes of entropy behind those that are used, lest an implementation that takes more finds none."""
@@ -69,7 +70,8 @@ MECHANISMS = File(
         "id": "a name for this mechanism in these files; it is on no wire",
         "mechanism": "the name of its family, as a definition gives it",
         "size": "how many answers are listed, the catch-all among them; null if it takes any string, or numbers",
-        "configured": "the keys of the definition with their numbers as TOML has them; a number with a point or an"
+        "configured": "the keys of the definition with their numbers as TOML has them, and for a prefix sketch how many"
+        " characters a text can have, and its greatest length; a number with a point or an"
         " exponent is read"
         " as the nearest IEEE 754 double, and that double is then the exact rational that is meant",
         "parameters": "what determines the law, and enters the version: whole numbers in decimal, fractions in lowest"
@@ -174,6 +176,32 @@ def _bloom() -> Iterator[Case]:
                     "hashes": hashes,
                     "positions": positions,
                 }
+
+
+def _buckets() -> Iterator[Case]:
+    for value in VALUES:
+        for level in (0, 1, 32):
+            digest = bucket_digest(value, level)
+            yield {
+                "value": value.hex(),
+                "level": level,
+                "digest": digest.hex(),
+                "buckets": [bucket_in(digest, row, 1 << 16) for row in range(2)],
+                "fewer": [bucket_in(digest, row, 1 << 5) for row in range(2)],
+            }
+
+
+BUCKETS = File(
+    "Buckets: where a string, or a prefix of one, is in the rows of a sketch by projective geometry response.",
+    {
+        "value": "the bytes that are hashed, in hex",
+        "level": "the level, 0 where there are none",
+        "digest": "the digest, in hex",
+        "buckets": "the buckets in rows 0 and 1, of 65536",
+        "fewer": "the same, of 32",
+    },
+    _buckets,
+)
 
 
 BLOOM = File(

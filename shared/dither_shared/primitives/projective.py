@@ -5,7 +5,8 @@ hyperplane, those with ⟨u, v⟩ = 0, and two of them share c' = (q^(t-2) - 1)/
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 
 from .entropy import Entropy
 from .galois import Field
@@ -55,9 +56,16 @@ class Points:
         return point_count(self.order, self.length - 2)
 
     def hyperplane(self, point: int) -> tuple[int, ...]:
-        """Return the points that a point owns; O(K)."""
-        space, value = self.field, self.field.point(point, self.length)
-        return tuple(u for u in range(self.count) if not space.dot(space.point(u, self.length), value))
+        """Return the points that a point owns, ascending; O(K)."""
+        value = self.field.point(point, self.length)
+        owned: list[int] = []
+        for free in range(self.length):  # the points with so many entries behind their leading 1
+            products = [value[self.length - 1 - free]]
+            for entry in value[self.length - free :]:
+                products = list(chain.from_iterable(map(_plus_multiples(self.order, entry).__getitem__, products)))
+            first = point_count(self.order, free)
+            owned += [first + place for place, product in enumerate(products) if not product]
+        return tuple(owned)
 
     def draw(self, point: int, threshold: int, entropy: Entropy) -> int:
         """Return a point that ``point`` owns, with probability threshold/2^64, or else one of the others: O(t).
@@ -78,3 +86,11 @@ class Points:
         vector.insert(lead, 0)
         vector[lead] = space.add(product, space.negative(space.dot(vector, value)))
         return space.point_index(vector)
+
+
+@lru_cache(maxsize=32)
+def _plus_multiples(order: int, entry: int) -> list[list[int]]:
+    """Return for each element s the elements s + y·entry, for every y."""
+    space = galois_field(order)
+    multiples = [space.multiply(entry, y) for y in range(order)]
+    return [[space.add(s, multiple) for multiple in multiples] for s in range(order)]

@@ -37,9 +37,6 @@ _MOST_EVENTS = 64
 _TOLD = 1000
 """Reports between two calls of ``drawn``."""
 
-_WIDE = 512
-"""Marked cells of a value from which its rows are wide: to compute what many values mark would take minutes."""
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -98,8 +95,7 @@ def audit(
 
 def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
     """Return a cohort and two inputs that mark as different cells as there are, over a few of each."""
-    many = 40 if mechanism.marks < _WIDE else 2  # strings in wide rows mark cells that are as different as there are
-    some: list[Item] = [b"%d" % number for number in range(many)]
+    some: list[Item] = [b"%d" % number for number in range(40)]
     size = mechanism.size or 0
     if mechanism.items.sets:
         some = [0, (1 << mechanism.largest) - 1]
@@ -107,13 +103,10 @@ def _worst_pair(mechanism: Mechanism) -> tuple[int, tuple[Item, Item]]:
         some = [0, size - 1]
     elif not mechanism.items.open:
         some = list(range(min(size, 3)))
-    found = [
-        (len(first ^ second), cohort, (one, two))
-        for cohort in range(min(mechanism.cohorts, 4))
-        for (one, first), (two, second) in combinations(
-            [(item, set(mechanism.marked(item, cohort))) for item in some], 2
-        )
-    ]
+    found = []
+    for cohort in range(min(mechanism.cohorts, 4)):
+        marked = {item: frozenset(mechanism.marked(item, cohort)) for item in some}
+        found += [(len(marked[one] ^ marked[two]), cohort, (one, two)) for one, two in combinations(some, 2)]
     _, cohort, pair = max(found, key=lambda entry: entry[0])
     return cohort, pair
 

@@ -9,7 +9,7 @@ from ..errors import ParameterError
 from ..mechanism import SPELLED, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..mechanisms.checks import checked_count
-from ..mechanisms.prefix_levels import LONGEST, MOST_CHARACTERS
+from ..mechanisms.prefix_levels import LONGEST, MOST_CHARACTERS, prefix_lengths
 from ..privacy.wording import fit_words, odds_sentence
 from ..wire import Report
 from .alphabet import MARK, canonical, characters_of, folded
@@ -55,7 +55,7 @@ class DiscoveryQuestion(Question):
         characters = characters_of(self.alphabet)
         if len(characters) > MOST_CHARACTERS:
             raise ParameterError("alphabet", f"{len(characters)} characters; at most {MOST_CHARACTERS}")
-        checked_count(self.length, "length", 1, LONGEST)
+        prefix_lengths(len(characters), checked_count(self.length, "length", 1, LONGEST))
         if self.fold and folded(characters) != characters:
             raise ParameterError("fold", "A to Z would count as a to z, but the alphabet has some of A to Z")
         object.__setattr__(self, "alphabet", canonical(characters))  # one way to say the same question
@@ -127,8 +127,8 @@ class DiscoveryQuestion(Question):
         """Return of which part of the text a report speaks, how often it fits that part, and how often another."""
         report.cells(mechanism)
         length = _sketch(mechanism).prefix_length(report.cohort)
-        part = "all of the text" if length == self.length else f"the beginning of the text, {length} characters,"
-        return f"it speaks of {part} alone; {fit_words(mechanism)}"
+        part = "all of the text" if length == self.length else f"the first {length} characters of the text alone"
+        return f"it speaks of {part}; {fit_words(mechanism)}"
 
     def advice(self, mechanism: Mechanism) -> Sequence[str]:
         """Return what to say of capitals, if nothing is said, and whether frequent texts can be found at all."""

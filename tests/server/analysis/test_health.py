@@ -24,7 +24,9 @@ from dither_shared import (
     LocalHashing,
     Mechanism,
     OptimizedUnary,
+    PrefixSketch,
     ProjectiveGeometry,
+    ProjectiveSketch,
     RandomizedResponse,
     Rappor,
     SymmetricUnary,
@@ -53,6 +55,8 @@ HONEST: dict[str, tuple[Mechanism, set[str]]] = {
         MECHANISMS["hadamard-count-mean-sketch"].configure(None, {"epsilon": 1.0, "bits": 32, "cohorts": 8}),
         {"cohorts", "symbols"},
     ),
+    "projective-count-mean-sketch": (ProjectiveSketch.calibrate(None, 1.0, buckets=32), {"cohorts"}),
+    "prefix-sketch": (PrefixSketch.calibrate(None, 1.0, characters=26, length=4, buckets=32), {"cohorts"}),
     "dithered-response": (
         MECHANISMS["dithered-response"].configure(None, {"epsilon": 1.0, "resolution": 8}),
         {"cohorts"},

@@ -163,8 +163,8 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
             "m.toml: metrics.theme.mechanism: 'randomised-response' is not one of auto, randomized-response, "
             "subset-selection, projective-geometry, hadamard-response, local-hashing, optimized-unary, "
             "symmetric-unary, bit-flip, set-response, privset, rappor, count-mean-sketch, hadamard-count-mean-sketch, "
-            "dithered-response, discrete-laplace, exponential, discrete-gaussian; did you mean "
-            "'randomized-response'?",
+            "projective-count-mean-sketch, prefix-sketch, dithered-response, discrete-laplace, exponential, "
+            "discrete-gaussian; did you mean 'randomized-response'?",
         ),
         (THEME + "mechanism = 3", "m.toml: metrics.theme.mechanism: 3 is not one of auto"),
         (
@@ -192,7 +192,7 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
         (
             THEME.replace('"choice"', '"chioce"'),
-            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, number, selection, string; "
+            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, number, selection, string, discovery; "
             "did you mean 'choice'?",
         ),
         (MOBILE.replace("0.75", "0.5"), "m.toml: metrics.mobile.truth: 0.5 tells nothing"),

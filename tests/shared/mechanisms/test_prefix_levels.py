@@ -1,0 +1,66 @@
+"""How long the prefixes of a discovery are, and how its levels share the users."""
+
+from fractions import Fraction
+from itertools import pairwise
+from statistics import NormalDist
+
+import pytest
+
+from dither_shared import ParameterError
+from dither_shared.mechanisms.prefix_levels import KEPT, LONGEST, WEIGHT, level_weights, prefix_lengths
+
+
+def ways(characters: int, symbols: int) -> int:
+    """Texts of at most so many symbols, the end of each among them."""
+    return sum(characters**more for more in range(symbols + 1))
+
+
+@pytest.mark.parametrize(
+    ("characters", "length", "lengths"),
+    [
+        (39, 12, (3, 4, 5, 6, 7, 8, 9, 10, 11, 12)),
+        (26, 6, (3, 4, 5, 6)),
+        (10, 12, (5, 7, 9, 11, 12)),
+        (16, 4, (4,)),
+        (254, 1, (1,)),
+        (254, 33, tuple(range(2, 34))),
+        (2, 64, (16, 24, 32, 40, 48, 56, 64)),
+        (1, 64, (64,)),
+    ],
+)
+def test_levels_add_about_eight_bits(characters: int, length: int, lengths: tuple[int, ...]) -> None:
+    assert prefix_lengths(characters, length) == lengths
+
+
+@pytest.mark.parametrize("length", [1, 2, 12, 33, LONGEST])
+def test_every_alphabet_has_levels_and_no_level_too_many_candidates(length: int) -> None:
+    for characters in range(1, 255 if length <= 33 else 90):
+        lengths = prefix_lengths(characters, length)
+        assert lengths[-1] == length
+        assert len(lengths) <= 32
+        assert ways(characters, lengths[0]) <= 1 << 17
+        steps = [two - one for one, two in pairwise(lengths)]
+        assert all(step > 0 and KEPT * ways(characters, step) <= 1 << 22 for step in steps)
+
+
+@pytest.mark.parametrize(("characters", "length"), [(39, 12), (26, 6), (10, 12), (254, 33), (2, 64)])
+def test_shares_follow_the_quantiles_of_the_normal_law(characters: int, length: int) -> None:
+    """Within a thousandth of z, and a unit of rounding."""
+    lengths = prefix_lengths(characters, length)
+    kept = [KEPT / ways(characters, lengths[0])]
+    kept += [1 / ways(characters, two - one) for one, two in pairwise(lengths)]
+    margins = [(1 - NormalDist().inv_cdf(share)) ** 2 for share in kept] + [4.1**2]
+    weights = level_weights(characters, lengths)
+    assert sum(weights) == WEIGHT
+    assert weights == pytest.approx([WEIGHT * margin / sum(margins) for margin in margins], rel=1e-3, abs=1.01)
+
+
+def test_a_level_that_keeps_all_it_tries_has_the_least_share() -> None:
+    weights = level_weights(1, (3,))  # four texts
+    assert Fraction(weights[0], weights[1]) == pytest.approx(Fraction(100, 1681), rel=1e-3)
+
+
+def test_a_text_that_would_take_too_many_levels_says_how_long_one_may_be() -> None:
+    with pytest.raises(ParameterError, match=r"length: 64 is too long for 254 characters; 33 at most"):
+        prefix_lengths(254, 64)
+    assert prefix_lengths(254, 33)

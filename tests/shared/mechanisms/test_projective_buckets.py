@@ -1,0 +1,134 @@
+"""Sketches by projective geometry response, at the sizes that people use."""
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from contract.exact_law import exact_law
+from dither_shared import KeyedEntropy, ParameterError, PrefixSketch, ProjectiveSketch
+from dither_shared.mechanisms.projective_buckets import MOST_COUNTERS
+
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0, 25.0)
+
+
+def least(epsilon: float) -> float:
+    return 4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "order", "length", "cells"),
+    [(0.5, 3, 11, 88_573), (1.0, 4, 9, 87_381), (2.0, 9, 6, 66_430), (4.0, 53, 4, 151_740), (6.0, 256, 3, 65_793)],
+)
+def test_the_field_of_a_sketch_is_chosen_by_its_variance(epsilon: float, order: int, length: int, cells: int) -> None:
+    """A part of the wire format: it decides versions."""
+    sketch = ProjectiveSketch.calibrate(None, epsilon)
+    assert (sketch.order, sketch.length, sketch.cells, sketch.buckets) == (order, length, cells, 1 << 16)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_sketch_is_near_the_least_variance_and_never_too_large(epsilon: float) -> None:
+    sketch, prefix = ProjectiveSketch.calibrate(None, epsilon), PrefixSketch.calibrate(None, epsilon)
+    for one in (sketch, prefix):
+        assert one.cells * one.cohorts <= MOST_COUNTERS
+        assert one.row_format.payload_bytes in {2, 3}
+        assert 1 << 14 <= one.buckets <= one.cells
+        assert 0 <= epsilon - one.epsilon < 1e-10
+        assert epsilon > 6 or 1 <= one.variance() / least(epsilon) < 1.12
+    assert sketch.buckets == 1 << 16
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_a_permanent_part_costs_no_accuracy(epsilon: float) -> None:
+    once = ProjectiveSketch.calibrate(None, epsilon)
+    for forever in (1.5 * epsilon, 2 * epsilon, 4 * epsilon):
+        lasting = ProjectiveSketch.calibrate(None, epsilon, forever)
+        assert (lasting.order, lasting.cells) == (once.order, once.cells)
+        assert lasting.variance() == pytest.approx(once.variance(), rel=1e-12)
+        assert once.epsilon - 1e-12 < lasting.epsilon <= once.epsilon
+        assert forever - 1e-12 < (lasting.permanent_epsilon or 0) <= forever
+        after = [lasting.epsilon_after(reports) for reports in (1, 2, 10, 365)]
+        assert after == sorted(after)
+        assert after[-1] <= forever
+
+
+def test_cohorts_of_a_discovery_are_drawn_by_their_weights() -> None:
+    sketch = PrefixSketch.calibrate(None, 1.0, characters=26, length=6)
+    law = exact_law(sketch.draw_cohort)
+    assert [law[cohort] for cohort in range(sketch.cohorts)] == list(sketch.cohort_law)
+    assert sum(sketch.cohort_law) == 1
+
+
+def test_levels_hash_prefixes_and_the_confirming_one_the_whole_again() -> None:
+    sketch = PrefixSketch.calibrate(None, 1.0, characters=26, length=6)
+    one, two = b"\1\2\3\4\5\6", b"\1\2\3\4\7\6"
+    same = [sketch.bucket(one, cohort) == sketch.bucket(two, cohort) for cohort in range(sketch.cohorts)]
+    assert sketch.levels == (3, 4, 5, 6)
+    assert same == [True, True, True, True, *[False] * 6]
+    whole = {sketch.bucket(one, cohort) for cohort in range(6, sketch.cohorts)}
+    assert len(whole) == 4, "rows and levels of the whole string hash by functions of their own"
+    assert [sketch.prefix_length(cohort) for cohort in range(sketch.cohorts)] == [3, 3, 4, 4, 5, 5, 6, 6, 6, 6]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_a_report_of_the_usual_size_lies_on_the_hyperplane_as_often_as_it_should(epsilon: float) -> None:
+    """Six standard deviations of 2,000 draws: wrong below 1e-8."""
+    sketch, entropy = ProjectiveSketch.calibrate(None, epsilon, 2 * epsilon), KeyedEntropy(b"draws")
+    owned = set(sketch.marked(b"Chrome", 1))
+    assert len(owned) == sketch.marks
+    hits = Counter(int.from_bytes(sketch.randomize(b"Chrome", entropy, 1), "big") in owned for _ in range(2_000))[True]
+    assert abs(hits - 2_000 * float(sketch.p)) < 6 * math.sqrt(500)
+
+
+def test_what_can_be_found_grows_with_the_users() -> None:
+    """κ of 16, 32, 48 and 64 bits is 5.3, 7.4, 9.1 and 10.4 standard errors (a symbol is a byte here)."""
+    for length, kappa in ((2, 5.3), (4, 7.4), (6, 9.1), (8, 10.4)):
+        sketch = PrefixSketch.calibrate(None, 1.0, characters=254, length=length)
+        share = sketch.least_share(10**6)
+        assert share == pytest.approx(kappa * math.sqrt(sketch.variance() / 10**6), rel=0.02)
+        assert sketch.least_share(10**8) == pytest.approx(share / 10)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ({"rows": 0}, "rows"),
+        ({"rows": 9}, "rows"),
+        ({"buckets": 3}, "buckets"),
+        ({"buckets": 1 << 17}, "buckets"),
+        ({"order": 6}, "order"),
+        ({"order": 2048}, "order"),
+        ({"inside": Fraction(1, 8)}, "inside"),
+        ({"permanent_inside": Fraction(1, 2)}, "permanent_inside"),
+        ({"levels": ()}, "levels"),
+        ({"levels": (2, 2)}, "levels"),
+        ({"levels": (0, 2)}, "levels"),
+        ({"weights": (1, 2, 3)}, "weights"),
+        ({"weights": (1 << 16,)}, "weights"),
+        ({"weights": (0, 1 << 16)}, "weights"),
+    ],
+)
+def test_a_sketch_that_cannot_be_says_why(wrong: dict[str, object], place: str) -> None:
+    right: dict[str, object] = {
+        "rows": 2,
+        "buckets": 1 << 15,
+        "order": 4,
+        "inside": Fraction(1, 2),
+        "levels": (2,),
+        "weights": (1 << 15, 1 << 15),
+    }
+    assert PrefixSketch(**right).confirming == 1  # type: ignore[arg-type]
+    with pytest.raises(ParameterError) as refused:
+        PrefixSketch(**{**right, **wrong})  # type: ignore[arg-type]
+    assert refused.value.place == place
+
+
+def test_a_list_of_answers_is_refused_and_another_mechanism_is_no_discovery() -> None:
+    for family in (ProjectiveSketch, PrefixSketch):
+        with pytest.raises(ParameterError, match="size"):
+            family.calibrate(8, 1.0)
+    with pytest.raises(ParameterError, match="finds no strings"):
+        PrefixSketch.require(ProjectiveSketch.calibrate(None, 1.0), "mechanism")
+    with pytest.raises(ParameterError, match="buckets: 1000 is not a power of two"):
+        ProjectiveSketch.configure(None, {"epsilon": 1.0, "buckets": 1000})

@@ -1,0 +1,213 @@
+"""Questions whose answers nobody lists: how a definition says them, and how a text is spelled."""
+
+import pytest
+
+from dither_shared import DiscoveryQuestion, Metric, ParameterError, PrefixSketch, Report, StringQuestion, parse_metrics
+from dither_shared.questions.alphabet import canonical, characters_of
+from shared import odd
+
+USUAL = 'alphabet = "a-z0-9._-", length = 12'
+
+
+def asked(discover: str = USUAL, more: str = "epsilon = 1.0") -> Metric:
+    return parse_metrics(f'[metrics.crash]\ntype = "string"\ndiscover = {{{discover}}}\n{more}')["crash"]
+
+
+def question(discover: str = USUAL) -> DiscoveryQuestion:
+    one = asked(discover).question
+    assert isinstance(one, DiscoveryQuestion)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "characters", "written"),
+    [
+        ("a-z", "abcdefghijklmnopqrstuvwxyz", "a-z"),
+        ("a-z0-9._-", "-.0123456789_abcdefghijklmnopqrstuvwxyz", "-.0-9_a-z"),
+        ("-a", "-a", "-a"),
+        ("+--", "+,-", "-+,"),
+        ("--/", "-./", "-./"),
+        ("#-.", "#$%&'()*+,-.", "-#-,."),
+        ("ba", "ab", "ab"),
+        ("aab-ba", "ab", "ab"),
+        ("a-cx-z-", "-abcxyz", "-a-cx-z"),
+        ("\u65e5\u672c\u8a9e ", " \u65e5\u672c\u8a9e", " \u65e5\u672c\u8a9e"),
+    ],
+)
+def test_an_alphabet_is_read_as_in_a_class_of_a_regular_expression(
+    alphabet: str, characters: str, written: str
+) -> None:
+    assert characters_of(alphabet) == "".join(sorted(characters))
+    assert canonical(characters_of(alphabet)) == written
+    assert characters_of(written) == characters_of(alphabet), "what is written is read again"
+
+
+@pytest.mark.parametrize("alphabet", ["", "z-a", "\n", "a\u2026", "\u2000-\u2030", "\ud800", "\x00-\x7f", "a-\uffff"])
+def test_an_alphabet_that_cannot_be_is_refused(alphabet: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        characters_of(alphabet)
+    assert refused.value.place == "alphabet"
+
+
+def test_one_question_has_one_version_however_it_is_written() -> None:
+    one = asked()
+    assert asked('length = 12, alphabet = "_.0-9a-z-"').version == one.version
+    assert asked(f"{USUAL}, fold = false").version == one.version
+    others = {
+        asked(f"{USUAL}, fold = true").version,
+        asked('alphabet = "a-z0-9._", length = 12').version,
+        asked('alphabet = "a-z0-9._-", length = 11').version,
+        asked(more="epsilon = 1.5").version,
+        asked(more="epsilon = 1.0\npermanent_epsilon = 2.0").version,
+        asked(more="epsilon = 1.0\nbuckets = 4096").version,
+    }
+    assert len(others | {one.version}) == 7
+    assert isinstance(one.mechanism, PrefixSketch)
+    assert one.mechanism.levels[-1] == 12
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "outside"),
+    [
+        ("", "", False),
+        ("a", "a", False),
+        ("a-b_c.0", "a-b_c.0", False),
+        ("x" * 12, "x" * 12, False),
+        ("x" * 13, "x" * 11 + "\u2026", True),
+        ("x" * 100_000, "x" * 11 + "\u2026", True),
+        ("x" * 11 + "\u00eb!", "x" * 11 + "\u2026", True),
+        ("x" * 10 + "\u00eb!x", "\u2026", True),
+        ("Abc", "\u2026", True),
+        ("a b", "\u2026", True),
+        ("\u2026", "\u2026", True),
+        ("a\x00", "\u2026", True),
+        ("\ud800", "\u2026", True),
+        (3.5, "3.5", False),
+        (True, "true", False),
+    ],
+)
+def test_a_text_is_spelled_cut_or_left_out_and_that_is_told(given: object, text: str, outside: bool) -> None:
+    one = question()
+    encoded = one.answers(asked().mechanism).encode(given)
+    assert isinstance(encoded.item, bytes)
+    assert (one.text(encoded.item), encoded.outside, encoded.mistake) == (text, outside, False)
+    assert len(encoded.item) == 12
+
+
+def test_symbols_are_places_in_the_alphabet_ends_fill_up_and_nothing_is_behind_them() -> None:
+    one = question('alphabet = "ba-c", length = 4')
+    encode = one.answers(asked().mechanism).encode
+    assert (one.characters, one.symbols, one.ends) == ("abc", b"\1\2\3", b"\0\4")
+    items = [encode(given).item for given in ("", "b", "abca", "abcab", "abx", "x")]
+    assert items == [bytes(4), b"\2\0\0\0", b"\1\2\3\1", b"\1\2\3\4", b"\4\0\0\0", b"\4\0\0\0"]
+    for item in items:
+        assert isinstance(item, bytes)
+        behind = item.lstrip(one.symbols)
+        assert set(behind[:1]) <= set(one.ends)
+        assert not any(behind[1:])
+    assert one.text(b"\1\2") == "ab", "a prefix"
+    single = question('alphabet = "abc", length = 1').answers(asked().mechanism).encode
+    assert [single(given).item for given in ("", "c", "ab", "x")] == [b"\0", b"\3", b"\4", b"\4"]
+
+
+def test_capitals_are_folded_where_it_is_said_and_those_of_ascii_alone() -> None:
+    one = question('alphabet = "a-z", length = 8, fold = true')
+    encode = one.answers(asked().mechanism).encode
+    assert [one.text(encode(given).item) for given in ("Export", "EXPORT", "\u0130a", "\u212a", "\u00c4")] == [  # type: ignore[arg-type]
+        *("export", "export"),
+        *("\u2026",) * 3,
+    ]
+
+
+def test_no_object_makes_it_raise_and_what_is_no_answer_is_the_mark() -> None:
+    one = question()
+    encode = one.answers(asked().mechanism).encode
+    for value in (*odd.NO_ANSWERS, *odd.TRUE, *odd.FALSE, *odd.NEITHER):
+        encoded = encode(value)
+        assert isinstance(encoded.item, bytes)
+        assert len(encoded.item) == 12
+    assert {encode(value) for value in odd.NO_ANSWERS} == {encode(None)}
+    assert encode(None) == (b"\x28".ljust(12, b"\0"), True, True)
+    assert encode(odd.Spiteful("true")).item == encode("true").item
+
+
+@pytest.mark.parametrize(
+    ("discover", "more", "message"),
+    [
+        ("", "", "discover.length: missing"),
+        ("length = 12", "", "discover.alphabet: missing"),
+        ('alphabet = "a-z", length = 12.5', "", "discover.length: 12.5 is not a whole number"),
+        ('alphabet = "a-z", length = 65', "", "discover.length: 65 is out of range"),
+        (
+            'alphabet = "\u4e00-\u4ef0", length = 64',
+            "",
+            "discover.length: 64 is too long for 241 characters; 33 at most",
+        ),
+        ('alphabet = "\u4e00-\u4f00", length = 4', "", "discover.alphabet: 257 characters; at most 254"),
+        ('alphabet = "a-zA", length = 4, fold = true', "", "discover.fold: A to Z would count as a to z"),
+        (USUAL, 'candidates = ["a"]', "discover: stands beside candidates"),
+        (USUAL, "bits = 128", "bits: unknown"),
+        (USUAL, "characters = 3", "characters: unknown"),
+        (USUAL, 'mechanism = "rappor"', "mechanism: rappor takes any string"),
+        (USUAL, "buckets = 1000", "buckets: 1000 is not a power of two"),
+        (USUAL, "buckets = 65536", ""),
+    ],
+)
+def test_a_definition_that_cannot_be_says_where(discover: str, more: str, message: str) -> None:
+    if not message:
+        assert asked(discover, f"epsilon = 2.0\n{more}").mechanism.name == "prefix-sketch"
+        return
+    with pytest.raises(ParameterError, match=message.replace(".", r"\.")):
+        asked(discover, f"epsilon = 1.0\n{more}")
+
+
+def test_what_is_no_table_is_refused_and_what_discovers_nothing_is_no_discovery() -> None:
+    with pytest.raises(ParameterError, match=r"discover: 12 is not a table such as \{alphabet"):
+        parse_metrics('[metrics.a]\ntype = "string"\ndiscover = 12\nepsilon = 1.0')
+    with pytest.raises(ParameterError, match="mechanism: prefix-sketch takes strings to discover"):
+        parse_metrics('[metrics.a]\ntype = "string"\nmechanism = "prefix-sketch"\nepsilon = 1.0')
+
+
+def test_it_reads_a_report_and_its_odds_in_words() -> None:
+    metric = asked()
+    one, sketch = metric.question, metric.mechanism
+    words = [one.reading(sketch, Report(cohort, sketch.row_format.symbol(7))) for cohort in (0, 2, 19, 21)]
+    fits = "a report fits your text 48 times in 100, any other text 25 times"
+    assert words[0] == f"it speaks of the first 3 characters of the text alone; {fits}"
+    assert words[1] == f"it speaks of the first 4 characters of the text alone; {fits}"
+    assert words[2] == words[3] == f"it speaks of all of the text; {fits}"
+    assert one.odds(sketch) == (
+        "a report speaks of the beginning of your text, or of all of it; "
+        "whoever held two answers for equally likely is at most 73 in 100 sure after one report"
+    )
+    assert one.words == "any text of up to 12 of the characters -.0-9_a-z; a longer one is cut"
+
+
+@pytest.mark.parametrize(
+    ("discover", "epsilon", "keys"),
+    [
+        (USUAL, 1.0, ["discover.fold"]),
+        (f"{USUAL}, fold = false", 1.0, []),
+        (f"{USUAL}, fold = true", 1.0, []),
+        ('alphabet = "0-9", length = 8', 1.0, []),
+        ('alphabet = "a-zA-Z", length = 8', 1.0, []),
+        (f"{USUAL}, fold = false", 0.5, ["discover.length"]),
+        ('alphabet = "a-zA-Z0-9/:._-", length = 32', 1.0, ["discover.length"]),
+    ],
+)
+def test_it_advises_on_capitals_and_on_what_cannot_be_found(discover: str, epsilon: float, keys: list[str]) -> None:
+    metric = asked(discover, f"epsilon = {epsilon}")
+    assert [advice.partition(":")[0] for advice in metric.question.advice(metric.mechanism)] == keys
+
+
+def test_a_string_is_asked_by_the_mechanism_that_has_all_its_parameters() -> None:
+    def mechanism(more: str) -> str:
+        metric = parse_metrics(f'[metrics.a]\ntype = "string"\n{more}')["a"]
+        assert isinstance(metric.question, StringQuestion)
+        return metric.mechanism.name
+
+    assert mechanism("epsilon = 1.0") == mechanism("epsilon = 1.0\npermanent_epsilon = 2.0") == "rappor"
+    assert mechanism("epsilon = 1.0\nbits = 64") == "rappor"
+    assert mechanism("epsilon = 1.0\nbuckets = 4096") == "projective-count-mean-sketch"
+    with pytest.raises(ParameterError, match="buckets: rappor has none"):
+        mechanism("epsilon = 1.0\nbuckets = 4096\nbits = 64")
