@@ -30,8 +30,9 @@ def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: floa
     values each counts 1/c times.
     """
     noise = math.sqrt(mechanism.variance(0.0) * reports / mechanism.fitted_cells)
+    each = mechanism.reach[1] / float(mechanism.coverage)
     # Of a share of 0 all of 1 - confidence is above (``feldman_cousins``).
-    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise * float(mechanism.coverage) / mechanism.reach[1])
+    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / each)
     return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 
 
