@@ -142,7 +142,7 @@ class SelectionQuestion(Question):
 
 
 class _Answers(Answers):
-    wanted = 'give a list, a tuple or a set of values, such as ["export", "search"]; [] if none applies'
+    wanted = 'give a list, a tuple or a set of strings or numbers, such as ["export", "search"]; [] if none applies'
 
     def __init__(self, values: tuple[str, ...], at_most: int | None) -> None:
         self._places = {value: place for place, value in enumerate(values)}
