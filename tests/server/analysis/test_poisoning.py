@@ -20,7 +20,6 @@ from dither_shared import (
     SetResponse,
     Shape,
 )
-from dither_shared.mechanism import SETS
 
 SMALL = [
     mechanism for epsilon, mechanism in every_small_of_frequencies() if epsilon == 1.0 and mechanism.size is not None
@@ -73,15 +72,12 @@ def test_gains_of_one_target_at_k_1024(mechanism: Mechanism, gain: float) -> Non
 
 @pytest.mark.parametrize(
     "mechanism",
-    [SetResponse.calibrate(8, 1.0), SetResponse.calibrate(40, 4.0), PrivSet.calibrate(16, 1.0, at_most=3),
-     BitFlip.calibrate(16, 1.0, 4)],
+    [SetResponse.calibrate(8, 1.0), SetResponse.calibrate(40, 4.0), PrivSet.calibrate(16, 1.0, at_most=3)],
     ids=lambda mechanism: mechanism.name,
-)  # fmt: skip
+)
 def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mechanism) -> None:
     """What is told of a million reports is what it takes where all forged ones are of one cohort, to 6%."""
     law = np.array([np.array(mechanism.cell_law(0, cohort), dtype=float) for cohort in range(mechanism.cohorts)])
-    if mechanism.items is not SETS:
-        law = np.full_like(law, float(mechanism.b))  # of a value beyond those that are listed
     each = 10**6 // mechanism.cohorts
     honest = Tally(np.full(mechanism.cohorts, each), np.rint(each * law).astype(np.int64))
     labels = tuple(map(str, range(mechanism.size or 0)))
@@ -129,3 +125,17 @@ def test_forgers_choose_the_windows_that_speak_of_their_value() -> None:
     everywhere = BitFlip.calibrate(16, 1.0, 16)
     forged = 0.01 / (0.99 / 4 + 0.01)  # of the reports that speak of the value
     assert gains(mechanism, np.zeros(1), 0.01)[0] == pytest.approx(gains(everywhere, np.zeros(1), forged)[0])
+
+
+def test_so_few_forged_reports_of_a_value_s_own_window_make_it_up() -> None:
+    """They all speak of the value that is attacked; had it to be one in four, four times as many would be needed."""
+    mechanism, users = BitFlip.calibrate(16, 1.0, 4), 1_600_000
+    needed = poisoning(mechanism, users, 0.95, 0.01)["reports_to_appear"]
+    lows = []
+    for forged in (needed - 20, needed + 20):
+        tally = Tally(np.full(16, users // 16), np.full((16, 4), round(float(mechanism.b) * users / 16)))
+        tally.reports[0] += forged
+        tally.counts[0, 0] += forged
+        lows.append(estimate(mechanism, tuple(map(str, range(16))), tally).low[0])
+    assert lows[0] == 0
+    assert lows[1] > 0
