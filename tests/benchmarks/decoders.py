@@ -20,9 +20,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 
 from benchmarks.decoding.cases import CASES, Case, Survey, reported, sampled
+from dither_server.estimation.fit import Fit
 from dither_server.estimation.hashing import marks_of
 from dither_server.estimation.regression.linear_system import Table
-from dither_server.estimation.regression.rappor import Fit, decode
+from dither_server.estimation.regression.rappor import decode
 from dither_shared import Rappor
 
 _SURVEYS = 10

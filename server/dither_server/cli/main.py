@@ -22,6 +22,7 @@ _LATER = {
     "check": Later(f"{_HERE}.admin:check", "Say what is wrong with the configuration, or unwise."),
     "compare": Later(f"{_HERE}.analysis:compare", "Compare days, versions or metrics."),
     "config": Later(f"{_HERE}.admin:show_config", "Show each setting, and where its value comes from."),
+    "discover": Later(f"{_HERE}.discover:discover", "Find strings that nobody listed."),
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..estimation.regression.rappor import FALSE_DISCOVERIES, Fit
+from ..estimation.fit import FALSE_DISCOVERIES, Fit
 from .rappor_files import Decodable
 from .terminal_tables import aligned, printable
 

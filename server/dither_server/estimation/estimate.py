@@ -29,6 +29,8 @@ __all__ = ["WIDEST", "Debiased", "Estimate", "Unlisted", "Verdict", "debiased", 
 
 Verdict = Literal["ok", "noise", "too-few"]
 
+_VERDICTS: tuple[Verdict, ...] = ("ok", "noise", "too-few")
+
 WIDEST = 0.5
 """The width from which an interval says nothing: half of all people could hide in it."""
 
@@ -66,7 +68,7 @@ class Estimate:
     - ``verdicts``, of the interval alone: "ok" if it lies above 0, "noise" if it contains 0, "too-few" if one of this
       error may span half of all that is possible;
     - ``found``, of candidate strings: whether each is found at the stated share of false discoveries among all that are
-      (regression/rappor.py); None where values are listed, or the mechanism does not select;
+      (``Fit``); None where values are listed, or the mechanism does not select;
     - ``unlisted``: the people whose string is no candidate, where the domain is open and the mechanism can tell.
 
     Intervals are at ``confidence``, each by itself or, by the rule that ``simultaneous`` names, all together, and lie
@@ -114,14 +116,15 @@ def estimate(
     if mechanism.size not in {None, len(labels)}:
         raise ParameterError("labels", f"{len(labels)} given for a domain of {mechanism.size}")
     rule, alpha = level_of_each(mechanism, len(labels), alpha) if simultaneous else (None, alpha)
-    found = None if mechanism.pure else np.zeros(len(labels), dtype=np.bool_)
+    fits = decoder_of(mechanism).fits
+    found = np.zeros(len(labels), dtype=np.bool_) if fits else None
     unlisted: Unlisted | None = None
     if not tally.total:
         columns = _of_nothing(len(labels))
-    elif mechanism.pure:
-        columns = _pure(mechanism, labels, tally, alpha)
+    elif fits:
+        columns, found, unlisted = _fitted(mechanism, labels, tally, alpha)
     else:
-        columns, found, unlisted = _regression(mechanism, labels, tally, alpha)
+        columns = _supported(mechanism, labels, tally, alpha)
     return Estimate(
         labels,
         tally.total,
@@ -162,7 +165,7 @@ class _Columns(NamedTuple):
     consistent: Floats
 
 
-def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
+def _supported(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float) -> _Columns:
     """Return the columns of an estimate from support counts.
 
     Under a sketch the support is not quite binomial: its hash functions collide, and the intervals are nearly normal.
@@ -191,7 +194,7 @@ def _pure(mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: fl
     )
 
 
-def _regression(
+def _fitted(
     mechanism: Mechanism, labels: tuple[str, ...], tally: Tally, alpha: float
 ) -> tuple[_Columns, Booleans, Unlisted]:
     """Fit candidate strings.
@@ -221,8 +224,9 @@ def _regression(
 def verdicts(low: Floats, standard_error: Floats, alpha: float) -> tuple[Verdict, ...]:
     """Return what intervals that miss with probability ``alpha``, from ``low`` on, say by themselves (``Estimate``)."""
     width = -2 * NormalDist().inv_cdf(alpha / 2) * standard_error
-    sided = np.where(low > 0, "ok", "noise")
-    return tuple(np.where(width < WIDEST, sided, "too-few").tolist())  # of NaN, which is no report, there are too few
+    sided = np.where(low > 0, 0, 1)
+    said = np.array(_VERDICTS, dtype=object)  # the same three strings however many verdicts there are
+    return tuple(said[np.where(width < WIDEST, sided, 2)])  # of NaN, which is no report, there are too few
 
 
 def _of_nothing(values: int) -> _Columns:

@@ -1,21 +1,29 @@
-"""Hash many strings to their Bloom positions in every cohort at once, as a decoder of an open domain needs them."""
+"""Hash many strings to their places in every cohort at once, as a decoder of an open domain needs them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared.primitives.bloom import GROUP, bloom_digest, bloom_positions
+from dither_shared.primitives.buckets import MAX_ROWS, bucket_digest
 
-__all__ = ["Marks", "columns_of", "marks_of"]
+__all__ = ["Buckets", "Marks", "buckets_of", "columns_of", "hashed_buckets", "marks_of"]
+
+Buckets = NDArray[np.uint16]
+"""The bucket of each value in each row, shape (rows, values)."""
 
 Marks = NDArray[np.uint16]
 """Positions, shape (cohorts, hashes, values): a cohort's are next to one another, as a decoder wants them."""
 
 _BLOCK = 1 << 19
 """Values times cohorts that are hashed together; 8 MB of digests at 2 hashes."""
+
+_STRINGS = 1 << 16
+"""Strings whose digests are held together; 6 MB."""
 
 
 @lru_cache(maxsize=8)
@@ -29,6 +37,24 @@ def columns_of(values: tuple[str, ...], cohorts: int, bits: int) -> NDArray[Any]
     """Return the one position of each value in each cohort, shape (cohorts, values), in as few bytes as it takes."""
     marks = np.empty((cohorts, 1, len(values)), dtype=np.min_scalar_type(bits - 1))
     return _marked(values, marks, bits)[:, 0]
+
+
+@lru_cache(maxsize=8)
+def buckets_of(values: tuple[str, ...], rows: int, buckets: int) -> Buckets:
+    """Return the bucket of each value (its UTF-8 bytes) in each row of a sketch."""
+    found = hashed_buckets((value.encode("utf-8") for value in values), len(values), 0, rows, buckets)
+    found.flags.writeable = False
+    return found
+
+
+def hashed_buckets(values: Iterable[bytes], count: int, level: int, rows: int, buckets: int) -> Buckets:
+    """Return the bucket of each of so many values in each row of a level, as ``primitives/buckets.py`` defines it."""
+    found, coming = np.empty((rows, count), dtype=np.uint16), iter(values)
+    for start in range(0, count, _STRINGS):
+        digests = b"".join([bucket_digest(value, level) for value in islice(coming, _STRINGS)])
+        words = np.frombuffer(digests, dtype=">u4").reshape(-1, MAX_ROWS)[:, :rows]
+        found[:, start : start + len(words)] = (words % buckets).T
+    return found
 
 
 def _marked(values: tuple[str, ...], marks: NDArray[Any], bits: int) -> NDArray[Any]:

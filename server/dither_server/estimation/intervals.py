@@ -155,8 +155,8 @@ def _corrected(score: Floats, skewness: Floats, alike: float) -> Floats:
 
 def normal_interval(frequency: Floats, error: Floats, confidence: float) -> Ends:
     """Return the interval of a share whose unbiased estimate is normal with that standard error; it may be infinite."""
-    once = np.ones(len(frequency), dtype=np.int64)
-    return score_interval(Law(0.0, 0.0, 0.0), frequency, once, 1 - confidence, error)
+    below, above = normal_scores(frequency, (error, error), 1 - confidence)
+    return np.clip(frequency - below * error, 0, 1), np.clip(frequency + above * error, 0, 1)
 
 
 def _wilson(law: Law, frequency: Floats, trials: Floats | Counts, score: Floats, bias: Floats | float) -> Floats:

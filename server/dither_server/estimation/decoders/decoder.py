@@ -4,7 +4,7 @@ A decoder that is no other gathers the cells that support each value.
 """
 
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dither_shared.mechanism import Item
 
 from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
-from ..regression import rappor
+from ..fit import Fit
 from .pairs import Pairs
 
 __all__ = ["Decoder", "Loads", "Support", "of_all"]
@@ -44,9 +44,11 @@ class Loads(NamedTuple):
 class Decoder(Generic[Decoded]):
     """Reads a tally by the cells that support values; what mechanisms without a decoder of their own have.
 
-    Under a mechanism that is not ``pure`` there is no support but a ``fit``, under one with collisions there are
-    ``loads``, too.
+    One that ``fits`` estimates candidate strings by a ``fit``, which says which are found, and not by their support.
+    Under a mechanism with collisions there are ``loads``, too.
     """
+
+    fits: ClassVar[bool] = False
 
     def support(self, mechanism: Decoded, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Return the support of every value of a listed domain, or of ``labels`` of an open one."""
@@ -73,9 +75,9 @@ class Decoder(Generic[Decoded]):
         """Return how the users are spread over the columns on which values collide."""
         raise NotImplementedError(f"{mechanism.name} has no columns")
 
-    def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
+    def fit(self, mechanism: Decoded, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
         """Fit the frequencies of ``labels`` to a tally with at least one report."""
-        raise NotImplementedError(f"{mechanism.name} has no regression")
+        raise NotImplementedError(f"{mechanism.name} is not fitted")
 
     def by_window(self, mechanism: Decoded, tally: Tally) -> Support | None:
         """Return the support of sets' values in each of several windows that hold them, shape (values, windows)."""

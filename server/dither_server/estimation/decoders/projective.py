@@ -2,19 +2,16 @@
 
 import numpy as np
 
-from dither_shared.mechanisms.projective_geometry import ProjectiveGeometry
-from dither_shared.primitives.projective import point_length
-
 from ...tally.arrays import Floats
 from .transform import Plane, plane
 
 __all__ = ["hyperplane_sums"]
 
 
-def hyperplane_sums(mechanism: ProjectiveGeometry, reports: Floats) -> Floats:
-    """Return Σ_u reports[u] [⟨u, v⟩ = 0] for every point v; ``reports`` has shape (cells,).
+def hyperplane_sums(order: int, length: int, reports: Floats) -> Floats:
+    """Return Σ_u reports[u] [⟨u, v⟩ = 0] for every point v of PG(length - 1, order); ``reports`` has one entry a point.
 
-    By recursion over the length t. The points whose first entry is 0 are those of length t - 1; the others are
+    By recursion over the length. The points whose first entry is 0 are those of one entry less; the others are
     (1, w) with w any vector. Let ℓ(y', s) = Σ_w reports[(1, w)] [⟨w, y'⟩ = s]. Then for v = (0, y')
 
         S(v) = ℓ(y', 0) + S'(y'),
@@ -24,13 +21,13 @@ def hyperplane_sums(mechanism: ProjectiveGeometry, reports: Floats) -> Floats:
         S(v) = ℓ(y', -1/λ) + S'(y'),
 
     while v = (1, 0) owns just the points that begin with 0. ℓ(y', ·) is a slice of the transform of the reports along
-    the line through y', transformed back. The work is O(K q t) at most, K the number of points.
+    the line through y', transformed back. The work is O(K q length) at most, K the number of points.
     """
-    space = plane(mechanism.order)
+    space = plane(order)
     sums = np.zeros(1)  # of the only point of length 1, which is not on its own hyperplane
-    for length in range(1, point_length(mechanism.order, mechanism.size)):
-        inner, outer = reports[: len(sums)], reports[len(sums) : len(sums) + mechanism.order**length]
-        sums = _longer(space, length, inner, outer, sums)
+    for entries in range(1, length):
+        inner, outer = reports[: len(sums)], reports[len(sums) : len(sums) + order**entries]
+        sums = _longer(space, entries, inner, outer, sums)
     return sums
 
 

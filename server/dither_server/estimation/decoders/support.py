@@ -4,7 +4,7 @@
 be quick; all others are gathered from the cells that their values mark.
 """
 
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,19 @@ from dither_shared import (
     Mechanism,
     PrivSet,
     ProjectiveGeometry,
+    ProjectiveSketch,
     Rappor,
     SetResponse,
 )
 from dither_shared.mechanisms.count_mean_sketch import Sketch
+from dither_shared.primitives.projective import point_length
 
 from ...tally.arrays import Floats
 from ...tally.tally import Tally
+from ..fit import Fit
 from ..hashing import columns_of
 from ..regression import rappor
+from .buckets import BucketSketch
 from .decoder import Decoder, Loads, Support, of_all
 from .linear_hashes import supported_values, supporting_reports
 from .projective import hyperplane_sums
@@ -59,11 +63,14 @@ class _Halves(Symbols[HadamardResponse]):
 
 class _Hyperplanes(Symbols[ProjectiveGeometry]):
     def support(self, mechanism: ProjectiveGeometry, tally: Tally, labels: tuple[str, ...]) -> Support:
-        return of_all(tally, hyperplane_sums(mechanism, tally.counts[0].astype(np.float64))[: mechanism.size])
+        length = point_length(mechanism.order, mechanism.size)
+        sums = hyperplane_sums(mechanism.order, length, tally.counts[0].astype(np.float64))
+        return of_all(tally, sums[: mechanism.size])
 
     def supported(self, mechanism: ProjectiveGeometry, values: Floats) -> Floats:
         """Return the values on each point's hyperplane: who is on whose is mutual."""
-        return hyperplane_sums(mechanism, np.concatenate([values, np.zeros(mechanism.cells - len(values))]))
+        length = point_length(mechanism.order, mechanism.size)
+        return hyperplane_sums(mechanism.order, length, np.append(values, np.zeros(mechanism.cells - len(values))))
 
 
 class _LinearHashes(Symbols[LocalHashing]):
@@ -109,10 +116,12 @@ class _SignedColumns(_Columns[HadamardCountMeanSketch]):
 
 
 class _Regression(Decoder[Rappor]):
+    fits: ClassVar[bool] = True
+
     def support(self, mechanism: Rappor, tally: Tally, labels: tuple[str, ...]) -> Support:
         raise NotImplementedError(f"{mechanism.name} has no support of a value, but a fit")
 
-    def fit(self, mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float) -> rappor.Fit:
+    def fit(self, mechanism: Rappor, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
         return rappor.regress(mechanism, labels, tally, confidence)
 
     def cost(self, mechanism: Rappor, values: int) -> int:
@@ -128,6 +137,7 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     PrivSet: ListedSets(),
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
+    ProjectiveSketch: BucketSketch(),
     Rappor: _Regression(),
 }
 """The decoders of those families that are not simply gathered; more may be added from outside."""

@@ -9,63 +9,30 @@ Beside the unbiased fit stands a consistent one, which is what a reader would ra
 frequency may be, found or not (posterior_median.py), for their total error is the least.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import special
 
 from dither_shared import Rappor
 
-from ...tally.arrays import Booleans, Floats, Indices
+from ...tally.arrays import Floats, Indices
 from ...tally.tally import Tally
-from ..consistency import onto_subsimplex
+from ..fit import FALSE_DISCOVERIES, Fit, Scores
 from ..hashing import Marks, marks_of
-from ..intervals import normal_interval
-from .false_discovery import absent_share, passing, truncated_means
+from .false_discovery import absent_share, passing
 from .least_squares import Refit, refit
 from .linear_system import System, Table
 from .message_passing import AmpFit, amp
-from .posterior_median import Slab
 
-__all__ = ["FALSE_DISCOVERIES", "Fit", "decode", "regress"]
-
-FALSE_DISCOVERIES = 0.05
-"""The false discovery rate: the expected share of found strings that are not there."""
+__all__ = ["decode", "regress"]
 
 _MOST_AT_ONCE = 300
 """The widest fit of all candidates together: its time grows with the cube of their number, and selection finds more."""
-
-_READ_WHOLE = 50
-"""A list no longer than this is read whole, so that no interval has to allow for selection."""
 
 _LEAST = 0.1
 """The least share of a candidate's signal that the others are assumed to leave."""
 
 _SPARE = 4
 """Cells for each candidate that a joint fit needs, so that no candidate loses much to the others."""
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Frequencies of the candidates, each shape (V,), and of what is beyond them.
-
-    - ``frequency``, ``standard_error``: unpenalised; the error of one that cannot be told from others is infinite;
-    - ``low``, ``high``: the interval, in [0, 1]; in a long list the lower end of a found one allows for its selection;
-    - ``found``: whether it is there, at the level ``FALSE_DISCOVERIES``;
-    - ``consistent``: non-negative, of sum at most 1, and of the least total error that is expected;
-    - ``unlisted``, ``unlisted_error``: the share of people whose string is none of the candidates; or, if not
-      ``together``, none of those found.
-    """
-
-    frequency: Floats
-    standard_error: Floats
-    low: Floats
-    high: Floats
-    found: Booleans
-    consistent: Floats
-    unlisted: float
-    unlisted_error: float
-    together: bool
 
 
 def regress(mechanism: Rappor, candidates: tuple[str, ...], tally: Tally, confidence: float = 0.95) -> Fit:
@@ -119,34 +86,13 @@ def _residual_of(system: System, chosen: Indices, shared: AmpFit) -> Floats:
 def _fit_of(fit: Refit, shared: AmpFit, found: Indices, threshold: float, confidence: float, *, together: bool) -> Fit:
     frequency, error = shared.frequency.copy(), shared.standard_error.copy()
     frequency[fit.chosen], error[fit.chosen] = fit.frequency, fit.standard_error
-    present = np.zeros(len(frequency), dtype=np.bool_)
-    present[found] = True
-    low, high = normal_interval(frequency, error, confidence)
-    scores = frequency[found] / error[found]
-    if len(frequency) > _READ_WHOLE:
-        allowing = truncated_means(scores, threshold, (1 - confidence) / 2) * error[found]
-        low[found] = np.clip(np.minimum(low[found], allowing), 0, 1)
-    # Those that were found among many were lucky: their sum is taken from estimates that allow for it.
-    lucky = np.maximum(truncated_means(scores, threshold, 0.5), 0) * error[found]
-    return Fit(
-        frequency=frequency,
-        standard_error=error,
-        low=low,
-        high=high,
-        found=present,
-        consistent=onto_subsimplex(_likely(shared, found, frequency[found], error[found])),
-        unlisted=1 - float((fit.frequency if together else lucky).sum()),
-        unlisted_error=fit.total_error,
-        together=together,
+    return Fit.of(
+        frequency,
+        error,
+        found,
+        threshold,
+        confidence,
+        prior=Scores(shared.scores, shared.standard_error),
+        total=float(fit.frequency.sum()) if together else None,
+        total_error=fit.total_error,
     )
-
-
-def _likely(shared: AmpFit, found: Indices, frequency: Floats, error: Floats) -> Floats:
-    """Return the medians of what each frequency may be: of those found, by the fit of them together.
-
-    An error beyond 1 tells nothing of a share.
-    """
-    slab = Slab.learnt(shared.scores)
-    likely = np.where(shared.standard_error < 1, slab.medians(shared.scores) * shared.standard_error, 0.0)
-    likely[found] = slab.medians_of(frequency / error, error / shared.standard_error[found]) * error
-    return np.asarray(likely)

@@ -8,14 +8,16 @@ over the hash functions of the others. Few strings share a cell with another: th
 cells that they share, and each of the rest is fitted by itself.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
 from ...tally.arrays import Floats, Indices
+from ..hashing import Buckets
 from .rows import Rows
 
 __all__ = ["Cells", "Fitted", "Read"]
@@ -23,29 +25,22 @@ __all__ = ["Cells", "Fitted", "Read"]
 _APART = 1e-6
 """The largest miss in fitting a string to cells of itself alone; beyond it the string is not told from others."""
 
+_SLACK = 0.75
+"""So many standard errors a string may look rarer in one row than in all; with more, too many found are false."""
+
+_DISAGREEING = 3.3
+"""Rows that differ by so many standard errors speak of different strings; of one string they do once in a thousand."""
+
 _PASSES = 3
 """Fits that are made: weights and background follow from the fit before."""
 
 
 class Read(NamedTuple):
-    """``frequency`` and standard ``error`` of strings, and their ``score``; each shape (S,).
-
-    The score is the frequency in standard errors, or less: in the row that speaks least for the string, with one
-    standard error of that row more. Other people only add to a cell, so a string that nobody holds looks frequent
-    where it shares a bucket with a frequent one, but seldom does so in every row.
-    """
+    """``frequency`` and standard ``error`` of strings, and their ``score`` (``_robust``); each shape (S,)."""
 
     frequency: Floats
     error: Floats
     score: Floats
-
-    @classmethod
-    def of(cls, frequency: Floats, error: Floats, rows: Floats, row_errors: Floats) -> "Read":
-        """Return the reading whose rows, shape (rows, S), say ``rows``, each with its error."""
-        least = (rows + row_errors).min(axis=0)
-        with np.errstate(invalid="ignore"):
-            score = np.where(np.isfinite(error), np.minimum(frequency, least) / error, -np.inf)
-        return cls(frequency, error, score)
 
 
 @dataclass(frozen=True)
@@ -56,14 +51,14 @@ class Fitted:
     ``total_error`` is the standard error of the sum of the frequencies.
     """
 
-    marks: Indices
+    marks: Buckets
     read: Read
     total_error: float
     left: Floats
     weight: Floats
     free: Floats
 
-    def beside(self, marks: Indices) -> Read:
+    def beside(self, marks: Buckets) -> Read:
         """Return what each of other strings, shape (rows, M), would be if it alone were fitted beside these."""
         buckets = self.left.shape[1]
         trust = self.weight * self.free
@@ -71,10 +66,8 @@ class Fitted:
             alone, alone_error = self.left / self.free, 1 / np.sqrt(trust)
             error = 1 / np.sqrt(_gathered(trust, marks))
         frequency = _gathered(self.weight * self.left, marks) * error**2 * (buckets / (buckets - 1))
-        least = np.full(marks.shape[1], np.inf)
-        for row, places in zip(alone + alone_error, marks, strict=True):
-            np.minimum(least, row[places], out=least)
-        return Read(frequency, error, np.minimum(frequency, least) / error)
+        rows = ((row[places], errors[places]) for row, errors, places in zip(alone, alone_error, marks, strict=True))
+        return Read(frequency, error, _robust(frequency / error, error, rows))
 
 
 @dataclass(frozen=True)
@@ -82,12 +75,18 @@ class Cells:
     """The cells of ``rows``; strings that are not fitted add the variance ``crowd`` to each, their Σ f²/B."""
 
     rows: Rows
-    crowd: float = 0.0
+    crowd: float
 
-    def fit(self, marks: Indices) -> Fitted:
-        """Fit the strings of ``marks``, shape (rows, S): the bucket of each string in each row."""
+    @classmethod
+    def of(cls, rows: Rows, known: Read | None = None) -> Self:
+        """Return the cells, where others than the ``known`` strings share buckets by chance."""
+        squares = 0.0 if known is None else float(np.maximum(known.frequency**2 - known.error**2, 0).sum())
+        return cls(rows, max(0.0, rows.concentration - squares) / rows.buckets)
+
+    def fit(self, marks: Buckets) -> Fitted:
+        """Fit the strings of ``marks``, the buckets of S strings, at least one row of which has reports."""
         shape = self.rows.share.shape
-        places = marks + np.arange(shape[0], dtype=np.intp)[:, np.newaxis] * shape[1]
+        places = marks.astype(np.intp) + np.arange(shape[0])[:, np.newaxis] * shape[1]
         frequency = np.zeros(marks.shape[1])
         for _ in range(_PASSES):
             background = max(0.0, 1 - float(np.clip(frequency, 0, 1).sum())) / shape[1]
@@ -97,7 +96,9 @@ class Cells:
             frequency = solved.frequency
         left = target - _load(places, frequency, target.size)
         with np.errstate(divide="ignore"):
-            read = Read.of(frequency, solved.error, frequency + left[places], 1 / np.sqrt(weight[places]))
+            rows = zip(frequency + left[places], 1 / np.sqrt(weight[places]), strict=True)
+        score = np.where(np.isfinite(solved.error), frequency / solved.error, -np.inf)
+        read = Read(frequency, solved.error, _robust(score, solved.error, rows))
         total_error = np.sqrt(max(0.0, solved.total - self._shared(frequency)))
         free = np.maximum(1 - solved.leverage, _APART)
         return Fitted(marks, read, total_error, *(each.reshape(shape) for each in (left, weight, free)))
@@ -106,13 +107,31 @@ class Cells:
         """Return the inverse variance of each cell if these strings are held so often."""
         rows, buckets = self.rows.share.shape
         load = np.clip(_load(places, held, rows * buckets), 0, 1)
-        return np.asarray(1 / (self.rows.variance(load, np.repeat(np.arange(rows), buckets)) + self.crowd))
+        return np.asarray(1 / (self.rows.variance(load.reshape(rows, buckets)) + self.crowd)).ravel()
 
     def _shared(self, frequency: Floats) -> float:
         """Return by how much the sum varies less than its parts: of people sampled each holds one string."""
         held = np.clip(frequency, 0, 1)
         whole = min(1.0, float(held.sum()))
         return (float((held * (1 - held)).sum()) - whole * (1 - whole)) / max(1, self.rows.total)
+
+
+def _robust(score: Floats, error: Floats, rows: Iterable[tuple[Floats, Floats]]) -> Floats:
+    """Return a ``score``, the frequency in standard errors, or less where the rows speak for a string unequally.
+
+    ``rows`` have a frequency and a standard error each. Other people only add to a cell, so a string that nobody holds
+    looks frequent where it shares a bucket with a frequent one, but seldom in every row. So the frequency is at most
+    that in the row that speaks least for the string, with ``_SLACK`` standard errors of that row more; and where
+    another row says significantly more, the score is that of the least row alone.
+    """
+    least, most = np.full(len(score), np.inf), np.full(len(score), -np.inf)
+    spread = np.full(len(score), np.inf)
+    for frequency, errors in rows:
+        spread = np.where(frequency < least, errors, spread)
+        least, most = np.minimum(least, frequency), np.maximum(most, frequency)
+    with np.errstate(invalid="ignore"):
+        capped = np.minimum(score, (least + _SLACK * spread) / error)
+        return np.where(most - least > _DISAGREEING * np.sqrt(2) * spread, np.minimum(capped, least / spread), capped)
 
 
 class _Solved(NamedTuple):
@@ -165,10 +184,10 @@ def _groups(places: Indices) -> list[Indices]:
 
 def _load(places: Indices, frequency: Floats, cells: int) -> Floats:
     """Return the sum of the frequencies in each cell."""
-    return np.bincount(places.ravel(), np.tile(frequency, len(places)), cells)
+    return np.bincount(places.ravel(), np.tile(frequency, len(places)), cells).astype(np.float64, copy=False)
 
 
-def _gathered(table: Floats, marks: Indices) -> Floats:
+def _gathered(table: Floats, marks: Buckets) -> Floats:
     """Return the sum over the rows of each string's cells."""
     total = np.zeros(marks.shape[1])
     for row, places in zip(table, marks, strict=True):

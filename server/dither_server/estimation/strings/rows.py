@@ -1,18 +1,24 @@
 """What the rows of a sketch say of its buckets: the share of people whose string is in each, without bias."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from ...tally.arrays import Counts, Floats, Indices
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 
-__all__ = ["Rows"]
+from ...tally.arrays import Counts, Floats
+from ...tally.tally import Tally
+from ..decoders.projective import hyperplane_sums
+
+__all__ = ["Rows", "supports"]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of one sketch: each hashes by a function of its own, and has its own people.
+    """Rows of one sketch: each hashes by a function of its own, and has people of its own.
 
     ``share``, shape (rows, buckets), estimates the share of a row's people whose string is in each bucket; ``reports``,
     shape (rows,), are as many. A report supports the bucket of its string with probability ``p``, another with ``q``.
@@ -25,11 +31,14 @@ class Rows:
     q: float
 
     @classmethod
-    def of(cls, support: Floats, reports: Counts, p: float, q: float) -> "Rows":
-        """Return the rows of ``support``, shape (rows, buckets): how many reports support each bucket."""
-        known = np.maximum(reports, 1)[:, np.newaxis]
-        share = np.where(reports[:, np.newaxis] > 0, (support / known - q) / (p - q), 0.0)
-        return cls(share, reports, p, q)
+    def of(cls, mechanism: ProjectiveBuckets, tally: Tally, cohorts: Sequence[int]) -> Self:
+        """Return the rows that are these cohorts of a tally; one fast transform each."""
+        chance = mechanism.p / mechanism.buckets
+        q = float((mechanism.q - chance) / (1 - 1 / mechanism.buckets))
+        reports = tally.reports[cohorts]
+        support = np.stack([supports(mechanism, tally.counts[cohort]) for cohort in cohorts])
+        share = (support / np.maximum(reports, 1)[:, np.newaxis] - q) / (float(mechanism.p) - q)
+        return cls(np.where(reports[:, np.newaxis] > 0, share, 0.0), reports, float(mechanism.p), q)
 
     @property
     def buckets(self) -> int:
@@ -41,29 +50,35 @@ class Rows:
         """The reports of all rows."""
         return int(self.reports.sum())
 
-    def variance(self, share: Floats, row: Indices) -> Floats:
-        """Return the variance, over noise and over who happened to report, of buckets in a ``row`` that hold ``share``.
+    def variance(self, share: Floats) -> Floats:
+        """Return the variance of the shares if they are ``share``, shape (rows, buckets), over noise and over who came.
 
-        A report supports the bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share.
+        A report supports a bucket or does not: s(1-s)/(n (p-q)²) with s = q + (p-q) share.
         """
         supported = self.q + (self.p - self.q) * np.clip(share, 0, 1)
+        trials = self.reports[:, np.newaxis] * (self.p - self.q) ** 2
         with np.errstate(divide="ignore"):
-            return np.asarray(supported * (1 - supported) / (self.reports[row] * (self.p - self.q) ** 2))
+            return np.asarray(supported * (1 - supported) / trials)
 
     @cached_property
     def concentration(self) -> float:
         """An estimate of Σ f² over all strings, whether anyone looks for them or not; 1 if the rows cannot tell.
 
-        Over pairs of reports of one row the mean of Σ_b r_b r'_b, r_b being what a report adds to bucket b, is the sum
+        Let r_b be what a report adds to bucket b. Over pairs of reports of one row the mean of Σ_b r_b r'_b is the sum
         of the squared shares, which is Σ f² + (1 - Σ f²)/B over the hash functions.
         """
-        reports = self.reports.astype(np.float64)
+        reports, gap = self.reports.astype(np.float64), self.p - self.q
         pairs = float((reports * (reports - 1)).sum())
         if not pairs:
             return 1.0
-        gap = self.p - self.q
         users = self.share * reports[:, np.newaxis]
-        support = users.sum() * gap + self.q * self.buckets * reports.sum()
-        own = ((1 - 2 * self.q) * support + self.q**2 * self.buckets * reports.sum()) / gap**2
+        everyone = self.buckets * float(reports.sum())
+        support = float(users.sum()) * gap + self.q * everyone
+        own = ((1 - 2 * self.q) * support + self.q**2 * everyone) / gap**2
         met, chance = (float(np.square(users).sum()) - own) / pairs, 1 / self.buckets
-        return float(min(1.0, max(0.0, (met - chance) / (1 - chance))))
+        return min(1.0, max(0.0, (met - chance) / (1 - chance)))
+
+
+def supports(mechanism: ProjectiveBuckets, counts: Counts) -> Floats:
+    """Return how many of a row's reports support each bucket, shape (buckets,)."""
+    return hyperplane_sums(mechanism.order, mechanism.length, counts.astype(np.float64))[: mechanism.buckets]

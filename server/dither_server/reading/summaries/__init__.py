@@ -8,6 +8,7 @@ from typing import Any
 from dither_shared import Metric
 
 from .crossings.summary import Crossings
+from .discoveries.summary import Discoveries
 from .numbers.summary import Numbers
 from .selections.summary import Selections
 from .shares.summary import Shares
@@ -21,6 +22,7 @@ SUMMARIES: dict[str, Summary[Any]] = {
     "boolean": _SHARES,
     "choice": _SHARES,
     "cross": Crossings(),
+    "discovery": Discoveries(),
     "number": Numbers(),
     "selection": Selections(),
     "string": _SHARES,

@@ -15,7 +15,7 @@ from ....analysis.answers import About, Row
 from ....analysis.columns import Table
 from ....analysis.trend import Course, TrendStep, trend_steps
 from ....estimation.estimate import Estimate
-from ....estimation.regression.rappor import FALSE_DISCOVERIES
+from ....estimation.fit import FALSE_DISCOVERIES
 from ..summary import Exhibit, Span, Spot
 from ..svg import Line, line_of
 from ..window import Look, Window, window

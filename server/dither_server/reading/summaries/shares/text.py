@@ -7,7 +7,7 @@ from typing import Any
 from ....analysis.answers import Row
 from ....analysis.compare import ComparedRow, Side
 from ....analysis.trend import Course
-from ....estimation.regression.rappor import FALSE_DISCOVERIES
+from ....estimation.fit import FALSE_DISCOVERIES
 from ..summary import TextTable
 
 __all__ = ["compared_text", "estimate_text", "percent", "trend_text"]

@@ -1,0 +1,128 @@
+"""Find strings that nobody listed: prefixes that stand out are extended, level by level, and the whole strings tested.
+
+The first level tries all prefixes, each further one every extension of the ``KEPT`` best. What is left is tested with
+the reports of the confirming level. They are of other people, to whom the strings are hypotheses fixed beforehand: so
+the false discovery rate is the usual one, and intervals allow for the selection by the false coverage-statement rate
+(Benjamini and Yekutieli, JASA 2005): with s of m strings found each is at confidence 1 - (1 - confidence) s/m.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dither_shared import PrefixSketch
+from dither_shared.mechanisms.prefix_levels import KEPT
+
+from ...tally.arrays import Floats
+from ...tally.tally import Tally
+from ..consistency import onto_subsimplex
+from ..fit import lucky_total
+from ..hashing import Buckets, hashed_buckets
+from .cells import Cells
+from .rows import Rows
+from .selection import highest, selected, threshold
+from .spelling import Prefixes, Spelling
+
+__all__ = ["Discovered", "Progress", "discover", "untold"]
+
+Progress = Callable[[int, int], None]
+"""Told before each level its number, from 1 on, and how many there are; and behind the last one a number above."""
+
+
+def untold(level: int, levels: int) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """The strings that are found, the most frequent first, among so many ``tried`` at the end.
+
+    - ``items``: their symbols; ``frequency``, ``standard_error``, ``low``, ``high``, ``consistent``: shape (items,),
+      as in ``Fit``, of the population; intervals allow for the selection, and lie in [0, 1];
+    - ``reports``: all, and ``confirming`` those of the level that tells frequencies;
+    - ``unlisted``, ``unlisted_error``: the share of people who hold none of those found.
+    """
+
+    items: tuple[bytes, ...]
+    reports: int
+    confirming: int
+    tried: int
+    confidence: float
+    frequency: Floats
+    standard_error: Floats
+    low: Floats
+    high: Floats
+    consistent: Floats
+    unlisted: float
+    unlisted_error: float
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes, nearly."""
+        return 200 * len(self.items)
+
+
+def discover(
+    mechanism: PrefixSketch,
+    spelling: Spelling,
+    tally: Tally,
+    confidence: float = 0.95,
+    progress: Progress = untold,
+) -> Discovered:
+    """Return the strings that a tally tells of. No report, or none of some level, tells of none."""
+    found, levels = spelling.everything(0), len(mechanism.levels) + 1
+    for level, length in enumerate(mechanism.levels):
+        progress(level + 1, levels)
+        rows = _rows(mechanism, tally, level)
+        found = spelling.extended(found, length - found.shape[1])
+        if not rows.total:
+            found = found[:0]
+        if len(found) > KEPT:
+            marks = _marks(mechanism, found, level)
+            found = found[highest(Cells.of(rows).fit(marks[:, :0]).beside(marks).score, KEPT)]
+    progress(levels, levels)
+    result = _confirmed(mechanism, found, tally, confidence)
+    progress(levels + 1, levels)
+    return result
+
+
+def _confirmed(mechanism: PrefixSketch, tried: Prefixes, tally: Tally, confidence: float) -> Discovered:
+    rows = _rows(mechanism, tally, mechanism.confirming)
+    if not (len(tried) and rows.total):
+        return _nothing(tally.total, rows.total, confidence)
+    found, fit = selected(rows, _marks(mechanism, tried, mechanism.confirming))
+    order = np.argsort(-fit.read.frequency, kind="stable")
+    frequency, error = fit.read.frequency[order], fit.read.error[order]
+    margin = -special.ndtri((1 - confidence) * max(1, len(found)) / len(tried) / 2) * error
+    return Discovered(
+        items=tuple(bytes(item) for item in tried[found[order]]),
+        reports=tally.total,
+        confirming=rows.total,
+        tried=len(tried),
+        confidence=confidence,
+        frequency=frequency,
+        standard_error=error,
+        low=np.clip(frequency - margin, 0, 1),
+        high=np.clip(frequency + margin, 0, 1),
+        consistent=onto_subsimplex(frequency),
+        unlisted=1 - lucky_total(frequency, error, threshold(len(found), len(tried))),
+        unlisted_error=fit.total_error,
+    )
+
+
+def _nothing(reports: int, confirming: int, confidence: float) -> Discovered:
+    none = np.zeros(0)
+    return Discovered((), reports, confirming, 0, confidence, none, none, none, none, none, math.nan, math.nan)
+
+
+def _rows(mechanism: PrefixSketch, tally: Tally, level: int) -> Rows:
+    return Rows.of(mechanism, tally, range(level * mechanism.rows, (level + 1) * mechanism.rows))
+
+
+def _marks(mechanism: PrefixSketch, prefixes: Prefixes, level: int) -> Buckets:
+    length, written = prefixes.shape[1], prefixes.tobytes()
+    values = (written[start : start + length] for start in range(0, len(written), length))
+    return hashed_buckets(values, len(prefixes), level, mechanism.rows, mechanism.buckets)

@@ -1,0 +1,65 @@
+"""Look for listed strings in a sketch: a look at one bucket a row for each, and a fit of those that stand out.
+
+A list that is short is fitted together, which tells how many people hold none of it. Of a long one, up to millions,
+those found are fitted together (selection.py); each of the others is read beside these, unbiased and with its error.
+"""
+
+from dataclasses import dataclass
+
+from dither_shared import ProjectiveSketch
+
+from ...tally.arrays import Indices
+from ...tally.tally import Tally
+from ..fit import FALSE_DISCOVERIES, Fit, Scores
+from ..hashing import Buckets, buckets_of
+from ..regression.false_discovery import passing
+from .cells import Cells, Read
+from .rows import Rows
+from .selection import selected, threshold
+
+__all__ = ["look_up"]
+
+_MOST_AT_ONCE = 300
+"""The longest list that is fitted together; of a longer one the sum of all says little."""
+
+
+def look_up(mechanism: ProjectiveSketch, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+    """Return the fit of strings to a tally with at least one report."""
+    rows = Rows.of(mechanism, tally, range(mechanism.cohorts))
+    marks = buckets_of(labels, mechanism.rows, mechanism.buckets)
+    found = _together(rows, marks) if len(labels) <= _MOST_AT_ONCE else _selected(rows, marks)
+    return Fit.of(
+        found.read.frequency,
+        found.read.error,
+        found.found,
+        threshold(len(found.found), len(labels)),
+        confidence,
+        prior=Scores(found.read.score, found.read.error),
+        total=found.total,
+        total_error=found.total_error,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """``total``: the sum of all frequencies, None where only those found were fitted; ``total_error``: its error."""
+
+    read: Read
+    found: Indices
+    total: float | None
+    total_error: float
+
+
+def _together(rows: Rows, marks: Buckets) -> _Found:
+    fit = Cells.of(rows).fit(marks)
+    fit = Cells.of(rows, fit.read).fit(marks)
+    found = passing(fit.read.score, FALSE_DISCOVERIES)
+    return _Found(fit.read, found, float(fit.read.frequency.sum()), fit.total_error)
+
+
+def _selected(rows: Rows, marks: Buckets) -> _Found:
+    found, fit = selected(rows, marks)
+    read = fit.beside(marks)
+    for everyone, own in zip(read, fit.read, strict=True):
+        everyone[found] = own
+    return _Found(read, found, None, fit.total_error)

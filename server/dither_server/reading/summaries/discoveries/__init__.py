@@ -1,0 +1,1 @@
+"""Strings that nobody listed: what is estimated where a metric discovers them."""

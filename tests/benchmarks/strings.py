@@ -1,0 +1,196 @@
+"""How well strings are found that nobody listed when the app was shipped: ``python -m tests.benchmarks.strings``.
+
+Three tables, each of Zipf's law with exponent 1.1 (``--runs``, ``--part lists|discoveries|rappor``):
+
+- a sketch and a list of a million strings, of which 100,000 are held;
+- a discovery: words of 12 characters of 39, drawn at random, and words of Python's own library;
+- the users that a sketch and RAPPOR need to find as many of the most frequent strings on a list of ten thousand.
+
+Told are the share of the most frequent 8, 16 and 32 that is found, how many are found, the share of these that nobody
+holds (mean over the runs, and its standard error), the share of intervals that miss, and the seconds of a processor
+that an estimate took, hashing of the list apart.
+"""
+
+import argparse
+import re
+import sys
+import sysconfig
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_server.estimation.estimate import estimate
+from dither_server.estimation.hashing import buckets_of
+from dither_server.estimation.strings.discovery import discover
+from dither_server.estimation.strings.spelling import Spelling
+from dither_shared import Mechanism, PrefixSketch, ProjectiveSketch, Rappor
+from dither_simulations.samplers import sample_tally
+from dither_simulations.users.populations import Population
+
+Floats = NDArray[np.float64]
+
+SEED, RUNS = 20261122, 60
+TOPS = (8, 16, 32)
+HELD, LISTED = 100_000, 1_000_000
+LENGTH, ALPHABET = 12, "abcdefghijklmnopqrstuvwxyz0123456789._-"
+FEW_HELD, FEW_LISTED, FEW_RUNS = 1_000, 10_000, 8
+
+
+class Found(NamedTuple):
+    """What one run found: the places of the strings (-1: held by nobody), which intervals missed, and the seconds."""
+
+    places: Sequence[int]
+    missed: Sequence[bool]
+    seconds: float
+
+
+def zipf(size: int) -> Floats:
+    """Return the shares of so many strings."""
+    weights = np.arange(1.0, size + 1) ** -1.1
+    return np.asarray(weights / weights.sum())
+
+
+def looked_up(mechanism: Mechanism, labels: tuple[str, ...], shares: Floats, users: int, seed: int) -> Found:
+    """Look for the labels in the reports of users who hold the first of them."""
+    rng = np.random.default_rng([SEED, users, seed])
+    people = Population.drawn(labels[: len(shares)], shares, users, rng)
+    tally = sample_tally(mechanism, people, rng)
+    start = time.process_time()
+    told = estimate(mechanism, labels, tally)
+    seconds = time.process_time() - start
+    assert told.found is not None
+    places = np.flatnonzero(told.found)
+    truth = np.where(places < len(shares), shares[np.minimum(places, len(shares) - 1)], 0.0)
+    held = [place if place < len(shares) and people.counts[place] else -1 for place in places.tolist()]
+    return Found(held, ((truth < told.low[places]) | (truth > told.high[places])).tolist(), seconds)
+
+
+def discovered(mechanism: PrefixSketch, items: tuple[bytes, ...], shares: Floats, users: int, seed: int) -> Found:
+    """Discover what users hold, whose strings are these items."""
+    rng = np.random.default_rng([SEED, users, seed])
+    people = Population.drawn([item.decode("ascii") for item in items], shares, users, rng)
+    tally = sample_tally(mechanism, people, rng)
+    spelling = Spelling(bytes(range(1, len(ALPHABET) + 1)), bytes((0, len(ALPHABET) + 1)))
+    start = time.process_time()
+    told = discover(mechanism, spelling, tally)
+    seconds = time.process_time() - start
+    where = {item: place for place, item in enumerate(items) if people.counts[place]}
+    places = [where.get(item, -1) for item in told.items]
+    truth = np.array([shares[place] if place >= 0 else 0.0 for place in places])
+    return Found(places, ((truth < told.low) | (truth > told.high)).tolist(), seconds)
+
+
+def line(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> str:
+    """Return the line of some runs."""
+    recalls = [np.mean([len(set(range(top)) & set(run.places)) / top for run in runs]) for top in TOPS]
+    number = np.mean([len(run.places) for run in runs])
+    false = [float(np.mean(np.array(run.places) < 0)) if run.places else 0.0 for run in runs]
+    missed = np.mean([np.mean(run.missed) if run.missed else 0.0 for run in runs])
+    numbers = "".join(f"{recall:>7.2f}" for recall in recalls)
+    error = np.std(false) / len(runs) ** 0.5
+    seconds = np.median([run.seconds for run in runs])
+    judged = f"{number:>8.1f}{np.mean(false):>8.3f}{error:>7.3f}{missed:>8.3f}{seconds:>8.2f}"
+    return f"{name:10}{epsilon:>5g}{users:>12,}{numbers}{judged}"
+
+
+def lists(runs: int) -> None:
+    """Print what a list of a million finds."""
+    labels = tuple(f"string-{place}" for place in range(LISTED))
+    for users, epsilon in ((10**6, 1.0), (10**6, 2.0), (10**6, 4.0), (10**7, 1.0)):
+        sketch = ProjectiveSketch.calibrate(None, epsilon)
+        buckets_of(labels, sketch.rows, sketch.buckets)
+        found = [looked_up(sketch, labels, zipf(HELD), users, seed) for seed in range(runs)]
+        print(line("list", epsilon, users, found), flush=True)
+
+
+@cache
+def random_words() -> tuple[tuple[bytes, ...], Floats]:
+    """Return random words with Zipf's shares."""
+    drawn = np.random.default_rng(SEED).integers(1, len(ALPHABET) + 1, (HELD, LENGTH)).astype(np.uint8)
+    items = tuple(dict.fromkeys(bytes(row) for row in drawn))
+    return items, zipf(len(items))
+
+
+@cache
+def library_words() -> tuple[tuple[bytes, ...], Floats]:
+    """Return the words of Python's own library, cut to the length and filled up, with their shares there."""
+    counts: Counter[bytes] = Counter()
+    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        for word in re.findall(r"[a-z0-9._-]+", path.read_text(encoding="utf-8", errors="replace").lower()):
+            symbols = bytes(ALPHABET.index(character) + 1 for character in word[:LENGTH])
+            counts[symbols.ljust(LENGTH, b"\0")] += 1
+    items, numbers = zip(*counts.most_common(), strict=True)
+    return items, np.array(numbers) / sum(numbers)
+
+
+def discoveries(runs: int) -> None:
+    """Print what is discovered."""
+    for name, words in (("random", random_words), ("library", library_words)):
+        items, shares = words()
+        for users, epsilon in ((10**6, 1.0), (10**6, 2.0), (10**6, 4.0), (10**7, 1.0)):
+            sketch = PrefixSketch.calibrate(None, epsilon, characters=len(ALPHABET), length=LENGTH)
+            found = [discovered(sketch, items, shares, users, seed) for seed in range(runs)]
+            print(line(name, epsilon, users, found), flush=True)
+
+
+def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...]) -> int:
+    """Return how many users it takes until 9 in 10 of the ``top`` most frequent strings are found, to an eighth."""
+
+    def enough(eighths: int) -> bool:
+        users = round(1000 * 2 ** (eighths / 8))
+        runs = [looked_up(mechanism, labels, zipf(FEW_HELD), users, seed) for seed in range(FEW_RUNS)]
+        return bool(np.mean([len(set(range(top)) & set(run.places)) for run in runs]) >= 0.9 * top)
+
+    low, high = 0, 16 * 8
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return round(1000 * 2 ** (high / 8))
+
+
+def beside_rappor(runs: int) -> None:
+    """Print the users that each needs."""
+    labels = tuple(f"string-{place}" for place in range(FEW_LISTED))
+    for epsilon in (1.0, 2.0, 4.0):
+        rivals: dict[str, Callable[[float], Mechanism]] = {
+            "sketch": lambda loss: ProjectiveSketch.calibrate(None, loss),
+            "RAPPOR, as usual": lambda loss: Rappor.calibrate(None, loss),
+            "RAPPOR, 1 hash, 256 bits": lambda loss: Rappor.calibrate(
+                None, loss, min(8 * loss, 24.0), bits=256, hashes=1
+            ),
+        }
+        for name, rival in rivals.items():
+            mechanism = rival(epsilon)
+            users = [needed(mechanism, top, labels) for top in TOPS[:2]]
+            numbers = "".join(f"{number:>12,}" for number in users)
+            print(f"{name:26}{epsilon:>5g}{mechanism.row_bytes:>6}{numbers}", flush=True)
+
+
+PARTS = {"lists": lists, "discoveries": discoveries, "rappor": beside_rappor}
+
+
+def main() -> None:
+    """Print the tables, a line as soon as it is measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--part", choices=PARTS, action="append")
+    given = parser.parse_args()
+    heads = [f"top {top}" for top in TOPS]
+    for part in given.part or PARTS:
+        if part == "rappor":
+            print(f"{'':26}{'eps':>5}{'bytes':>6}{'top 8':>12}{'top 16':>12}")
+        else:
+            names = "".join(f"{head:>7}" for head in heads)
+            print(f"{'':10}{'eps':>5}{'users':>12}{names}{'found':>8}{'false':>8}{'+-':>7}{'missed':>8}{'s':>8}")
+        PARTS[part](given.runs)
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Fits of strings that share buckets: collisions are undone, errors are those of least squares."""
+
+import numpy as np
+import pytest
+
+from dither_server.estimation.strings.cells import Cells
+from dither_server.estimation.strings.rows import Rows
+from server.estimation.strings.sketched import noiseless
+
+BUCKETS = 4096
+
+
+def test_collisions_are_undone() -> None:
+    marks = np.array([[3, 3, 7, 9], [1, 2, 2, 5]], dtype=np.uint16)  # the first three hang together in a chain
+    shares = [0.4, 0.1, 0.2, 0.3]
+    fit = Cells(noiseless(marks, shares, BUCKETS), 0.0).fit(marks)
+    assert fit.read.frequency == pytest.approx(shares, abs=1e-7)
+    assert np.abs(fit.left).max() < 1e-6
+
+
+def test_errors_are_those_of_weighted_least_squares() -> None:
+    marks = np.array([[3, 3, 7, 9], [1, 2, 2, 5]], dtype=np.uint16)
+    rows = noiseless(marks, [0.4, 0.1, 0.2, 0.3], BUCKETS)
+    fit = Cells(rows, 1e-7).fit(marks)
+    columns = np.zeros((2 * BUCKETS, 4))
+    for row in range(2):
+        columns[row * BUCKETS + marks[row], np.arange(4)] = 1
+    weight = 1 / (rows.variance(rows.share) + 1e-7).ravel()
+    inverse = np.linalg.inv((columns.T * weight) @ columns)
+    assert fit.read.error == pytest.approx(np.sqrt(np.diag(inverse)), rel=1e-5)
+    hat = (columns @ inverse * columns).sum(axis=1) * weight
+    assert fit.free.ravel() == pytest.approx(1 - hat, abs=1e-5)
+
+
+def test_the_sum_of_all_varies_as_a_share_of_people_does() -> None:
+    """Everyone holds one of two strings: the sum has the noise alone, and no error of who happened to report."""
+    marks = np.array([[3, 4], [1, 2]], dtype=np.uint16)
+    rows = noiseless(marks, [0.5, 0.5], BUCKETS)
+    fit = Cells(rows, 0.0).fit(marks)
+    assert fit.total_error**2 == pytest.approx(float((fit.read.error**2).sum()) - 0.5 / rows.total, rel=1e-4)
+
+
+def test_strings_of_the_same_buckets_are_not_told_apart() -> None:
+    marks = np.array([[3, 3, 5], [1, 1, 6]], dtype=np.uint16)
+    fit = Cells(noiseless(marks, [0.2, 0.1, 0.3], BUCKETS), 0.0).fit(marks)
+    assert np.isinf(fit.read.error[:2]).all()
+    assert np.isneginf(fit.read.score[:2]).all()
+    assert fit.read.frequency[2] == pytest.approx(0.3, abs=1e-3)
+
+
+def test_others_are_read_as_if_each_alone_were_fitted_beside() -> None:
+    marks = np.array([[3, 3, 7, 9, 11], [1, 2, 2, 5, 12]], dtype=np.uint16)
+    rows = noiseless(marks, [0.3, 0.1, 0.2, 0.2, 0.0], BUCKETS)
+    fitted = Cells(rows, 0.0).fit(marks[:, [0, 3]])
+    beside = fitted.beside(marks)
+    for place in (1, 4):
+        together = Cells(rows, 0.0).fit(marks[:, [0, 3, place]]).read
+        assert beside.frequency[place] == pytest.approx(together.frequency[2], abs=0.01)
+        assert beside.error[place] == pytest.approx(together.error[2], rel=0.05)
+
+
+def test_a_string_that_one_row_alone_speaks_for_scores_by_the_other() -> None:
+    share = np.zeros((2, BUCKETS))
+    share[:, 3] = 0.5  # one that is held
+    share[0, 7] = 0.5  # a bucket that a frequent one fills
+    rows = Rows(share, np.array([500_000, 500_000]), 0.5, 0.25)
+    read = Cells(rows, 0.0).fit(np.zeros((2, 0), dtype=np.uint16)).beside(np.array([[3, 7], [3, 9]], dtype=np.uint16))
+    assert read.frequency == pytest.approx([0.5, 0.25], abs=0.02)
+    assert read.score[0] > 100
+    assert abs(read.score[1]) < 10  # the least row is at the background
+
+
+def test_a_row_without_reports_leaves_the_other() -> None:
+    marks = np.array([[3, 7], [3, 9]], dtype=np.uint16)
+    share = np.full((2, BUCKETS), 0.5 / BUCKETS)
+    share[0, 3] = 0.5
+    rows = Rows(share, np.array([1_000_000, 0]), 0.5, 0.25)
+    for read in (Cells(rows, 0.0).fit(marks).read, Cells(rows, 0.0).fit(marks[:, :0]).beside(marks)):
+        assert read.frequency == pytest.approx([0.5, 0.0], abs=0.02)
+        assert np.isfinite(read.error).all()
+        assert read.score[0] > 100

@@ -1,0 +1,123 @@
+"""What is discovered of strings that nobody listed: at the sizes of words, at the least, and of nothing."""
+
+import numpy as np
+import pytest
+
+from dither_server.estimation.strings.discovery import Discovered, discover
+from dither_server.estimation.strings.reach import reach, reports_for
+from dither_server.estimation.strings.spelling import Spelling
+from dither_server.tally.tally import Tally
+from dither_shared import ParameterError, PrefixSketch, ProjectiveSketch, RandomizedResponse
+from dither_simulations.users.populations import Population
+from server.estimation.strings.sketched import tally_of, zipf
+
+CHARACTERS, LENGTH = 26, 8
+SKETCH = PrefixSketch.calibrate(None, 3.0, characters=CHARACTERS, length=LENGTH, buckets=1 << 12)
+SPELLING = Spelling(bytes(range(1, CHARACTERS + 1)), bytes((0, CHARACTERS + 1)))
+
+
+def words(count: int) -> tuple[str, ...]:
+    """Random items of one to eight letters, filled up with the end."""
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(1, CHARACTERS + 1, (2 * count, LENGTH))
+    lengths = rng.integers(1, LENGTH + 1, 2 * count)
+    drawn[np.arange(LENGTH) >= lengths[:, np.newaxis]] = 0
+    return tuple(dict.fromkeys("".join(map(chr, row)) for row in drawn))[:count]
+
+
+WORDS = words(400)
+
+
+@pytest.fixture(scope="module")
+def surveys() -> list[tuple[Population, Discovered]]:
+    """Twelve surveys of 300,000 people who hold one of 400 words."""
+    rng = np.random.default_rng(20261122)
+    people = [zipf(WORDS, 300_000, rng) for _ in range(12)]
+    return [(one, discover(SKETCH, SPELLING, tally_of(SKETCH, one, rng))) for one in people]
+
+
+def test_frequent_words_are_found_and_few_others(surveys: list[tuple[Population, Discovered]]) -> None:
+    there = {word.encode() for word in WORDS}
+    top = [word.encode() for word in WORDS[:4]]
+    assert all(set(top) <= set(told.items) for _, told in surveys)
+    found = [item in there for _, told in surveys for item in told.items]
+    assert len(found) > 100
+    assert found.count(False) <= 0.12 * len(found)
+
+
+def test_they_come_in_the_order_of_their_shares_with_intervals_that_hold(
+    surveys: list[tuple[Population, Discovered]],
+) -> None:
+    missed = total = 0
+    for people, told in surveys:
+        assert (np.diff(told.frequency) <= 0).all()
+        assert told.confirming < told.reports == 300_000
+        shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
+        for item, low, high in zip(told.items, told.low, told.high, strict=True):
+            missed += not low <= shares.get(item, 0.0) <= high
+            total += 1
+    assert missed <= 0.12 * total
+
+
+def test_how_many_hold_anything_else_is_told(surveys: list[tuple[Population, Discovered]]) -> None:
+    held = 0
+    for people, told in surveys:
+        shares = dict(zip((label.encode() for label in people.labels), people.shares.tolist(), strict=True))
+        rest = 1 - sum(shares.get(item, 0.0) for item in told.items)
+        held += abs(told.unlisted - rest) < 2 * told.unlisted_error
+    assert held >= 7  # P[Bin(12, 0.95) < 7] = 2e-6
+
+
+def test_the_share_that_is_found_half_the_time_is_as_said(surveys: list[tuple[Population, Discovered]]) -> None:
+    """Of strings held by 1.6 times that share nearly all are found, of those held by half of it hardly any."""
+    least = reach(SKETCH, 300_000)
+    common = rare = found_common = found_rare = 0
+    for people, told in surveys:
+        for label, share in zip(people.labels, people.shares, strict=True):
+            if share > 1.6 * least:
+                common, found_common = common + 1, found_common + (label.encode() in told.items)
+            elif 0.4 * least < share < 0.5 * least:
+                rare, found_rare = rare + 1, found_rare + (label.encode() in told.items)
+    assert common > 40
+    assert found_common > 0.9 * common
+    assert rare > 40
+    assert found_rare < 0.1 * rare
+
+
+def test_nobody_and_few_people_tell_of_nothing() -> None:
+    rng = np.random.default_rng(2)
+    told = discover(SKETCH, SPELLING, Tally.zero(SKETCH))
+    assert (told.items, told.reports, told.tried) == ((), 0, 0)
+    assert np.isnan(told.unlisted)
+    few = discover(SKETCH, SPELLING, tally_of(SKETCH, zipf(WORDS, 40, rng), rng))
+    assert few.reports == 40
+    assert len(few.items) <= 1
+
+
+def test_everyone_may_hold_one_string_and_it_may_be_empty_or_the_mark() -> None:
+    rng = np.random.default_rng(3)
+    for item in ("\0" * LENGTH, chr(CHARACTERS + 1) + "\0" * (LENGTH - 1), "\1" * (LENGTH - 1) + chr(CHARACTERS + 1)):
+        told = discover(SKETCH, SPELLING, tally_of(SKETCH, Population((item,), np.array([20_000])), rng))
+        assert told.items[0] == item.encode()
+        assert told.frequency[0] > 0.9
+        assert told.high[0] == 1.0
+
+
+def test_progress_is_told_level_by_level() -> None:
+    seen: list[tuple[int, int]] = []
+    discover(SKETCH, SPELLING, Tally.zero(SKETCH), progress=lambda level, levels: seen.append((level, levels)))
+    levels = len(SKETCH.levels) + 1
+    assert seen == [(level, levels) for level in range(1, levels + 2)]
+
+
+def test_reach_falls_with_the_root_of_the_reports() -> None:
+    assert reach(SKETCH, 400) == pytest.approx(reach(SKETCH, 100) / 2)
+    sketch = ProjectiveSketch.calibrate(None, 1.0)
+    assert reach(sketch, 10**6) == pytest.approx(5.327 * (3.69 / 10**6) ** 0.5, rel=0.01)
+    assert reach(sketch, 10**6, 1000) < reach(sketch, 10**6)
+    word = PrefixSketch.calibrate(None, 1.0, characters=39, length=12)
+    assert reach(word, 10**6) == pytest.approx(10.4 * (3.69 / 10**6) ** 0.5, rel=0.01)  # 10.4 for 64 bits
+    needed = reports_for(word, 0.01)
+    assert 0.95 * 0.01 < reach(word, needed) <= 0.01
+    with pytest.raises(ParameterError, match="finds no strings"):
+        reach(RandomizedResponse.calibrate(4, 1.0), 100)

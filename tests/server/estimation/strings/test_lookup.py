@@ -1,0 +1,99 @@
+"""A list brought later: what is found on it, what is said of the rest, and of people who hold none of it."""
+
+import numpy as np
+import pytest
+
+from dither_server.estimation.estimate import Estimate, estimate
+from dither_server.tally.tally import Tally
+from dither_shared import ProjectiveSketch
+from dither_simulations.users.populations import Population
+from server.estimation.strings.sketched import tally_of, zipf
+
+SKETCH = ProjectiveSketch.calibrate(None, 2.0, buckets=1 << 14)
+HELD = tuple(f"held-{place}" for place in range(500))
+LONG = (*HELD, *(f"absent-{place}" for place in range(4500)))
+
+
+@pytest.fixture(scope="module")
+def surveys() -> list[tuple[Population, Estimate]]:
+    """A long list in twenty surveys of 200,000 people."""
+    rng = np.random.default_rng(20261122)
+    people = [zipf(HELD, 200_000, rng) for _ in range(20)]
+    return [(one, estimate(SKETCH, LONG, tally_of(SKETCH, one, rng))) for one in people]
+
+
+def test_frequent_strings_are_found_and_few_others(surveys: list[tuple[Population, Estimate]]) -> None:
+    found = np.array([told.found for _, told in surveys])
+    assert found[:, :3].all()
+    assert found.sum() >= 150
+    assert found[:, 500:].sum() <= 0.1 * found.sum()
+
+
+def test_intervals_of_all_and_of_what_is_found_cover(surveys: list[tuple[Population, Estimate]]) -> None:
+    shares = np.zeros(len(LONG))
+    shares[:500] = np.arange(1.0, 501) ** -1.1
+    shares /= shares.sum()
+    covered = np.array([(told.low <= shares) & (shares <= told.high) for _, told in surveys])
+    assert 0.945 < covered.mean() < 0.96  # of 100,000: its deviation is below 0.001
+    found = np.array([told.found for _, told in surveys])
+    assert covered[found].mean() > 0.88  # of some 200
+
+
+def test_estimates_of_what_is_not_found_are_unbiased(surveys: list[tuple[Population, Estimate]]) -> None:
+    error = np.array([told.frequency[500:] / told.standard_error[500:] for _, told in surveys])
+    assert abs(float(error.mean())) < 0.03
+    assert abs(float(error.std()) - 1) < 0.03
+
+
+def test_who_holds_none_of_those_found_is_told(surveys: list[tuple[Population, Estimate]]) -> None:
+    held = 0
+    for people, told in surveys:
+        assert told.found is not None
+        rest = told.unlisted
+        assert rest is not None
+        assert rest.beyond == "found"
+        held += rest.low <= 1 - float(people.shares[told.found[:500]].sum()) <= rest.high
+    assert held >= 14  # P[Bin(20, 0.95) < 14] = 3e-5, and it is cautious
+
+
+def test_a_short_list_is_fitted_together() -> None:
+    rng = np.random.default_rng(7)
+    held = missed = 0
+    short = (*HELD[:20], *LONG[500:540])
+    for _ in range(30):
+        people = zipf(HELD, 100_000, rng)
+        told = estimate(SKETCH, short, tally_of(SKETCH, people, rng))
+        assert told.found is not None
+        assert told.found[:2].all()
+        assert told.unlisted is not None
+        assert told.unlisted.beyond == "candidates"
+        held += told.unlisted.low <= 1 - float(people.shares[:20].sum()) <= told.unlisted.high
+        truth = np.append(np.arange(1.0, 501) ** -1.1 / (np.arange(1.0, 501) ** -1.1).sum(), np.zeros(40))
+        truth = truth[[*range(20), *range(500, 540)]]
+        missed += int(((truth < told.low) | (truth > told.high)).sum())
+    assert held >= 21  # P[Bin(30, 0.95) < 21] < 1e-6
+    assert 0.03 < missed / 1800 < 0.07
+
+
+def test_one_candidate_and_no_report() -> None:
+    rng = np.random.default_rng(8)
+    people = Population(("only",), np.array([5000]))
+    told = estimate(SKETCH, ("only",), tally_of(SKETCH, people, rng))
+    assert told.found is not None
+    assert told.found.all()
+    assert told.high[0] == 1.0
+    nothing = estimate(SKETCH, ("only",), Tally.zero(SKETCH))
+    assert nothing.found is not None
+    assert not nothing.found.any()
+    assert np.isnan(nothing.frequency).all()
+
+
+def test_one_report_is_enough_for_an_answer() -> None:
+    tally = Tally.zero(SKETCH)
+    tally.reports[1], tally.counts[1, 5] = 1, 1
+    for labels in (("a", "b"), tuple(f"x{place}" for place in range(400))):
+        told = estimate(SKETCH, labels, tally)
+        assert told.found is not None
+        assert not told.found.any()
+        assert np.isfinite(told.frequency).all()
+        assert set(told.verdicts) == {"too-few"}

@@ -1,0 +1,73 @@
+"""Which strings are found: the strongest first, ghosts out, and no more than what stands out."""
+
+import numpy as np
+
+from dither_server.estimation.hashing import Buckets
+from dither_server.estimation.strings.rows import Rows
+from dither_server.estimation.strings.selection import highest, selected, threshold
+from dither_server.tally.arrays import Floats
+
+BUCKETS, N = 1 << 12, 1_000_000
+
+
+def noisy(marks: Buckets, shares: Floats, rng: np.random.Generator) -> Rows:
+    """Rows of half a million people each; q is 1/4 and p 1/2, so that a bucket's standard error is 0.0025."""
+    truth = np.array([np.bincount(row[: len(shares)], shares, BUCKETS) for row in marks])
+    support = rng.binomial(N // 2, 0.25 + 0.25 * truth) / (N // 2)
+    return Rows((support - 0.25) / 0.25, np.array([N // 2, N // 2]), 0.5, 0.25)
+
+
+def test_what_shares_buckets_with_frequent_strings_is_not_found() -> None:
+    rng = np.random.default_rng(1)
+    marks = rng.integers(0, BUCKETS, (2, 50_000)).astype(np.uint16)
+    marks[0, 100:140] = marks[0, 0]  # forty that share a bucket with the most frequent one,
+    marks[:, 200] = [marks[0, 0], marks[1, 1]]  # and one whose every bucket a frequent one fills
+    found, fit = selected(noisy(marks, np.array([0.3, 0.2, 0.1, 0.05]), rng), marks)
+    assert set(range(4)) <= set(found.tolist())
+    assert len(found) <= 5  # of one false one the chance is near 5%
+    held = fit.read.frequency[np.isin(found, range(4))]
+    assert np.abs(held - [0.3, 0.2, 0.1, 0.05]).max() < 6 * 0.003
+
+
+def test_a_frequent_string_that_is_not_listed_makes_no_others() -> None:
+    false = 0
+    for seed in range(20):
+        rng = np.random.default_rng([2, seed])
+        marks = rng.integers(0, BUCKETS, (2, 50_000)).astype(np.uint16)
+        false += len(selected(noisy(marks, np.array([0.4, 0.3]), rng), marks[:, 2:]).found)
+    assert false <= 8  # 17 strings a run share a bucket with one of the two; of a pass each has a chance near 1e-3
+
+
+def test_nothing_is_found_of_nothing() -> None:
+    false = 0
+    for seed in range(40):
+        rng = np.random.default_rng([3, seed])
+        marks = rng.integers(0, BUCKETS, (2, 1000)).astype(np.uint16)
+        false += len(selected(noisy(marks, np.zeros(0), rng), marks).found) > 0
+    assert false <= 12  # in a run of 20: P[Bin(40, 0.05) > 12] < 1e-7
+
+
+def test_false_discoveries_are_few() -> None:
+    found = false = 0
+    for seed in range(30):
+        rng = np.random.default_rng([4, seed])
+        marks = rng.integers(0, BUCKETS, (2, 20_000)).astype(np.uint16)
+        shares = np.arange(1.0, 301) ** -1.1
+        chosen = selected(noisy(marks, shares / shares.sum(), rng), marks).found
+        found, false = found + len(chosen), false + int((chosen >= 300).sum())
+    assert found > 300
+    assert false / found < 0.1
+
+
+def test_the_highest_are_taken_and_of_many_those_that_stand_out() -> None:
+    score = np.array([3.0, -1.0, 5.0, 4.0, 0.0])
+    assert highest(score, 2).tolist() == [2, 3]
+    assert highest(score, 9).tolist() == [0, 1, 2, 3, 4]
+    assert highest(score, 9, 1).tolist() == [0, 2, 3]  # above the upper fifth of the normal law
+    assert highest(np.zeros(0), 5, 30).tolist() == []
+
+
+def test_the_threshold_is_that_of_benjamini_and_hochberg() -> None:
+    assert abs(threshold(1, 1_000_000) - 5.3267) < 1e-3
+    assert abs(threshold(20, 20) - 1.6449) < 1e-3
+    assert threshold(0, 5) == np.inf
