@@ -160,7 +160,7 @@ def test_a_list_that_is_far_too_long_is_refused_like_one_that_is_a_little_too_lo
     many = [f"v{number}" for number in range(200_000)]
     with pytest.raises(ParameterError, match="200001 values"):
         Strata.of([("platform", many)])
-    with pytest.raises(ParameterError, match="strata.platform: 'v7' is listed twice"):
+    with pytest.raises(ParameterError, match=r"strata\.platform: 'v7' is listed twice"):
         Strata.of([("platform", [*many, "v7"])])
 
 
