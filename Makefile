@@ -24,7 +24,9 @@ bench: .venv/installed
 	$(BIN)/python -m tests.benchmarks.numeric_coverage
 	$(BIN)/python -m tests.benchmarks.numeric_devices
 	$(BIN)/python -m tests.benchmarks.decoders
+	$(BIN)/python -m tests.benchmarks.selections
 	$(BIN)/python -m tests.benchmarks.strings
+	$(BIN)/python -m tests.benchmarks.string_peers
 	cd tests && ../$(BIN)/python -m client.linkage
 	$(BIN)/python -m tests.benchmarks.sdk_speed
 	$(BIN)/dither-sim bench --jobs 2

@@ -104,7 +104,8 @@ class FakeCollector:
 class Telemetry(StandIn):
     """A client for tests: consent is given, mistakes raise ParameterError, ``flush`` uploads to ``collector``.
 
-    ``metrics`` is a path or metrics by name. ``recorded`` tells what the app wanted to say, before any noise.
+    ``metrics`` is a path or metrics by name. ``recorded`` tells what the app wanted to say, before any noise. All
+    questions of a survey (``one_of``) are asked, not one by chance: what a test sees depends on no draw.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class Telemetry(StandIn):
         today: Callable[[], date] | None = None,
         strata: Mapping[str, object] = NONE_GIVEN,
     ) -> None:
-        own = dict(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
+        own = _all_asked(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
         self.collector = FakeCollector(own)
         self.mistakes: list[str] = []
         """Mistaken answers, and where the app gave them; the fixture fails the test unless this is empty at its end."""
@@ -144,7 +145,7 @@ class Telemetry(StandIn):
         metrics = given["metrics"]
         with self._noting():
             if not self._own:
-                self._own.update(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
+                self._own.update(_all_asked(metrics if isinstance(metrics, Mapping) else load_metrics(metrics)))
             self._parts.recorder.strata.use(strata_of(given.get("strata", NONE_GIVEN)), self._own.values())
         self._named |= self._own.keys()
         return self
@@ -212,7 +213,7 @@ class Telemetry(StandIn):
         if own.silence:
             return
         harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
-        client._parts = Parts(replace(own.setup, **harmless))
+        client._parts = Parts(replace(own.setup, metrics=_all_asked(own.setup.metrics), **harmless))
         self._listen(client._parts)
         self.collector.define(own.setup.metrics)
         self._named |= own.setup.metrics.keys()
@@ -233,6 +234,11 @@ class Telemetry(StandIn):
 
 _make = Client.__init__
 """The method that makes a client when nobody stands in."""
+
+
+def _all_asked(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Return the metrics so that none has to wait for its survey to draw it."""
+    return {name: metric if metric.survey is None else replace(metric, survey=None) for name, metric in metrics.items()}
 
 
 def _harmless(

@@ -247,6 +247,14 @@ class Mechanism(ABC):
         return self.own_cells and self.independent_cells
 
     @property
+    def joint_support(self) -> tuple[Fraction, Fraction] | None:
+        """P[a report supports u and v], if the user's value is one of the two and if it is a third; None if not known.
+
+        Where not all values are alike it is the mean over the third values that there is room for.
+        """
+        return (self.p * self.q, self.q**2) if self.independent_cells and self.size is not None else None
+
+    @property
     def room(self) -> int | None:
         """The largest ``size`` with the same cohorts and cells: what it has beyond its own stands for no value."""
         return self.size

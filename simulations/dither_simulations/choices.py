@@ -7,6 +7,7 @@ __all__ = [
     "KINDS",
     "LAWS",
     "PAPER_NAMES",
+    "SEPARATOR",
     "SPREADS",
     "STEPS",
     "SURVEY_TYPES",
@@ -27,8 +28,9 @@ Spread = Literal["uniform", "normal", "lognormal", "beta", "spikes", "zero-infla
 """A distribution of users over a range of numbers (``numbers.Numbers``)."""
 SPREADS: tuple[Spread, ...] = get_args(Spread)
 
-SurveyType = Literal["share", "number"]
-"""What is asked, and so estimated: shares of listed answers or strings, or a number's mean and quantiles."""
+SurveyType = Literal["share", "number", "selection", "string"]
+"""What is asked, and so estimated: shares of listed answers or strings, a number's mean and quantiles, the share of
+people who have each of some items, or which of many strings are frequent, and how frequent."""
 SURVEY_TYPES: tuple[SurveyType, ...] = get_args(SurveyType)
 
 Step = Literal["raw", "consistent", "shift", "clip", "rescale"]
@@ -43,9 +45,12 @@ LAWS = ("joint", "marginal", "device")
 """Those that need nothing but a seed."""
 
 Attack = Literal["random-report", "crafted-input", "crafted-report"]
-"""How reports are forged (``attacks.poisoning``)."""
+"""How reports are forged (``attacks.forged.poisoning``)."""
 ATTACKS: tuple[Attack, ...] = get_args(Attack)
 
 Paper = Literal["wang-2017", "feldman-2022", "duchi-2018", "wang-2019"]
 """Who published numbers (``published.PAPERS``)."""
 PAPER_NAMES: tuple[Paper, ...] = get_args(Paper)
+
+SEPARATOR = ";"
+"""Stands between the items of a set, in labels and in files."""

@@ -13,6 +13,7 @@ from client.devices import ENDPOINT, METRICS, Make
 from dither.parts import Parts, Setup
 from dither.testing import FakeCollector, Telemetry
 from dither_shared import Batch, Metric, RandomizedResponse, Strata
+from dither_shared.metrics.survey import Survey
 
 PLATFORM = Strata.of([("platform", ["linux", "mac"])])
 OTHER = Metric("mobile", METRICS["theme"].question, RandomizedResponse.calibrate(4, 2.0))
@@ -35,6 +36,18 @@ def test_the_fixture_tells_what_was_recorded(telemetry: Telemetry) -> None:
     assert telemetry.flush(5)
     assert telemetry.collector.counts() == {"theme": 1, "mobile": 1}
     assert len(telemetry.collector.reports("theme")) == 1
+
+
+def test_all_questions_of_a_survey_are_asked_in_a_test(telemetry: Telemetry) -> None:
+    looks = Survey("looks", ("mobile", "theme"))
+    metrics = {name: dataclasses.replace(METRICS[name], survey=looks) for name in looks.metrics}
+    for client in (dither.Client(metrics, ENDPOINT, "notes"), Telemetry(metrics)):
+        client.record("theme", "dark")
+        client.record("mobile", True)
+        assert client.status().unasked == 0
+        assert client.flush()
+    assert (telemetry.recorded("theme"), telemetry.recorded("mobile")) == (["dark"], [True])
+    assert telemetry.collector.counts() == {"theme": 1, "mobile": 1}
 
 
 def test_the_fixture_tells_the_strata(telemetry: Telemetry) -> None:

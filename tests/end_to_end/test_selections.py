@@ -30,6 +30,7 @@ description = "Which of these did you use?"
 type = "selection"
 values = ["export", "search", "sync", "print"]
 epsilon = 6.0
+strata = {platform = ["linux"]}
 
 [metrics.matters]
 description = "Which two matter most?"
@@ -83,8 +84,8 @@ def _report(carrier: Carrier, entropy: KeyedEntropy, clock: Clock, answers: dict
     )  # fmt: skip
     with closing(device):
         device.consent("on")
-        for name, chosen in answers.items():
-            device.record(name, chosen)
+        device.record("matters", answers["matters"])
+        device.record("used", answers["used"], platform="linux" if "export" in answers["used"] else "other")
         assert device.flush(10)
 
 
@@ -102,6 +103,23 @@ def test_shares_the_average_and_pairs_are_told(app: Flask) -> None:
     for pair, share in truths.items():
         assert pairs[pair]["low"] <= share <= pairs[pair]["high"], pair
     assert pairs["search", "export"]["both"] == pairs["export", "search"]["both"]
+
+
+def test_strata_have_their_own_shares_and_pairs(app: Flask) -> None:
+    """Everyone on Linux searched and exported, and nobody else exported."""
+    http, url = app.test_client(), "/v1/metrics/used/estimate"
+    linux, other = (http.get(f"{url}?platform={name}").get_json() for name in ("linux", "other"))
+    assert (linux["reports"], other["reports"]) == (3 * 60, 3 * 60 + len(USED))
+    assert [row["value"] for row in linux["values"] if row["low"] > 0.5] == ["export", "search"]
+    assert other["values"][0]["high"] < 0.25
+    assert linux["average"]["low"] <= 2 <= linux["average"]["high"]
+    told = http.get(f"{url}?by=platform").get_json()
+    whole = http.get(url).get_json()
+    found = {one["stratum"]["platform"]: one["pairs"] for one in told}
+    assert found == {"linux": linux["pairs"], "other": other["pairs"], None: whole["pairs"]}
+    rows = csv.DictReader(io.StringIO(http.get(f"{url}?by=platform&format=csv").text))
+    assert {row["platform"] for row in rows if row["given"]} == {"linux", "other", ""}
+    assert "linux" in http.get("/m/used").text
 
 
 def test_what_may_be_chosen_is_cut_and_pairs_of_lists_are_not_seen(app: Flask) -> None:

@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import combinations, product
-from math import comb
 
 import numpy as np
 from scipy import stats
 
 from dither_server.tally.tally import Tally
-from dither_shared import Mechanism, Shape, SubsetSelection
+from dither_shared import Mechanism, Shape
 from dither_simulations.users.populations import Population, items_of
 
 Cells = tuple[int, ...]
@@ -85,19 +84,18 @@ def _rows(mechanism: Mechanism, item: int | bytes, cohort: int) -> Iterable[tupl
     chance = [float(probability) for probability in mechanism.cell_law(item, cohort)]
     if mechanism.shape is Shape.SYMBOL:
         return ((tuple(int(cell == symbol) for cell in range(cells)), chance[symbol]) for symbol in range(cells))
-    if isinstance(mechanism, SubsetSelection):
-        return _subsets(mechanism, marked[0])
+    if mechanism.weight is not None:
+        return _subsets(mechanism, mechanism.weight, marked)
     rows = product((0, 1), repeat=cells)
     return ((row, float(np.prod([c if bit else 1 - c for bit, c in zip(row, chance, strict=True)]))) for row in rows)
 
 
-def _subsets(mechanism: SubsetSelection, item: int) -> Iterable[tuple[Cells, float]]:
-    """The d-subsets: those with the item share p equally, and so do the others 1 - p."""
-    k, d, inside = mechanism.size, mechanism.subset, float(mechanism.inside)
-    for subset in combinations(range(k), d):
-        own = item in subset
-        alike = comb(k - 1, d - 1) if own else comb(k - 1, d)
-        yield tuple(int(cell in subset) for cell in range(k)), (inside if own else 1 - inside) / alike
+def _subsets(mechanism: Mechanism, size: int, marked: Cells) -> Iterable[tuple[Cells, float]]:
+    """The subsets of a size: one with a marked cell is e^ε times as likely as one without."""
+    cells, odds = range(mechanism.cells), float(mechanism.ratio)
+    weights = {subset: 1.0 if set(subset).isdisjoint(marked) else odds for subset in combinations(cells, size)}
+    total = sum(weights.values())
+    return ((tuple(int(cell in subset) for cell in cells), weight / total) for subset, weight in weights.items())
 
 
 def _convolved(one: Mapping[Cells, float], other: Mapping[Cells, float]) -> dict[Cells, float]:

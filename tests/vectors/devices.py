@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from dither.reporting.keys import Keys
 from dither.reporting.report import build
 from dither_shared import Metric
+from dither_shared.metrics.survey import Survey
 
 from .questions import defined
 from .rendering import Case, File
 from .scripts import Recorded
 
-__all__ = ["BODIES", "PERMANENT"]
+__all__ = ["BODIES", "PERMANENT", "SURVEYS"]
 
 _SECRETS = (bytes(32), bytes(range(32)), b"\xff" * 32)
 _DAY = 739_940  # 2026-11-20, which is in no body
@@ -107,6 +108,36 @@ PERMANENT = File(
         "kept": "the draw as the device keeps it, masked, in hex",
     },
     _permanent,
+)
+
+_SURVEYS = (Survey("looks", ("font", "mobile", "theme")), Survey("looks", ("font", "theme")), Survey("a.b-c_0", ("x",)))
+
+
+def _surveys() -> Iterator[Case]:
+    for secret in _SECRETS:
+        for survey in _SURVEYS:
+            for period in (0, 1, _DAY, _DAY + 7):
+                asked = Keys(secret).asked(survey, period)
+                yield {
+                    "secret": secret.hex(),
+                    "survey": survey.name,
+                    "metrics": list(survey.metrics),
+                    "period": period,
+                    "asked": asked,
+                }
+
+
+SURVEYS = File(
+    "Surveys: which metric of a survey a device answers in a period: that whose ticket, 16 bytes from the secret, is"
+    " greatest as a big-endian number.",
+    {
+        "secret": "the secret of the device, in hex",
+        "survey": "the survey's name, which its metrics have as one_of",
+        "metrics": "the names of its metrics",
+        "period": "the first day of the period, counted from 1 for 0001-01-01; 0 for a survey that asks once",
+        "asked": "the metric that is asked",
+    },
+    _surveys,
 )
 
 _SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (

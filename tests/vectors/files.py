@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from .collecting import BATCHES, TALLIES, UPLOADS
-from .devices import BODIES, PERMANENT
+from .devices import BODIES, PERMANENT, SURVEYS
 from .draws import DRAWS, FIELDS, POINTS, STREAMS
 from .grids import NUMBERS
 from .questions import ANSWERS, METRICS, REFUSED_METRICS
@@ -29,6 +29,7 @@ FILES: dict[str, File] = {
     "metrics.json": METRICS,
     "refused_metrics.json": REFUSED_METRICS,
     "permanent.json": PERMANENT,
+    "surveys.json": SURVEYS,
     "bodies.json": BODIES,
     "batches.json": BATCHES,
     "uploads.json": UPLOADS,

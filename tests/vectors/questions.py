@@ -106,6 +106,15 @@ _TABLES: tuple[tuple[str, str], ...] = (
         )
     ),
     *(
+        ("both", f'type = "cross"\ncross = {cross}\nepsilon = 1.0')
+        for cross in (
+            '{theme = ["light", "dark"], failed = {type = "boolean"}}',
+            '[{name = "theme", values = ["light", "dark"]}, {name = "failed", type = "boolean"}]',
+            '{failed = {type = "boolean"}, theme = ["light", "dark"]}',
+            '{theme = {values = ["light", "none"], other = "none"}, device = ["Zo\u00eb / 1", "phone"]}',
+        )
+    ),
+    *(
         ("mobile", f'type = "boolean"\ntruth = 0.75\nstrata = {{{strata}}}')
         for strata in (
             'platform = ["linux", "windows", "macos"]',
@@ -171,7 +180,8 @@ METRICS = File(
         " the others as UTF-16 code units in lower-case hex; the domain is the list of the answers with the catch-all"
         " once more behind them; for a selection, an object of at_most, null if all may be chosen, and of values; for"
         " any string, the name of the hashing scheme of RAPPOR; for a discovery, an object of the characters, in the"
-        " order of their code points, of fold and of length; for numbers, an object of high and"
+        " order of their code points, of fold and of length; for a crossing, an object of cross, the list of its axes,"
+        " each its name, its type and such a list; for numbers, an object of high and"
         " low, each the shortest decimal that reads as the double in the definition, as a fraction in lowest terms"
         " (without /1), and of log, true or false; strata, if there are any, are pairs of an attribute and the list of"
         " its values, in the order of the definition, with other behind them unless it is listed",
@@ -291,6 +301,19 @@ _WRONG: tuple[tuple[str, str], ...] = (
             '{alphabet = "a-z", length = 3}\nmechanism = "rappor"',
         )
     ),
+    ("m", 'type = "boolean"\ntruth = 0.75\none_of = "A survey"'),
+    *(
+        ("m", f'type = "cross"\ncross = {cross}\nepsilon = 1.0')
+        for cross in (
+            '["theme", "device"]',
+            '{theme = ["light"]}',
+            '{theme = ["light"], device = ["phone"], third = ["x"]}',
+            '{theme = [], device = ["phone"]}',
+            '{theme = {type = "string"}, device = ["phone"]}',
+            '[{name = "theme", values = ["a"]}, {name = "theme", values = ["b"]}]',
+            '{theme = ["a / b", "a"], device = ["c", "b / c"]}',
+        )
+    ),
     *(
         ("m", f'type = "boolean"\ntruth = 0.75\nstrata = {strata}')
         for strata in (
@@ -344,6 +367,22 @@ _GIVEN: tuple[object, ...] = (
 )
 
 
+_CROSSED = defined(
+    "both", 'type = "cross"\ncross = {theme = ["light", "dark"], failed = {type = "boolean"}}\ntruth = 0.25'
+).question
+_PAIRS: tuple[object, ...] = (
+    *({"theme": "dark", "failed": failed} for failed in (True, "FALSE ", "maybe", None)),
+    *({"theme": theme, "failed": True} for theme in ("light", "plaid", 1, None)),
+    *(
+        {"failed": True},
+        {"theme": "dark"},
+        {},
+        {"theme": "dark", "faild": True},
+        {"theme": "dark", "failed": 1, "x": 2},
+    ),
+    *(["dark", True], ["plaid", 0], ["dark"], ["dark", True, True], "dark", True, None),
+)
+
 _SELECTED: tuple[object, ...] = (
     *([], ["light"], ["dark", "light"], ["dark", "dark"], [1, True], ["true", "Zo\u00eb", "1", "light"]),
     *(["other"], ["light", "LIGHT"], ["", "Zoe\u0308", "dark"], ["x", "1", "y", "light", "z", "dark"]),
@@ -366,6 +405,7 @@ def _answers() -> Iterator[Case]:
             (*_GIVEN, *_LONG, "syst\u00ebm", "systems", "ab.cdefg"),
             mechanism,
         ),
+        (_CROSSED, _PAIRS, mechanism),
         (NumberQuestion(-1, 11), (*_GIVEN, -2, 3, 10, 11, 12, -(2**53) + 1), grid),
     ]
     for question, values, used in questions:
@@ -382,9 +422,9 @@ def _answers() -> Iterator[Case]:
 
 ANSWERS = File(
     f"Answers: what a value that an app records is to the mechanism. The listed answers of a choice are"
-    f" {json.dumps(_LABELS)}, of which other is the catch-all; the values of a selection are the first six, of"
-    " which three may be chosen; the numbers are those of a grid of 13 points from -1 to"
-    " 11 (numbers.json has more); a discovery is of up to 6 of the"
+    f" {json.dumps(_LABELS)}, of which other is the catch-all; a crossing is of theme (light, dark, other) and failed"
+    " (a boolean); the values of a selection are the first six, of which three may be chosen; the numbers are those of"
+    " a grid of 13 points from -1 to 11 (numbers.json has more); a discovery is of up to 6 of the"
     " letters a to z and \\u00eb, capitals folded. \\ud800 alone is a surrogate that stands for no"
     " character; null stands for any object that is no answer.",
     {

@@ -95,6 +95,7 @@ def terms(metric: Metric) -> str:
         metric.tier,
         metric.cap,
         until,
+        *([] if metric.survey is None else [metric.survey.name, *metric.survey.metrics]),
     ]
     return sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
 

@@ -1,18 +1,20 @@
 """Keys: derive cohorts, permanent draws and tags from the device's secret, so that they need no memory.
 
-From one secret of 32 bytes follow four families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
+From one secret of 32 bytes follow five families of draws. Each is a stream of ``KeyedEntropy``, whose docstring defines
 its bytes, under a context of its own; a context is encoded injectively, so no two of them can meet:
 
     cohort of a metric version      ("cohort", version)
     permanent draw of a value       ("permanent", version, cohort, key)
     tag of a charged value          ("charged", version, cohort, key)
     mask of a kept draw             ("kept", version, tag)
+    ticket of a metric of a survey  ("survey", survey, period, metric)
 
 ``version`` and ``tag`` are in ASCII, ``cohort`` is the device's, in 4 bytes, big-endian; ``key`` is the value's
 ``Mechanism.permanent_key`` in this cohort: the cells that it marks, or for a sketch its bucket, ascending, in 4 bytes
-each, big-endian, one after the other, and so empty if it marks none. The cohort is ``Mechanism.draw_cohort`` of its
-stream, the tag the hex digits of the first 16 bytes of its own, and the permanent draw what
-``Mechanism.permanent_draw`` makes of the key and its stream.
+each, big-endian, one after the other, and so empty if it marks none; ``survey`` and ``metric`` are names in ASCII,
+``period`` is its first day, a proleptic ordinal in 4 bytes, big-endian, and 0 for a survey that asks once. The cohort
+is ``Mechanism.draw_cohort`` of its stream, the tag the hex digits of the first 16 bytes of its own, the permanent draw
+what ``Mechanism.permanent_draw`` makes of the key and its stream; a ticket is 16 bytes.
 
 Values of one key so share one draw for ever, and one charge: a change from one to the other shows in no report, and
 costs nothing. The version contains the metric's name, so two metrics of one definition draw unrelated
@@ -28,6 +30,7 @@ can test it against tags and draws: that is inherent, for the device itself has 
 from dither_shared.errors import DitherError
 from dither_shared.mechanism import Item
 from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.survey import Survey
 from dither_shared.primitives.entropy import KeyedEntropy, KeyedFamily
 
 from ..state.journal_records import Permanent
@@ -45,6 +48,7 @@ class Keys:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
         self._versions: dict[str, VersionKeys] = {}
+        self._asked: tuple[Survey, int, str] | None = None
 
     def __repr__(self) -> str:
         return "Keys(…)"
@@ -73,6 +77,20 @@ class Keys:
     def replay(self, metric: Metric, record: Permanent) -> int:
         """Return the permanent draw that was kept; raise DitherError if this device did not keep it."""
         return self.of(metric).replay(record)
+
+    def asked(self, survey: Survey, period: int) -> str:
+        """Return which metric a survey asks in the period that begins on that day: that of the greatest ticket.
+
+        All are equally likely, and each period draws anew. Where a metric joins or leaves, the draw changes only if
+        that metric is the one, for tickets depend on names alone.
+        """
+        last = self._asked
+        if last is None or last[:2] != (survey, period):
+            day = period.to_bytes(4, "big")
+            tickets = KeyedFamily(self._secret, b"survey", survey.name.encode("ascii"), day)
+            drawn = max(survey.metrics, key=lambda name: tickets.first(name.encode("ascii"), _TAG_BYTES))
+            last = self._asked = survey, period, drawn
+        return last[2]
 
     def of(self, metric: Metric) -> "VersionKeys":
         """Return the keyed draws of a metric's version."""

@@ -92,6 +92,10 @@ class Ledger:
             begun = first_day(today, metric.period) > max(self._last.get(metric.name, _NEVER), self._hold.day)
         return begun and not self.disabled(metric, today) and self._affords(metric)
 
+    def reported_since(self, day: int) -> list[str]:
+        """Return the names of the metrics, of whatever version, that have reported on that day or later."""
+        return [name for name, last in list(self._last.items()) if last >= day]
+
     def disabled(self, metric: Metric, today: int) -> bool:
         """Return whether the collector wants no reports of this version of ``metric`` for now."""
         day = self._disabled.get(metric.version)

@@ -10,6 +10,7 @@ from datetime import date
 from dither_shared.errors import ParameterError, did_you_mean
 from dither_shared.mechanism import Item
 from dither_shared.metrics.metric import Metric
+from dither_shared.metrics.period import first_day
 from dither_shared.primitives.entropy import Entropy
 from dither_shared.questions.plain import type_name
 from dither_shared.questions.question import Encoded
@@ -18,6 +19,7 @@ from ..consent.permission import Permission
 from ..diagnostics import Diagnostics
 from ..state.journal_records import Permanent, Queued
 from .journal import Journal
+from .keys import Keys
 from .permanent import recall
 from .report import build
 from .strata import NONE_GIVEN, Stratifier
@@ -54,7 +56,7 @@ class Recorder:
         self._diagnostics = diagnostics
         self.strata = strata
         self._strict = strict
-        self.ignored = self.withheld = self.outside = self.mistakes = 0
+        self.ignored = self.withheld = self.outside = self.mistakes = self.unasked = 0
         self._misnamed = False
         self._mistaken_sorts: set[tuple[str, str]] = set()  # of metric and type, that were logged
 
@@ -94,12 +96,30 @@ class Recorder:
         if not journal.ledger.open_to(metric, today):
             self.ignored += 1
             return False
+        if not self.asks(metric, journal.keys(), today):
+            self.unasked += 1
+            return False
         queued, drawn = self._draw(metric, answer.item, self.strata.of(metric, given), today, local)
         debit = journal.ledger.debit(metric, today, drawn)
         remembered = () if drawn is None else (drawn,)
         journal.write(debit, *remembered, queued, *journal.outbox.excess(today, queued))
         self.outside += answer.outside
         return True
+
+    def asks(self, metric: Metric, keys: Keys, today: int) -> bool:
+        """Return whether the metric's survey, if it is of one, asks this device for it in this period.
+
+        It does not if another of its metrics has reported in the period, which then was drawn from another list of
+        them, before an update. One that this program does not know may have been of the survey, too.
+        """
+        survey = metric.survey
+        if survey is None:
+            return True
+        begun = 0 if metric.period == "once" else first_day(today, metric.period)
+        if keys.asked(survey, begun) != metric.name:
+            return False
+        others = (name for name in self._journal.ledger.reported_since(begun) if name != metric.name)
+        return not any(name in survey.metrics or (begun and name not in self._metrics) for name in others)
 
     def _draw(
         self, metric: Metric, item: Item, stratum: str | None, today: int, local: bool

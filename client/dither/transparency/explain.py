@@ -107,12 +107,22 @@ def _facts(metric: Metric) -> list[tuple[str, str]]:
         ("Read by", metric.owner or "nobody has said"),
         ("About", _TIERS[metric.tier]),
         ("Until", "no end is set" if metric.expires is None else metric.expires.isoformat()),
-        ("How often", PERIODS[metric.period]),
+        ("How often", _often(metric)),
         ("Answers", metric.question.words),
         *([] if metric.strata is None else [(CLEAR, metric.strata.words)]),
         ("What a report tells", odds(metric)),
         ("Privacy loss", cost(metric)),
     ]
+
+
+def _often(metric: Metric) -> str:
+    """Return in words how often it is asked."""
+    survey, usual = metric.survey, PERIODS[metric.period]
+    if survey is None:
+        return usual
+    each = "in all" if metric.period == "once" else f"each {metric.period}"
+    asked = f"one of {len(survey.metrics)} questions is asked {each}, chosen at random whatever your answers are"
+    return f"{usual}, and not always: {asked} ({', '.join(survey.metrics)})"
 
 
 def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: Mapping[str, object]) -> str:

@@ -18,11 +18,13 @@ class MetricStatus:
     tier: str | None
     expires: date | None
     state: str
-    """"collected", "off", "expired", "disabled" (by the collector, for a month), or "not accepted": it is new or has
-    changed since the user was asked."""
+    """"collected", "not asked this period" (its survey asks this device another question), "off", "expired", "disabled"
+    (by the collector, for a month), or "not accepted": it is new or has changed since the user was asked."""
     since: date | None
     """The day on which the user accepted it; None if the user has not, or somebody else decides."""
     period: str
+    one_of: tuple[str, ...]
+    """The metrics of its survey, of which one is asked in each period; none if it is asked in all."""
     in_the_clear: str
     """What is sent beside a report as it is, not changed at random: its strata, in words; "" if nothing is."""
     epsilon: float

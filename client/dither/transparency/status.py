@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import date
 
 from dither_shared.metrics.metric import Metric
@@ -14,6 +15,7 @@ from ..reporting.account import cap_of
 from ..reporting.journal import Journal
 from ..reporting.ledger import Ledger
 from ..reporting.recorder import Recorder
+from ..state.state import StateError
 from ..upload.attempts import Attempts
 from .explain import MANY, after, cost, odds
 from .metric_status import MetricStatus
@@ -34,7 +36,8 @@ def overview(
     today: date,
 ) -> Status:
     """Return the status of a client, from its parts."""
-    ledger, outbox = journal.ledger, journal.outbox
+    ledger, outbox, day = journal.ledger, journal.outbox, today.toordinal()
+    unasked = _unasked(metrics := list(metrics), journal, recorder, day)
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
@@ -42,9 +45,10 @@ def overview(
             _metric_status(
                 metric,
                 ledger,
-                today.toordinal(),
+                day,
                 permission.standing(consent, metric),
                 permission.since(consent, metric),
+                asked=metric.name not in unasked,
             )
             for metric in metrics
         ),
@@ -56,6 +60,7 @@ def overview(
         failed_attempts=attempts.failures(),
         held_up=attempts.held_up(),
         ignored=recorder.ignored,
+        unasked=recorder.unasked,
         withheld=recorder.withheld,
         outside=recorder.outside,
         mistakes=recorder.mistakes,
@@ -65,8 +70,22 @@ def overview(
     )
 
 
-def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since: date | None) -> MetricStatus:
+def _unasked(metrics: Iterable[Metric], journal: Journal, recorder: Recorder, today: int) -> set[str]:
+    """Return the metrics in whose place their survey asks another one; none where that cannot be known."""
+    with suppress(StateError, OSError):
+        if journal.state.exists() and journal.state.has_secret():
+            with journal.transaction():
+                keys = journal.keys()
+            return {metric.name for metric in metrics if not recorder.asks(metric, keys, today)}
+    return set()
+
+
+def _metric_status(
+    metric: Metric, ledger: Ledger, today: int, state: str, since: date | None, *, asked: bool
+) -> MetricStatus:
     mechanism = metric.mechanism
+    if state == "collected":
+        state = "disabled" if ledger.disabled(metric, today) else state if asked else "not asked this period"
     return MetricStatus(
         name=metric.name,
         version=metric.version,
@@ -75,9 +94,10 @@ def _metric_status(metric: Metric, ledger: Ledger, today: int, state: str, since
         owner=metric.owner,
         tier=metric.tier,
         expires=metric.expires,
-        state="disabled" if state == "collected" and ledger.disabled(metric, today) else state,
+        state=state,
         since=since,
         period=metric.period,
+        one_of=() if metric.survey is None else metric.survey.metrics,
         in_the_clear="" if metric.strata is None else metric.strata.words,
         epsilon=mechanism.epsilon,
         epsilon_after={reports: after(metric, reports) for reports in MANY},

@@ -39,6 +39,8 @@ class Status:
     """Which process has kept all others from sending for minutes, for it is stopped or stuck; "" if none does."""
     ignored: int = 0
     """Answers that came after the first of their period."""
+    unasked: int = 0
+    """Answers to questions that were not asked in their period: their survey asked this device another one."""
     withheld: int = 0
     """Answers to metrics that the user has not accepted, or whose last day is over."""
     outside: int = 0

@@ -25,7 +25,7 @@ from .intervals import (
     score_interval,
 )
 
-__all__ = ["WIDEST", "Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate"]
+__all__ = ["WIDEST", "Debiased", "Estimate", "Unlisted", "Verdict", "debiased", "estimate", "verdicts"]
 
 Verdict = Literal["ok", "noise", "too-few"]
 
@@ -125,7 +125,16 @@ def estimate(
         columns, found, unlisted = _fitted(mechanism, labels, tally, alpha)
     else:
         columns = _supported(mechanism, labels, tally, alpha)
-    return Estimate(labels, tally.total, confidence, rule, *columns, _verdicts(columns, alpha), found, unlisted)
+    return Estimate(
+        labels,
+        tally.total,
+        confidence,
+        rule,
+        *columns,
+        verdicts(columns.low, columns.standard_error, alpha),
+        found,
+        unlisted,
+    )
 
 
 class Debiased(NamedTuple):
@@ -212,9 +221,10 @@ def _fitted(
     return columns, fit.found, Unlisted(fit.unlisted, fit.unlisted_error, least, most, beyond)
 
 
-def _verdicts(columns: _Columns, alpha: float) -> tuple[Verdict, ...]:
-    width = -2 * NormalDist().inv_cdf(alpha / 2) * columns.standard_error
-    sided = np.where(columns.low > 0, 0, 1)
+def verdicts(low: Floats, standard_error: Floats, alpha: float) -> tuple[Verdict, ...]:
+    """Return what intervals that miss with probability ``alpha``, from ``low`` on, say by themselves (``Estimate``)."""
+    width = -2 * NormalDist().inv_cdf(alpha / 2) * standard_error
+    sided = np.where(low > 0, 0, 1)
     said = np.array(_VERDICTS, dtype=object)  # the same three strings however many verdicts there are
     return tuple(said[np.where(width < WIDEST, sided, 2)])  # of NaN, which is no report, there are too few
 

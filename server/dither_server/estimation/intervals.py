@@ -55,7 +55,7 @@ class Levels(Protocol):
 class Law(NamedTuple):
     """The variance of an estimate of a share f from N reports, times N: constant + slope f + thinning f (1-f)."""
 
-    constant: float
+    constant: float | Floats
     slope: float | Floats
     thinning: float
 

@@ -62,6 +62,13 @@ class HadamardResponse(Mechanism):
         """Every row of the matrix but the first can stand for a value."""
         return self.cells - 1
 
+    @property
+    def joint_support(self) -> tuple[Fraction, Fraction]:
+        """Two values share a quarter of the symbols; a third owns all of it if it is their sum, and else a half."""
+        shared, others = Fraction(self.cells, 4), self.room - 2
+        all_three = shared * (1 + others) / (2 * others)
+        return self.a * shared, self.a * all_three + self.b * (shared - all_three)
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the half of the symbols that the item owns; O(cells)."""
         row = index_of(item, self.size) + 1

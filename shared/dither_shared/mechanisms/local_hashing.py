@@ -95,6 +95,14 @@ class LocalHashing(ChainOfSymbols):
         """The symbols but 0, on which value 0 and the seed 0 fall: over all seeds the others are alike."""
         return 1, 1
 
+    @property
+    def joint_support(self) -> tuple[Fraction, Fraction]:
+        """Two values collide under 1/g of the seeds; a third does, too, if it is on their line, else under 1/g²."""
+        g, others = self.symbols, self.cohorts - 2
+        on_line = g - 2
+        all_three = Fraction(on_line * g + others - on_line, others * g**2) if others else Fraction(0)
+        return self.p / g, self.p * all_three + self.b * (Fraction(1, g) - all_three)
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbol ⟨c, v⟩."""
         plane = galois_field(self.symbols)

@@ -89,6 +89,14 @@ class ProjectiveGeometry(Mechanism):
         """Every point can stand for a value."""
         return self.cells
 
+    @property
+    def joint_support(self) -> tuple[Fraction, Fraction]:
+        """Two values share c' points; a third owns all of these if it is on their line, and c'' of them if not."""
+        order, points, shared = self.order, self.cells, self._points.shared
+        of_three, on_line = point_count(order, max(0, self._points.length - 3)), order - 1
+        all_three = Fraction(on_line * shared + (points - 2 - on_line) * of_three, points - 2)
+        return self.a * shared, self.a * all_three + self.b * (shared - all_three)
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the hyperplane of the item; O(cells)."""
         return self._points.hyperplane(index_of(item, self.size))

@@ -88,6 +88,11 @@ class RandomizedResponse(ChainOfSymbols):
             permanent_truth = truths(size, forever, None)[0]
         return cls(size=size, truth=as_probability(numbers["truth"], "truth"), permanent_truth=permanent_truth)
 
+    @property
+    def joint_support(self) -> tuple[Fraction, Fraction]:
+        """No report supports two values."""
+        return Fraction(0), Fraction(0)
+
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
         return self._chain.ratio_after(reports)

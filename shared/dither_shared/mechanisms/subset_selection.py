@@ -69,6 +69,12 @@ class SubsetSelection(Mechanism):
         """Every report has ``subset`` answers, as bits or as a list."""
         return self.subset
 
+    @property
+    def joint_support(self) -> tuple[Fraction, Fraction]:
+        """p(d-1)/(k-1) with the true answer, ((d-1)(d-2)p + d(d-1)(1-p))/((k-1)(k-2)) without it."""
+        k, d, p = self.size, self.subset, self.p
+        return p * (d - 1) / (k - 1), (d - 1) * (p * (d - 2) + (1 - p) * d) / ((k - 1) * max(k - 2, 1))
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""
         return (index_of(item, self.size),)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import cast, get_args
@@ -15,13 +16,16 @@ from ..questions import QUESTIONS, Question
 from ..questions.fields import Fields
 from .metric import Metric, Period, Tier
 from .strata import Strata
+from .survey import Survey, with_surveys
 
 __all__ = ["load_metrics", "parse_metrics"]
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
-_COMMON = frozenset({"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata"})
+_COMMON = frozenset(
+    {"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of"}
+)
 
 _AUTO = "auto"
 
@@ -56,12 +60,12 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
         tables = document.get("metrics")
         if not isinstance(tables, dict) or not tables:
             raise ParameterError("metrics", "missing; a metric is a table such as [metrics.theme]")
-        return {name: _metric(name, table) for name, table in tables.items()}
+        return with_surveys({name: _metric(name, table, tables) for name, table in tables.items()})
     except ParameterError as error:
         raise error.within(f"{source}: ") from None
 
 
-def _metric(name: str, table: object) -> Metric:
+def _metric(name: str, table: object, tables: Mapping[str, object]) -> Metric:
     place = f"metrics.{name}"
     if not _NAME.fullmatch(name):
         raise ParameterError(
@@ -72,7 +76,7 @@ def _metric(name: str, table: object) -> Metric:
     if "type" not in table and (inner := next((key for key in table if isinstance(table[key], dict)), None)):
         raise ParameterError(place, f'holds a table; a name with a dot is quoted: [metrics."{name}.{inner}"]')
     try:
-        return _read_metric(name, Fields(table))
+        return _read_metric(name, Fields(table, tables))
     except ParameterError as error:
         raise error.within(f"{place}.") from None
 
@@ -95,11 +99,21 @@ def _read_metric(name: str, fields: Fields) -> Metric:
         expires=fields.day("expires"),
         tier=cast("Tier", fields.one_of("tier", get_args(Tier))) if "tier" in fields else None,
         cap=fields.number("cap") if "cap" in fields else None,
+        survey=_survey(fields),
         strata=Strata.read(fields.value("strata")) if "strata" in fields else None,
     )
     if metric.cap is not None and not metric.charge <= metric.cap < math.inf:
         raise ParameterError("cap", f"{metric.cap:g} does not pay for one answer, which costs {metric.charge:.6g}")
     return metric
+
+
+def _survey(fields: Fields) -> Survey | None:
+    if "one_of" not in fields:
+        return None
+    name = fields.string("one_of", "")
+    if not _NAME.fullmatch(name):
+        raise ParameterError("one_of", f"{name!r} is no name; it starts with a-z and goes on with a-z, 0-9 or '_'")
+    return Survey(name)
 
 
 def _family(kind: type[Question], fields: Fields) -> type[Mechanism] | None:

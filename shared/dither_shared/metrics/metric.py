@@ -9,6 +9,7 @@
     mechanism = "auto"                    # the most accurate one whose report fits ...
     report_budget = 64                    # ... in so many bytes
     period = "day"                        # at most one report per day, week, or "once"
+    one_of = "looks"                      # of the metrics that name this survey, each device answers one a period
     cap = 20.0                            # the epsilon that this metric may ever cost one device
     strata = {platform = ["linux", "mac"]}  # what is no secret, and is sent in the clear beside a report
     why = "To drop themes nobody uses"    # what the person who is asked is told, besides the question:
@@ -30,6 +31,7 @@ from ..primitives.digests import sha256
 from ..questions.question import Answers, Question
 from .period import Period
 from .strata import Strata
+from .survey import Survey
 
 __all__ = ["Metric", "Period", "Tier"]
 
@@ -56,6 +58,7 @@ class Metric:
     tier: Tier | None = None
     cap: float | None = None
     strata: Strata | None = None
+    survey: Survey | None = None
 
     @property
     def charge(self) -> float:

@@ -5,6 +5,7 @@ How an item is perturbed is said in ``mechanisms``.
 
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
+from .cross import CrossQuestion
 from .discovery import DiscoveryQuestion
 from .number import NumberQuestion
 from .question import Question
@@ -15,6 +16,7 @@ __all__ = [
     "QUESTIONS",
     "BooleanQuestion",
     "ChoiceQuestion",
+    "CrossQuestion",
     "DiscoveryQuestion",
     "NumberQuestion",
     "Question",
@@ -24,6 +26,14 @@ __all__ = [
 
 QUESTIONS: dict[str, type[Question]] = {
     kind.kind: kind
-    for kind in (BooleanQuestion, ChoiceQuestion, NumberQuestion, SelectionQuestion, StringQuestion, DiscoveryQuestion)
+    for kind in (
+        BooleanQuestion,
+        ChoiceQuestion,
+        CrossQuestion,
+        NumberQuestion,
+        SelectionQuestion,
+        StringQuestion,
+        DiscoveryQuestion,
+    )
 }
 """Every kind of question, by the ``type`` of a definition."""

@@ -15,11 +15,12 @@ _MOST_BITS = 1000
 class Fields:
     """A table of TOML, or an object of JSON, read field by field. What reads a field raises ParameterError at its key.
 
-    Iterating yields the keys.
+    Iterating yields the keys. ``siblings`` are the tables beside it in its file, by name.
     """
 
-    def __init__(self, table: Mapping[str, object]) -> None:
+    def __init__(self, table: Mapping[str, object], siblings: Mapping[str, object] | None = None) -> None:
         self._table = table
+        self._siblings = siblings or {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._table
@@ -30,6 +31,11 @@ class Fields:
     def value(self, key: str) -> object:
         """Return what stands at ``key``, of whatever type; None if nothing does."""
         return self._table.get(key)
+
+    def sibling(self, name: object) -> "Fields | None":
+        """Return another table of the same file; None if there is none of that name."""
+        table = self._siblings.get(name) if isinstance(name, str) else None
+        return Fields(table) if isinstance(table, dict) else None
 
     def require_known(self, known: Iterable[str]) -> None:
         """Raise ParameterError for a key that is none of the ``known``."""

@@ -9,12 +9,13 @@ import click
 
 from dither_shared import ParameterError
 
-from ..choices import KINDS, SPREADS, SurveyType
-from .common import input_options, numbers_of, with_options
+from ..choices import KINDS, SEPARATOR, SPREADS, SurveyType
+from .common import input_options, numbers_of, share, with_options
 from .survey import refuse_others, type_option
 
 if TYPE_CHECKING:
     from ..users.numbers import NumberColumn, NumberSource
+    from ..users.set_sources import SetSource
     from ..users.sources import Column, Source
 
 __all__ = ["source_options"]
@@ -23,7 +24,7 @@ __all__ = ["source_options"]
 def source_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--type``, ``--distribution``, its parameters, ``--input``, ``--column`` and ``--weights``.
 
-    The command gets a ``survey_type`` and a ``source`` of that type: a ``Source``, or a ``NumberSource``.
+    The command gets a ``survey_type`` and a ``source`` of that type: a ``Source``, a ``NumberSource``, a ``SetSource``.
     """
 
     @functools.wraps(command)
@@ -36,12 +37,28 @@ def source_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OWN: Mapping[SurveyType, set[str]] = {
-    "share": {"zipf_s", "ratio", "drift", "sizes", "steps", "days", "top", "collector", "write_to"},
-    "number": {"shape", "low", "high", "log", "quantiles"},
+    "share": {
+        "zipf_s",
+        "ratio",
+        "drift",
+        "sizes",
+        "steps",
+        "days",
+        "permanent_epsilon",
+        "top",
+        "collector",
+        "write_to",
+    },
+    "number": {"shape", "low", "high", "log", "quantiles", "permanent_epsilon"},
+    "selection": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "top", "greatest", "at_most", "separator"},
+    "string": {"zipf_s", "ratio", "sizes", "permanent_epsilon", "discover", "candidates"},
 }
-"""The parameters that mean something to one type alone."""
+"""The parameters that do not mean something to every type."""
 
-_TAKEN = ("distribution", "shape", "zipf_s", "ratio", "drift", "low", "high", "log", "source", "column", "weights")
+_TAKEN = (
+    *("distribution", "shape", "zipf_s", "ratio", "drift", "low", "high", "log"),
+    *("source", "column", "weights", "greatest", "separator"),
+)
 
 
 def _share_source(given: Mapping[str, Any]) -> "Source":
@@ -66,7 +83,21 @@ def _number_source(given: Mapping[str, Any]) -> "NumberSource":
     return Numbers(given["distribution"] or "uniform", given["shape"])
 
 
-_SOURCES: Mapping[SurveyType, Callable[[Mapping[str, Any]], Any]] = {"share": _share_source, "number": _number_source}
+def _set_source(given: Mapping[str, Any]) -> "SetSource":
+    from ..users.set_sources import ItemChances, SetColumn
+
+    if _made_up(given, KINDS):
+        return ItemChances(given["distribution"] or "zipf", given["zipf_s"], given["ratio"], given["greatest"])
+    whole = _of_file(given["source"], given["column"], given["weights"]).whole
+    return SetColumn.of(whole.labels, whole.counts, given["separator"])
+
+
+_SOURCES: Mapping[SurveyType, Callable[[Mapping[str, Any]], Any]] = {
+    "share": _share_source,
+    "number": _number_source,
+    "selection": _set_source,
+    "string": _share_source,
+}
 
 
 def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
@@ -83,13 +114,19 @@ def _made_up(given: Mapping[str, Any], kinds: tuple[str, ...]) -> bool:
     return False
 
 
+def _separator(_: click.Context, parameter: click.Parameter, text: str) -> str:
+    if not text.strip():
+        raise click.BadParameter("must be a text that is not blank", param=parameter)
+    return text
+
+
 _OPTIONS = (
-    type_option("Ask for shares of listed answers, or for a number."),
+    type_option("Ask for shares of listed answers, for a number, for which of some items apply, or for any string."),
     click.option(
         "--distribution",
         type=click.Choice((*dict.fromkeys((*KINDS, *SPREADS)), "csv")),
         help="Draw answers from this distribution: "
-        f"of shares {', '.join(KINDS)}; of numbers {', '.join(SPREADS)}.  "
+        f"of numbers {', '.join(SPREADS)}; of all else {', '.join(KINDS)}.  "
         "[default: zipf, of numbers uniform, or csv with --input]",
     ),
     click.option(
@@ -120,9 +157,24 @@ _OPTIONS = (
         show_default=True,
         help="Move this share of the distribution to its mirror image each day: rare values become frequent.",
     ),
+    click.option(
+        "--greatest",
+        callback=share,
+        default="0.5",
+        show_default=True,
+        help="Share of people who have the most frequent item of a selection.",
+    ),
     input_options,
     click.option(
         "--weights", metavar="NAME", help="Take numbers of users from this column of --input, where a row is a value."
+    ),
+    click.option(
+        "--separator",
+        metavar="TEXT",
+        callback=_separator,
+        default=SEPARATOR,
+        show_default=True,
+        help="Stands between the items of a selection in a cell of --column.",
     ),
 )
 

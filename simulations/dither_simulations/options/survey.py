@@ -1,7 +1,7 @@
 """The option that chooses what is asked, and what follows from it for other options."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -10,7 +10,10 @@ from dither_shared import ParameterError
 
 from ..choices import SURVEY_TYPES, SurveyType
 
-__all__ = ["check_names", "refuse_others", "type_option"]
+if TYPE_CHECKING:
+    from dither_shared import DiscoveryQuestion
+
+__all__ = ["check_names", "discover_option", "refuse_others", "type_option"]
 
 
 def type_option(about: str) -> Callable[..., Any]:
@@ -19,14 +22,34 @@ def type_option(about: str) -> Callable[..., Any]:
     return click.option("--type", "survey_type", type=kinds, default="share", show_default=True, help=about)
 
 
+def _discover(_: click.Context, parameter: click.Parameter, text: str | None) -> "DiscoveryQuestion | None":
+    """Read an alphabet and a length, with a slash between them, as a question."""
+    if text is None:
+        return None
+    from dither_shared import DiscoveryQuestion
+
+    alphabet, _slash, length = text.rpartition("/")
+    if not (alphabet and length.isdecimal()):
+        raise click.BadParameter(f"{text!r} is not an alphabet and a length, such as a-z0-9._-/12", param=parameter)
+    return DiscoveryQuestion(alphabet, int(length))
+
+
+discover_option = click.option(
+    "--discover",
+    callback=_discover,
+    metavar="ALPHABET/LENGTH",
+    help="List no strings: find those of up to LENGTH characters of ALPHABET, such as a-z0-9._-/12.",
+)
+
+
 def refuse_others(survey_type: SurveyType, own: Mapping[SurveyType, set[str]]) -> None:
-    """Raise ParameterError if an option was given that only another type has, by the names of its parameters."""
+    """Raise ParameterError if an option was given that only other types have; ``own`` names parameters of some."""
     context = click.get_current_context()
-    for other, names in own.items():
-        for option in context.command.params if other != survey_type else ():
-            given = context.get_parameter_source(option.name or "")
-            if option.name in names and given is ParameterSource.COMMANDLINE:
-                raise ParameterError(option.opts[-1], f"goes with --type {other}")
+    for option in context.command.params:
+        types = [other for other, names in own.items() if option.name in names]
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and types and survey_type not in types:
+            raise ParameterError(option.opts[-1], f"goes with --type {' or '.join(types)}")
 
 
 def check_names(names: tuple[str, ...], known: tuple[str, ...]) -> None:

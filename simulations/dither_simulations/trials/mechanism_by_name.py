@@ -2,23 +2,42 @@
 
 from typing import cast
 
-from dither_shared import MECHANISMS, Mechanism, ParameterError
-from dither_shared.mechanism import LISTED, NUMBERS
+from dither_shared import MECHANISMS, DiscoveryQuestion, Mechanism, ParameterError
+from dither_shared.mechanism import LISTED, NUMBERS, SETS, SPELLED, STRINGS
 from dither_shared.mechanisms.auto import choose
 from dither_shared.mechanisms.numeric import NumericMechanism
 
-__all__ = ["AUTO", "CLOSED", "NAMES", "NUMERIC", "REMEMBERING", "named", "named_numeric"]
+__all__ = [
+    "ALONE",
+    "AUTO",
+    "CLOSED",
+    "DISCOVERING",
+    "LISTED_SPEAKING",
+    "LOOKED_UP",
+    "NAMES",
+    "NUMERIC",
+    "REMEMBERING",
+    "SELECTIONS",
+    "SETTLED",
+    "named",
+    "named_discovery",
+    "named_numeric",
+    "named_selection",
+]
 
 AUTO = "auto"
 """The name of the mechanism with the least total risk whose report fits the usual budget (``choice.choose``)."""
 
-_SHARES = {name: family for name, family in MECHANISMS.items() if family.items != NUMBERS}
+_SHARES = {name: family for name, family in MECHANISMS.items() if family.items in {LISTED, STRINGS}}
 
 NAMES = (AUTO, *_SHARES)
 """The mechanisms that estimate shares."""
 
 CLOSED = tuple(name for name, family in _SHARES.items() if family.items == LISTED)
 """The mechanisms of listed answers."""
+
+LISTED_SPEAKING = tuple(name for name in CLOSED if name != "bit-flip")
+"""Those of listed answers whose reports say something about every value."""
 
 _VARIANTS: dict[str, tuple[str, dict[str, float | str]]] = {
     "dithered-response-mean": ("dithered-response", {"for": "mean"}),
@@ -31,24 +50,57 @@ _NUMERIC = tuple(name for name, family in MECHANISMS.items() if family.items == 
 NUMERIC = tuple(dict.fromkeys((_NUMERIC[0], "dithered-response-mean", *_NUMERIC)))
 """The mechanisms of numbers; dithered-response-mean has its steps chosen for the mean alone."""
 
+SETTLED = tuple(name for name, family in MECHANISMS.items() if family.items == SETS)
+"""The mechanisms of sets."""
+
+ALONE = "boolean"
+"""The name for asking of each item by itself, yes or no, at ε/d: what a selection is to be better than."""
+
+SELECTIONS = (AUTO, *SETTLED, ALONE)
+"""The ways to ask which of some items a person has."""
+
+LOOKED_UP = ("projective-count-mean-sketch", "rappor")
+"""The mechanisms of strings that are looked for in a list, of which some are found."""
+
+DISCOVERING = tuple(name for name, family in MECHANISMS.items() if family.items == SPELLED)
+"""The mechanisms of strings that nobody listed."""
+
 REMEMBERING = tuple(name for name, family in MECHANISMS.items() if "permanent_epsilon" in family.keys)
 """The mechanisms with a permanent part, which may be left out but in RAPPOR."""
 
 
-def named(name: str, size: int, epsilon: float, permanent_epsilon: float | None = None) -> Mechanism:
+def named(
+    name: str, size: int, epsilon: float, permanent_epsilon: float | None = None, at_most: int | None = None
+) -> Mechanism:
     """Return the best mechanism of that name for ``size`` values, which are the candidates of an open domain.
 
-    A mechanism of numbers makes a grid of its own: ``size`` is nothing to it. ``permanent_epsilon`` is left out where
-    the family has no permanent part to choose. Raises ParameterError for a size or an ε that the family cannot have.
+    A mechanism of numbers makes a grid of its own: ``size`` is nothing to it. ``permanent_epsilon`` and ``at_most``, of
+    the values in a set, are left out where the family has no such parameter. Raises ParameterError for a size or an ε
+    that the family cannot have.
     """
     if name == AUTO:
         return choose(size, epsilon, permanent_epsilon)
     base, more = _VARIANTS.get(name, (name, {}))
     family = MECHANISMS[base]
     parameters: dict[str, float | str] = {"epsilon": epsilon, **more}
-    if permanent_epsilon is not None and "permanent_epsilon" in family.keys:
-        parameters["permanent_epsilon"] = permanent_epsilon
-    return family.configure(size if family.items == LISTED else None, parameters)
+    asked = {"permanent_epsilon": permanent_epsilon, "at_most": at_most}
+    parameters |= {key: value for key, value in asked.items() if value is not None and key in family.keys}
+    return family.configure(size if family.items in {LISTED, SETS} else None, parameters)
+
+
+def named_selection(
+    name: str, size: int, at_most: int | None, epsilon: float, permanent_epsilon: float | None = None
+) -> Mechanism:
+    """Return the mechanism of sets of that name (of ``SELECTIONS``), or the coin of one item alone, of a share of ε."""
+    if name == ALONE:
+        forever = None if permanent_epsilon is None else permanent_epsilon / size
+        return MECHANISMS["randomized-response"].configure(
+            2, {"epsilon": epsilon / size} | ({} if forever is None else {"permanent_epsilon": forever})
+        )
+    if name == AUTO:
+        promises = {} if at_most is None else {"at_most": at_most}
+        return choose(size, epsilon, permanent_epsilon, items=SETS, promises=promises)
+    return named(name, size, epsilon, permanent_epsilon, at_most)
 
 
 def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = None) -> NumericMechanism:
@@ -57,3 +109,13 @@ def named_numeric(name: str, epsilon: float, permanent_epsilon: float | None = N
     if found.items != NUMBERS:
         raise ParameterError("mechanism", f"{name} does not answer a question for a number")
     return cast("NumericMechanism", found)
+
+
+def named_discovery(
+    name: str, question: DiscoveryQuestion, epsilon: float, permanent_epsilon: float | None = None
+) -> Mechanism:
+    """Return the mechanism of that name (of ``DISCOVERING``) for the strings of a question."""
+    parameters: dict[str, float | str] = {"epsilon": epsilon, **question.promises}
+    if permanent_epsilon is not None:
+        parameters["permanent_epsilon"] = permanent_epsilon
+    return MECHANISMS[name].configure(None, parameters)

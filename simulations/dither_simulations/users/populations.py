@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dither_shared import Mechanism, ParameterError
-from dither_shared.mechanism import Item
+from dither_shared.mechanism import SPELLED, Item
 
+from ..choices import SEPARATOR
 from ..limits import MAX_USERS
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "geometric",
     "items_of",
     "numbered",
+    "set_item",
+    "set_label",
     "step",
     "uniform",
     "zipf",
@@ -110,10 +113,28 @@ def numbered(size: int) -> tuple[str, ...]:
 
 
 def items_of(mechanism: Mechanism, labels: tuple[str, ...]) -> tuple[Item, ...]:
-    """Return the item that the mechanism randomizes for each label: its index, or its UTF-8 bytes in an open domain."""
+    """Return the item that the mechanism randomizes for each label.
+
+    That is its index, its UTF-8 bytes in an open domain, or the set that it names (``set_label``). A label of a string
+    that is spelled in an alphabet has a character for each symbol, whose number that is.
+    """
+    if mechanism.items == SPELLED:
+        return tuple(label.encode("latin-1") for label in labels)
+    if mechanism.items.sets:
+        return tuple(map(set_item, labels))
     if mechanism.items.open:
         return tuple(label.encode("utf-8") for label in labels)
     return tuple(range(len(labels)))
+
+
+def set_label(item: int) -> str:
+    """Return the label of a set of items, given as the integer with bit j for item j: "0;2", or "" of none."""
+    return SEPARATOR.join(str(place) for place in range(item.bit_length()) if item >> place & 1)
+
+
+def set_item(label: str) -> int:
+    """Return the set of a label."""
+    return sum(1 << int(place) for place in label.split(SEPARATOR) if place)
 
 
 def _checked_users(users: int) -> int:

@@ -42,14 +42,15 @@ class Distribution:
 
     def population(self, size: int, users: int, day: int = 1) -> Population:
         """Return the users of a day."""
-        weights = self._weights(size)
+        weights = self.weights(size)
         if not 0 < weights.sum() < float("inf"):
             raise ParameterError("distribution", f"the weights of {self.name} over {size} values do not add up")
         moved = min(1.0, self.drift * (day - 1))
         mixed = weights if moved == 0 else (1 - moved) * weights + moved * weights[::-1]
         return Population.spread(numbered(size), mixed, users)
 
-    def _weights(self, size: int) -> Floats:
+    def weights(self, size: int) -> Floats:
+        """Return the weights of the first day."""
         if self.kind == "zipf":
             return zipf(size, self.exponent)
         if self.kind == "geometric":

@@ -65,3 +65,17 @@ def test_a_value_that_nobody_could_be_without_looks_odd() -> None:
     checks = health(mechanism, (), Tally(counts.sum(axis=1), counts))
     assert [(check["test"], check["odd"]) for check in checks] == [("range", True), ("cohorts", False)]
     assert {check["level"] for check in checks} == {FALSE_ALARMS / 2}
+
+
+def test_windows_are_compared_by_pearsons_test() -> None:
+    """Each value's reports in the windows that hold it, with its bit and without, are a table of counts."""
+    mechanism = SetResponse.calibrate(6, 2.0, window=3)
+    tally = response_tally(mechanism, People.of(6), 5_000, np.random.default_rng(8))
+    found = {check["test"]: check["p_value"] for check in health(mechanism, (), tally)}["windows"]
+    chances = []
+    for value in range(6):
+        own = [mechanism.supporting(value, cohort) for cohort in range(6)]
+        ones = np.array([tally.counts[cohort, list(cells)].sum() for cohort, cells in enumerate(own) if cells])
+        reports = np.array([tally.reports[cohort] for cohort, cells in enumerate(own) if cells])
+        chances.append(stats.chi2_contingency([ones, reports - ones]).pvalue)
+    assert found == pytest.approx(min(1.0, 6 * min(chances)))

@@ -70,18 +70,17 @@ def response_tally(mechanism: SetResponse, people: People, reports: int, rng: np
 
 def privset_tally(mechanism: PrivSet, sets: Booleans, rng: np.random.Generator) -> Tally:
     """Return the tally of a report of each set: a mixture of any subset, and of one that meets what the set marks."""
-    count, size, r = len(sets), mechanism.size, mechanism.subset
-    dummies = np.arange(mechanism.at_most) < (mechanism.at_most - sets.sum(axis=1))[:, np.newaxis]
+    count, size, most, r = len(sets), mechanism.size, mechanism.at_most, mechanism.subset
+    dummies = np.arange(most) < (most - sets.sum(axis=1))[:, np.newaxis]
     marks = np.concatenate([sets, dummies], axis=1)
-    rank = np.arange(mechanism.cells) < r
-
-    def subsets(number: int) -> Booleans:
-        return np.asarray(rng.permuted(np.broadcast_to(rank, (number, mechanism.cells)), axis=1))
-
-    drawn = subsets(count)
-    missing = float(np.prod(1 - mechanism.at_most / (mechanism.cells - np.arange(r)))) if r <= size else 0.0
+    missing = float(np.prod(1 - most / (mechanism.cells - np.arange(r))))
     odds = float(mechanism.ratio)
     wanted = rng.random(count) < (odds - 1) * (1 - missing) / (odds * (1 - missing) + missing)
-    while (again := wanted & ~(drawn & marks).any(axis=1)).any():
-        drawn[again] = subsets(int(again.sum()))
-    return Tally(np.array([count]), drawn.sum(axis=0)[np.newaxis])
+    met = rng.hypergeometric(most, size, r, count)  # how many marked cells a subset has
+    while (again := wanted & (met == 0)).any():
+        met[again] = rng.hypergeometric(most, size, r, int(again.sum()))
+    order = (rng.random(marks.shape) + ~marks).argsort(axis=1)  # the marked first, and both in any order
+    place = np.arange(mechanism.cells)
+    listed = (place < met[:, np.newaxis]) | ((place >= most) & (place < (most + r - met)[:, np.newaxis]))
+    counts = np.bincount(order[listed], minlength=mechanism.cells)
+    return Tally(np.array([count]), counts[np.newaxis])

@@ -125,3 +125,26 @@ def _covers(inside: np.ndarray, *, careful: bool = False) -> None:
     assert stats.binom.cdf(hits, surveys, 0.945).min() > 1e-9
     if not careful:
         assert stats.binom.sf(hits - 1, surveys, 0.98).min() > 1e-9
+
+
+def test_a_ratio_is_surer_by_the_reports_of_both_values_than_by_all() -> None:
+    """Of those with one value those with another: both ratios are right, and that over all reports spreads more."""
+    mechanism, people, rng = SetResponse.calibrate(8, 3.0, window=3), People.of(8), np.random.default_rng(9)
+    same, over_all, widths = [], [], []
+    for _ in range(300):
+        found = estimate_sets(mechanism, labels_of(mechanism), response_tally(mechanism, people, 40_000, rng))
+        same.append(found.pairs.share)
+        widths.append(found.pairs.high - found.pairs.low)
+        over_all.append(found.pairs.both / found.frequency[found.pairs.given])
+    truth = [people.law(np.array(pair)) for pair in zip(found.pairs.given, found.pairs.value, strict=True)]
+    ratio = np.array([law[3] / (law[1] + law[3]) for law in truth])
+    for seen in (np.array(same), np.array(over_all)):
+        assert (np.abs(seen.mean(axis=0) - ratio) < 0.01 + FAR * seen.std(axis=0) / math.sqrt(300)).all()
+    stated = np.array(widths).mean(axis=0) / 2 / 1.96
+    assert (np.abs(np.log(stated / np.array(same).std(axis=0))) < FAR / math.sqrt(600)).all()
+    spreads = np.array(same).var(axis=0) / np.array(over_all).var(axis=0)
+    near = np.array(
+        [(one - other) % 8 in {1, 7} for one, other in zip(found.pairs.given, found.pairs.value, strict=True)]
+    )
+    assert spreads[near].mean() < 0.95
+    assert spreads[~near].mean() < 0.85

@@ -192,7 +192,8 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (THEME.replace('["light", "dark"]', '["other"]'), "m.toml: metrics.theme.values: 1 value(s)"),
         (
             THEME.replace('"choice"', '"chioce"'),
-            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, number, selection, string, discovery; "
+            "m.toml: metrics.theme.type: 'chioce' is not one of boolean, choice, cross, number, selection, string, "
+            "discovery; "
             "did you mean 'choice'?",
         ),
         (MOBILE.replace("0.75", "0.5"), "m.toml: metrics.mobile.truth: 0.5 tells nothing"),

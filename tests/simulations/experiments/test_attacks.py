@@ -2,8 +2,10 @@
 
 import csv
 import json
+import math
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import replace
+from itertools import combinations, product
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,18 +16,25 @@ from click.testing import CliRunner, Result
 from scipy import stats
 
 from dither_server.tally.tally import Tally
-from dither_shared import Report
+from dither_shared import BitFlip, DiscoveryQuestion, Report
 from dither_simulations.cli import main
 from dither_simulations.experiments.attacks.averaging import Averaging, majority
 from dither_simulations.experiments.attacks.change import Change
 from dither_simulations.experiments.attacks.common import SeriesRow
-from dither_simulations.experiments.attacks.forging import crafted_rows, most_supported, random_rows, random_support
+from dither_simulations.experiments.attacks.forged.forging import (
+    crafted_rows,
+    most_supported,
+    random_rows,
+    random_support,
+)
+from dither_simulations.experiments.attacks.forged.number_poisoning import NumberPoisoning
+from dither_simulations.experiments.attacks.forged.poisoning import Poisoning
+from dither_simulations.experiments.attacks.forged.selection_poisoning import SelectionPoisoning
+from dither_simulations.experiments.attacks.forged.string_poisoning import StringPoisoning
 from dither_simulations.experiments.attacks.linkage import Linkage
-from dither_simulations.experiments.attacks.number_poisoning import NumberPoisoning
-from dither_simulations.experiments.attacks.permanent import Draw, permanent_draw
-from dither_simulations.experiments.attacks.poisoning import Poisoning
+from dither_simulations.experiments.attacks.permanent import Bits, Subsets, distinct, permanent_draw, same_draw
 from dither_simulations.sweeps.sweep import sweep
-from dither_simulations.trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING, named
+from dither_simulations.trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING, SETTLED, named
 
 if TYPE_CHECKING:
     from dither_simulations.choices import Attack
@@ -65,7 +74,7 @@ def beyond(rows: Sequence[SeriesRow]) -> list[SeriesRow]:
 
 
 def test_no_attack_on_a_series_exceeds_its_bound() -> None:
-    closed = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC})
+    closed = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC, *SETTLED})
     assert not beyond(sweep(Averaging(closed, (1, 9), devices=60, repeats=2)))
     assert not beyond(sweep(Linkage(REMEMBERING, (1, 5), devices=60, repeats=2)))
     assert not beyond(sweep(Change(REMEMBERING, (1, 5), devices=40, repeats=1)))
@@ -85,15 +94,37 @@ def test_memory_does_not_hide_that_a_value_changed() -> None:
 
 @pytest.mark.parametrize("symbol", [True, False])
 def test_permanent_draws_are_counted_as_enumeration_counts_them(symbol: bool) -> None:
-    draw = Draw(cells=3, marked=1, high=0.6, low=0.2, symbol=symbol, cohorts=2)
+    draw = Subsets(cells=3, size=1, marked=1, ratio=3.0) if symbol else Bits(cells=3, marked=1, high=0.6, low=0.2)
     one, other = (_law(symbol, own) for own in (0, 1))
-    assert draw.distinct(10) == pytest.approx(sum(2 * (1 - (1 - probability / 2) ** 10) for probability in one))
+    in_two = BitFlip.calibrate(2, 1.0)  # of which nothing counts but its two cohorts
+    expected = sum(2 * (1 - (1 - probability / 2) ** 10) for probability in one)
+    assert distinct(in_two, draw, 10) == pytest.approx(expected)
     assert draw.same(0) == pytest.approx(sum(first * second for first, second in zip(one, other, strict=True)))
-    assert draw.same(1) == 1, "values that mark the same cells share one draw"
+
+
+def test_values_that_mark_the_same_cells_share_one_draw() -> None:
+    mechanism = named("set-response", 4, 1.0, 2.0)
+    assert same_draw(mechanism, 0b0101, 0b0101) == 1
+    assert same_draw(mechanism, 0, 1) == pytest.approx((3 + Subsets(2, 1, 1, math.e**2).same(0)) / 4)
+
+
+def test_lists_that_meet_the_marks_of_two_sets_are_counted_as_enumeration_counts_them() -> None:
+    draw = Subsets(cells=6, size=2, marked=3, ratio=5.0)
+    first, second = {0, 1, 2}, {2, 3, 4}
+    lists = [set(one) for one in combinations(range(6), 2)]
+
+    def law(marks: set[int]) -> list[float]:
+        weights = [5.0 if one & marks else 1.0 for one in lists]
+        return [weight / sum(weights) for weight in weights]
+
+    (high, meeting), (low, other) = draw.kinds()
+    assert (meeting, other) == (12, 3)
+    assert [high, low] == pytest.approx([max(law(first)), min(law(first))])
+    assert draw.same(1) == pytest.approx(sum(p * q for p, q in zip(law(first), law(second), strict=True)))
 
 
 def test_draws_of_values_that_share_a_bit_are_alike_as_often_as_enumeration_says() -> None:
-    draw = Draw(cells=3, marked=2, high=0.6, low=0.2, symbol=False, cohorts=1)
+    draw = Bits(cells=3, marked=2, high=0.6, low=0.2)
 
     def chance(row: tuple[bool, ...], marked: set[int]) -> float:
         ones = [0.6 if cell in marked else 0.2 for cell in range(3)]
@@ -115,11 +146,21 @@ def _law(symbol: bool, own: int) -> list[float]:
 @pytest.mark.parametrize("name", REMEMBERING)
 def test_permanent_draws_of_one_value_have_the_law_that_is_assumed(name: str) -> None:
     """The ratio of its probabilities, over what two values mark, is what the mechanism declares for ever."""
-    mechanism = named(name, 8, 1.0, 2.0)
+    mechanism = named(name, 8, 1.0, 2.0, at_most=3)
     draw = permanent_draw(mechanism)
     assert draw is not None
-    ratio = draw.high / draw.low if draw.symbol else (draw.high * (1 - draw.low) / draw.low / (1 - draw.high))
-    assert float(np.log(ratio) * (1 if draw.symbol else draw.marked)) == pytest.approx(mechanism.permanent_epsilon)
+    kinds = draw.kinds()
+    assert sum(chance * number for chance, number in kinds) == pytest.approx(1)
+    if isinstance(draw, Bits):
+        loss = draw.marked * math.log(draw.high * (1 - draw.low) / draw.low / (1 - draw.high))
+        assert loss == pytest.approx(mechanism.permanent_epsilon)
+        return
+    high, low = (chance for chance, _ in kinds)
+    assert math.log(high / low) == pytest.approx(mechanism.permanent_epsilon)
+    assert mechanism.permanent_law is not None
+    listed = low * math.comb(mechanism.cells - mechanism.marks - 1, (mechanism.weight or 1) - 1)
+    listed += high * (math.comb(mechanism.cells - 1, (mechanism.weight or 1) - 1) - listed / low)
+    assert listed == pytest.approx(float(mechanism.permanent_law[1])), "P[a cell that is not marked]"
     assert permanent_draw(named("subset-selection", 8, 1.0)) is None
 
 
@@ -132,6 +173,35 @@ def test_forged_reports_raise_estimates_by_what_theory_says(name: str, targets: 
         assert row.gain_se is not None
         assert abs(row.gain - row.theory) <= 9 * row.gain_se + 1e-12, row.attack
     assert max(rows, key=lambda row: row.theory).attack == "crafted-report"
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+@pytest.mark.parametrize("name", SETTLED)
+@pytest.mark.parametrize("targets", [1, 5])
+def test_forged_reports_raise_items_by_what_theory_says(name: str, targets: int, epsilon: float) -> None:
+    """Nine standard errors: at 30 repeats Student's t is farther out with probability below 1e-9; and a share of 0.02.
+
+    Estimates are of the reports that speak of an item, of which there are few at random: their number is in both.
+    """
+    rows = sweep(
+        SelectionPoisoning(
+            (name,), (0.1,), size=12, users=20_000, targets=targets, repeats=30, at_most=3, epsilon=epsilon
+        )
+    )
+    for row in rows:
+        assert row.gain_se is not None
+        assert abs(row.gain - row.theory) <= 9 * row.gain_se + 0.02 * abs(row.theory), row.attack
+    assert max(rows, key=lambda row: row.theory).attack == "crafted-report"
+
+
+def test_items_are_raised_by_a_command() -> None:
+    few = ("--type", "selection", "--repeats", "2", "--share", "0.1", "-n", "500", "--json")
+    rows = json.loads(attack("poisoning", *few).stdout)
+    assert {(row["mechanism"], row["size"]) for row in rows} == {("set-response", 16)}, "privset must know a limit"
+    rows = json.loads(attack("poisoning", *few, "--at-most", "2", "-k", "6").stdout)
+    assert {(row["mechanism"], row["size"]) for row in rows} == {("set-response", 6), ("privset", 6)}
+    assert "--at-most: 9 is more than the 6 items" in attack("poisoning", *few, "--at-most", "9", "-k", "6").stderr
+    assert "--at-most: goes with --type selection" in attack("poisoning", "--at-most", "9").stderr
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -243,3 +313,34 @@ def test_a_mean_is_poisoned_by_command(tmp_path: Path) -> None:
     for wrong in (("-k", "16"), ("--targets", "2"), ("--mechanism", "subset-selection")):
         assert attack(*few, *wrong).exit_code == 2
     assert attack("poisoning", "--mechanism", "exponential").exit_code == 2
+
+
+@pytest.mark.parametrize("question", [None, DiscoveryQuestion("a-d", 6)], ids=["list", "discovery"])
+def test_a_string_that_nobody_has_appears_where_theory_says(question: DiscoveryQuestion | None) -> None:
+    """A fifth of the reports that are needed half the time never make it appear, and five times as many always do.
+
+    The score is then four fifths of its threshold below it, or four above: 3.5 standard errors and more, in 3 trials.
+    """
+    name = "projective-count-mean-sketch" if question is None else "prefix-sketch"
+    plan = StringPoisoning((name,), (0.01,), size=50, epsilon=4.0, users=300_000, question=question, repeats=3)
+    for attack_ in ("crafted-input", "crafted-report"):
+        (row,) = sweep(replace(plan, attacks=(attack_,)))
+        assert row.needed is not None
+        for factor, found in ((0.2, 0.0), (5.0, 1.0)):
+            forged = factor * row.needed
+            share = forged / (forged + plan.users)
+            (one,) = sweep(replace(plan, attacks=(attack_,), shares=(share,)))
+            assert one.success == found, (attack_, factor)
+    (row,) = sweep(replace(plan, attacks=("random-report",), shares=(0.2,)))
+    assert (row.success, row.needed) == (0, None)
+
+
+def test_a_string_is_made_to_appear_by_a_command(tmp_path: Path) -> None:
+    few = ("--type", "string", "-k", "20", "-n", "1e5", "--epsilon", "4", "--repeats", "2", "--share", "0.1,0.001")
+    result = attack("poisoning", *few, "--plot", tmp_path / "appears.png")
+    assert result.exit_code == 0, result.output
+    assert "rappor" in result.stdout
+    assert (tmp_path / "appears.png").read_bytes().startswith(b"\x89PNG")
+    assert "leave none" in attack("poisoning", *few, "--discover", "a-b/2").stderr
+    assert "is not for this --type" in attack("poisoning", *few, "--mechanism", "prefix-sketch").stderr
+    assert "--targets: goes with --type" in attack("poisoning", *few, "--targets", "2").stderr

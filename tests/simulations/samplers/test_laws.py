@@ -26,10 +26,12 @@ from dither_shared import (
     OptimizedUnary,
     ParameterError,
     PrefixSketch,
+    PrivSet,
     ProjectiveGeometry,
     ProjectiveSketch,
     RandomizedResponse,
     Rappor,
+    SetResponse,
     SubsetSelection,
     SymmetricUnary,
 )
@@ -48,6 +50,10 @@ QUARTER = Fraction(1, 4)
 
 def held(*counts: int) -> Population:
     return Population(numbered(len(counts)), np.array(counts))
+
+
+def sets(held: dict[str, int]) -> Population:
+    return Population(tuple(held), np.array(list(held.values())))
 
 
 SMALL: dict[str, tuple[Mechanism, Population]] = {
@@ -82,6 +88,19 @@ SMALL: dict[str, tuple[Mechanism, Population]] = {
     "hadamard-count-mean-sketch-of-four": (
         HadamardCountMeanSketch(bits=4, cohorts=1, inside=Fraction(3, 4)),
         held(1, 1, 1),
+    ),
+    "set-response": (SetResponse(size=3, window=1, truth=Fraction(3, 4)), sets({"0;2": 2, "": 1, "1": 1})),
+    "set-response-of-two": (SetResponse(size=3, window=2, truth=Fraction(1, 2)), sets({"0;2": 1, "0;1;2": 1})),
+    "set-response-for-ever": (
+        SetResponse(size=2, window=2, truth=Fraction(1, 2), permanent_truth=Fraction(3, 4)),
+        sets({"0": 2, "": 1}),
+    ),
+    "privset": (PrivSet.calibrate(3, 1.0, at_most=2), sets({"0;2": 2, "": 1, "1": 1})),
+    "privset-of-two": (PrivSet(size=3, at_most=1, subset=2, inside=Fraction(3, 4)), sets({"0": 2, "": 1, "1": 1})),
+    "privset-of-three": (PrivSet(size=4, at_most=2, subset=3, inside=Fraction(31, 32)), sets({"0;3": 2, "1": 1})),
+    "privset-for-ever": (
+        PrivSet(size=3, at_most=1, subset=2, inside=Fraction(5, 8), permanent_inside=Fraction(3, 4)),
+        sets({"0": 2, "": 1}),
     ),
     "projective-count-mean-sketch": (
         ProjectiveSketch(rows=2, buckets=2, order=2, inside=Fraction(3, 4)),
@@ -152,6 +171,10 @@ LARGE: dict[str, Mechanism] = {
     "bit-flip": BitFlip.calibrate(12, 2.0, bits=5),
     "count-mean-sketch": CountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 16, "cohorts": 4}),
     "hadamard-count-mean-sketch": HadamardCountMeanSketch.configure(None, {"epsilon": 2.0, "bits": 8, "cohorts": 4}),
+    "set-response": SetResponse.calibrate(6, 2.0),
+    "set-response-of-three": SetResponse.calibrate(6, 3.0, 4.0, window=3),
+    "privset": PrivSet.calibrate(6, 2.0, at_most=3),
+    "privset-of-four": PrivSet.calibrate(6, 0.1, at_most=1),
     "projective-count-mean-sketch": ProjectiveSketch.calibrate(None, 1.0, buckets=16),
     "projective-count-mean-sketch-for-ever": ProjectiveSketch.calibrate(None, 0.5, 2.0, buckets=8),
     "prefix-sketch": PrefixSketch.calibrate(None, 2.0, characters=2, length=2, buckets=8),
@@ -165,8 +188,12 @@ LARGE: dict[str, Mechanism] = {
 
 
 def people(mechanism: Mechanism, users: int) -> Population:
-    """Users over all values of a mechanism, or over twelve strings."""
+    """Users over all values of a mechanism, over sets of one of them and of two neighbours, or over twelve strings."""
     size = mechanism.size or 12
+    if mechanism.items.sets:
+        pairs = [f"{value};{value + 1}" for value in range(size - 1)] if getattr(mechanism, "at_most", 2) > 1 else []
+        labels = ["", *(str(value) for value in range(size)), *pairs]
+        return Population.spread(labels, zipf(len(labels), 1.3), users)
     return Population.spread(numbered(size), zipf(size, 1.3), users)
 
 

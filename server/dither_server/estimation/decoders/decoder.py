@@ -11,7 +11,7 @@ import numpy as np
 from dither_shared import Mechanism
 from dither_shared.mechanism import Item
 
-from ...tally.arrays import Counts, Floats
+from ...tally.arrays import Counts, Floats, Indices
 from ...tally.tally import Tally
 from ..fit import Fit
 from .pairs import Pairs
@@ -55,6 +55,21 @@ class Decoder(Generic[Decoded]):
         if mechanism.own_cells:
             return of_all(tally, tally.counts[0])
         return _gathered_cells(mechanism, tally, labels)
+
+    def together(self, mechanism: Decoded, tally: Tally, group: Indices) -> Counts | None:
+        """Return how often a report supports each value, times how many of the value's ``group`` it then supports.
+
+        None where a tally does not tell, for it counts the cells of a report apart.
+        """
+        return None
+
+    def spoken(self, mechanism: Decoded, tally: Tally, weights: Floats, group: Indices) -> Floats:
+        """Return for each value the weights of its ``group``, each times the reports that speak of it and the value."""
+        return np.asarray(tally.total * np.bincount(group, weights)[group], dtype=np.float64)
+
+    def cost_together(self, mechanism: Decoded, values: int, groups: int) -> int:
+        """Return the work of ``together`` or ``spoken`` over so many groups, like ``cost``."""
+        return values // _COMPUTED
 
     def loads(self, mechanism: Decoded, tally: Tally) -> Loads:
         """Return how the users are spread over the columns on which values collide."""

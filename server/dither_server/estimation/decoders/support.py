@@ -24,17 +24,19 @@ from dither_shared import (
     SetResponse,
 )
 from dither_shared.mechanisms.count_mean_sketch import Sketch
-from dither_shared.mechanisms.local_hashing import vector_length
 from dither_shared.primitives.projective import point_length
 
+from ...tally.arrays import Floats
 from ...tally.tally import Tally
 from ..fit import Fit
 from ..hashing import columns_of
 from ..regression import rappor
 from .buckets import BucketSketch
 from .decoder import Decoder, Loads, Support, of_all
+from .linear_hashes import supported_values, supporting_reports
 from .projective import hyperplane_sums
 from .subsets import ListedSets
+from .symbols import Symbols
 from .transform import plane
 from .windows import BitWindows, PatternWindows
 
@@ -49,41 +51,35 @@ _FIT, _STRING = 5_000, 25
 """What a regression on strings costs, and each string more."""
 
 
-class _Halves(Decoder[HadamardResponse]):
+class _Halves(Symbols[HadamardResponse]):
     def support(self, mechanism: HadamardResponse, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Half the symbols are owned: their sum follows from the transform's ±1 sum."""
         signed = plane(2).transform(tally.counts[0].astype(np.float64), mechanism.cells.bit_length() - 1)
         return of_all(tally, (tally.total + np.real(signed[1 : mechanism.size + 1])) / 2)
 
+    def supported(self, mechanism: HadamardResponse, values: Floats) -> Floats:
+        rows = np.concatenate([[0.0], values, np.zeros(mechanism.cells - 1 - len(values))])
+        return np.asarray((rows.sum() + np.real(plane(2).transform(rows, mechanism.cells.bit_length() - 1))) / 2)
 
-class _Hyperplanes(Decoder[ProjectiveGeometry]):
+
+class _Hyperplanes(Symbols[ProjectiveGeometry]):
     def support(self, mechanism: ProjectiveGeometry, tally: Tally, labels: tuple[str, ...]) -> Support:
         length = point_length(mechanism.order, mechanism.size)
         sums = hyperplane_sums(mechanism.order, length, tally.counts[0].astype(np.float64))
         return of_all(tally, sums[: mechanism.size])
 
+    def supported(self, mechanism: ProjectiveGeometry, values: Floats) -> Floats:
+        """Return the values on each point's hyperplane: who is on whose is mutual."""
+        length = point_length(mechanism.order, mechanism.size)
+        return hyperplane_sums(mechanism.order, length, np.append(values, np.zeros(mechanism.cells - len(values))))
 
-class _LinearHashes(Decoder[LocalHashing]):
+
+class _LinearHashes(Symbols[LocalHashing]):
     def support(self, mechanism: LocalHashing, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Sum over seeds c the reports N of symbol ⟨c, v⟩.
+        return of_all(tally, supporting_reports(mechanism, tally.counts))
 
-        Seeds λc of one direction c speak of the same inner product, so R[c, s] = Σ_(λ≠0) N[λc, λs] is all that is
-        needed of them. With R̃ the transform of R over s,
-
-            Σ_c R[c, ⟨c, v⟩] = (1/g) (Σ R + Σ_c Σ_(z≠0) R̃[c, z] χ(⟨zc, v⟩)),
-
-        and the vectors zc are all different: one transform does. The seed 0 sends every value to symbol 0.
-        """
-        g = mechanism.symbols
-        space, length = plane(g), vector_length(g, mechanism.size)
-        multiples = space.multiples(length)
-        folded = np.zeros((len(multiples), g))
-        for factor in range(1, g):
-            folded += tally.counts[multiples[:, factor]][:, space.products[factor]]
-        table = np.zeros_like(space.characters, shape=mechanism.cohorts)
-        table[multiples[:, 1:]] = (folded @ space.characters.conj())[:, 1:]
-        sums = (folded.sum() + np.real(space.transform(table, length)[: mechanism.size])) / g
-        return of_all(tally, tally.counts[0, 0] + sums)
+    def supported(self, mechanism: LocalHashing, values: Floats) -> Floats:
+        return supported_values(mechanism, values)
 
 
 class _Columns(Decoder[Sketched]):

@@ -21,6 +21,9 @@ __all__ = ["BitWindows", "PatternWindows"]
 _ALONE = "a report speaks of one value only, so no two are seen together; with a larger epsilon it speaks of neighbours"
 _APART = "a report speaks of {} neighbours on the list, on which the first follows the last"
 
+_SUMMED = 1024
+"""So many bits of windows that are summed cost as much as a value that is shown."""
+
 
 class BitWindows(Decoder[BitFlip]):
     """Windows whose cells are their bits."""
@@ -28,6 +31,21 @@ class BitWindows(Decoder[BitFlip]):
     def support(self, mechanism: BitFlip, tally: Tally, labels: tuple[str, ...]) -> Support:
         """Return the ones of each value in the windows that hold it."""
         return _in_all(_in_each(tally.reports, tally.counts))
+
+    def spoken(self, mechanism: BitFlip, tally: Tally, weights: Floats, group: Indices) -> Floats:
+        """Sum the weights of a group in each window, and then over the windows that hold a value."""
+        windows = (np.arange(mechanism.size)[:, None] + np.arange(mechanism.bits)) % mechanism.size
+        found = np.zeros(len(group))
+        for one in range(int(group.max()) + 1):
+            own = group == one
+            inside = tally.reports * np.where(own, weights, 0.0)[windows].sum(axis=1)
+            holding = (np.flatnonzero(own)[:, None] - np.arange(mechanism.bits)) % mechanism.size
+            found[own] = inside[holding].sum(axis=1)
+        return found
+
+    def cost_together(self, mechanism: BitFlip, values: int, groups: int) -> int:
+        """Count the bits of all windows, for each group."""
+        return groups * values * mechanism.bits // _SUMMED
 
 
 class PatternWindows(Decoder[SetResponse]):

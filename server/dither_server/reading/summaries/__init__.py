@@ -7,6 +7,7 @@ from typing import Any
 
 from dither_shared import Metric
 
+from .crossings.summary import Crossings
 from .discoveries.summary import Discoveries
 from .numbers.summary import Numbers
 from .selections.summary import Selections
@@ -20,6 +21,7 @@ _SHARES = Shares()
 SUMMARIES: dict[str, Summary[Any]] = {
     "boolean": _SHARES,
     "choice": _SHARES,
+    "cross": Crossings(),
     "discovery": Discoveries(),
     "number": Numbers(),
     "selection": Selections(),

@@ -14,7 +14,7 @@ from scipy import special
 from dither_shared import Mechanism, Shape
 
 from .common import Hits, Series, SeriesExperiment, SeriesRow
-from .series import devices, scores
+from .series import answers_of, devices, scores
 
 __all__ = ["Averaging", "majority"]
 
@@ -34,7 +34,8 @@ class Averaging(SeriesExperiment):
     def rows(self, cell: Series, outcomes: Sequence[Hits]) -> list[SeriesRow]:
         """Return how often the guesses were right; theory says it of the majority of reports of two values."""
         mechanism = self.mechanism(cell)
-        bound = 1 / (1 + ((mechanism.size or self.size) - 1) * math.exp(-mechanism.epsilon_after(cell.reports)))
+        others = len(answers_of(mechanism)) - 1
+        bound = 1 / (1 + others * math.exp(-mechanism.epsilon_after(cell.reports)))
         theory = majority(mechanism, cell.reports)
         return [SeriesRow(**self.summary(cell, outcomes), theory=theory, bound=bound)]
 
@@ -62,10 +63,11 @@ def _most(truth: float, reports: int) -> float:
 def _guessed(mechanism: Mechanism, cell: Series, count: int, seed: np.random.SeedSequence) -> Hits:
     """Return how many values were guessed; a device of which several are as likely counts as the chance of its own."""
     draw, noise = seed.spawn(2)
-    held = np.random.default_rng(draw).integers(mechanism.size or 2, size=count).tolist()
+    answers = answers_of(mechanism)
+    held = np.random.default_rng(draw).integers(len(answers), size=count).tolist()
     successes = 0.0
-    for item, device in zip(held, devices(mechanism, count, cell.memoised, noise), strict=True):
-        score = scores(mechanism, device.reports(item, cell.reports))
+    for place, device in zip(held, devices(mechanism, count, cell.memoised, noise), strict=True):
+        score = scores(mechanism, device.reports(answers[place], cell.reports))
         best = score == score.max()
-        successes += float(best[item]) / int(best.sum())
+        successes += float(best[place]) / int(best.sum())
     return Hits(successes, count)

@@ -15,9 +15,9 @@ import numpy as np
 from dither_shared import Mechanism
 
 from ...users.populations import Floats
-from .common import Hits, Series, SeriesExperiment, SeriesRow, items_of
+from .common import Hits, Series, SeriesExperiment, SeriesRow
 from .permanent import same_draw
-from .series import Device, devices, profile, scores
+from .series import Device, answers_of, devices, profiles, scores
 
 __all__ = ["Change"]
 
@@ -39,7 +39,8 @@ class Change(SeriesExperiment):
         """Return how often the adversary was right."""
         mechanism = self.mechanism(cell)
         if cell.memoised:
-            bound = 1 - same_draw(mechanism, *items_of(mechanism)) / 2
+            old, new = _both(mechanism)
+            bound = 1 - same_draw(mechanism, answers_of(mechanism)[old], answers_of(mechanism)[new]) / 2
         else:
             bound = 1 / (1 + math.exp(-cell.reports * mechanism.epsilon))
         return [SeriesRow(**self.summary(cell, outcomes), theory=None, bound=bound)]
@@ -63,14 +64,20 @@ def _told_apart(mechanism: Mechanism, cell: Series, count: int, seed: np.random.
 def _statistics(device: Device, reports: int, moved: bool) -> tuple[float, float]:
     """Return two numbers that grow with a change: the series' distance, and the second's support of the new value."""
     mechanism = device.mechanism
-    old, new = items_of(mechanism)
-    before, after = device.reports(old, reports), device.reports(new if moved else old, reports)
-    apart = profile(mechanism, after) - profile(mechanism, before)
+    old, new = _both(mechanism)
+    answers = answers_of(mechanism)
+    series = [device.reports(answers[place], reports) for place in (old, new if moved else old)]
+    before, after = profiles(mechanism, series)
     lean = 0.0
-    if isinstance(old, int) and isinstance(new, int):
-        gained = scores(mechanism, after)
+    if not mechanism.items.open:
+        gained = scores(mechanism, series[1])
         lean = float(gained[new] - gained[old])
-    return float(apart @ apart), lean
+    return float(((after - before) ** 2).sum()), lean
+
+
+def _both(mechanism: Mechanism) -> tuple[int, int]:
+    """Return the places of two answers; of numbers the two ends."""
+    return 0, len(answers_of(mechanism)) - 1 if mechanism.items.ordered else 1
 
 
 def _learnt(seen: Floats, changed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[float, float]:

@@ -1,6 +1,6 @@
 """The commands ``dither-sim attack``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,26 @@ from ...limits import MAX_SIZE
 from ...options.common import Commands, plot_option, positive, reports_of, shares_of, users_of, with_options
 from ...options.mechanism import epsilon_option, mechanism_option
 from ...options.run import Run, run_options
-from ...options.survey import check_names, refuse_others, type_option
-from ...trials.mechanism_by_name import CLOSED, NUMERIC, REMEMBERING
+from ...options.survey import discover_option, refuse_others, type_option
+from ...trials.mechanism_by_name import (
+    CLOSED,
+    DISCOVERING,
+    LISTED_SPEAKING,
+    LOOKED_UP,
+    NUMERIC,
+    REMEMBERING,
+    SETTLED,
+)
 
 __all__ = ["attack"]
 
-_INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *NUMERIC})
-_LISTED = tuple(name for name in CLOSED if name != "bit-flip")
-"""The mechanisms whose reports say something about every value."""
+_INDEXED_REMEMBERING = tuple(name for name in REMEMBERING if name in {*CLOSED, *SETTLED, *NUMERIC})
+_OWN: Mapping[SurveyType, set[str]] = {
+    "share": {"size", "targets"},
+    "selection": {"size", "targets", "at_most"},
+    "string": {"size", "discover"},
+}
+"""The parameters that do not mean something to every type."""
 _ATTACKED = "Attack this; repeatable.  [default: all]"
 
 
@@ -104,13 +116,23 @@ _series(
 
 
 @attack.command(short_help="Raise estimates by forged reports.")
-@type_option("Raise estimates of shares, or the mean of a number.")
-@mechanism_option((*_LISTED, *NUMERIC), "Attack this; repeatable.  [default: all of the type]")
+@type_option("Raise shares of answers or of items, the mean of a number, or a string that nobody has.")
+@mechanism_option(
+    (*LISTED_SPEAKING, *NUMERIC, *SETTLED, *LOOKED_UP, *DISCOVERING),
+    "Attack this; repeatable.  [default: all of the type]",
+)
 @epsilon_option
 @click.option(
-    "-k", "--size", type=click.IntRange(2, MAX_SIZE), default=128, show_default=True, help="Number of values."
+    "-k",
+    "--size",
+    type=click.IntRange(2, MAX_SIZE),
+    help="Number of values, of items, or of strings that people hold.  [default: 128, 16 items, 1000 strings]",
 )
-@click.option("-n", "--users", callback=users_of, default="1e5", show_default=True, help="Number of honest users.")
+@discover_option
+@click.option(
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
+)
+@click.option("-n", "--users", callback=users_of, help="Number of honest users.  [default: 1e5; 1e6 of strings]")
 @click.option(
     "--share",
     "shares",
@@ -138,22 +160,14 @@ def poisoning(
     plot: Path | None,
     **chosen: Any,
 ) -> None:
-    """Send forged reports to raise the estimates of chosen values, or the mean of a number."""
+    """Send forged reports: raise shares of values or items, or the mean of a number, or make a string appear."""
     from ...output.plots import save
-    from .number_poisoning import NumberPoisoning
-    from .output import poisoning_plot, poisoning_table
-    from .poisoning import Poisoning
+    from .forged.forgeries import FORGERIES
 
-    refuse_others(survey_type, {"share": {"size", "targets"}})
-    experiment, known = {"share": (Poisoning, _LISTED), "number": (NumberPoisoning, NUMERIC)}[survey_type]
-    check_names(names, known)
-    plan = experiment(
-        names=tuple(dict.fromkeys(names or known)),
-        attacks=tuple(dict.fromkeys(attacks or ATTACKS)),
-        seed=run.seed,
-        **chosen,
-    )
+    refuse_others(survey_type, _OWN)
+    forgery = FORGERIES[survey_type]
+    plan = forgery.plan(names, tuple(dict.fromkeys(attacks or ATTACKS)), run.seed, chosen)
     rows = run.sweep(plan)
-    run.tell(rows, lambda: poisoning_table(rows))
+    run.tell(rows, lambda: forgery.table(rows))
     if plot is not None:
-        save(poisoning_plot(rows), plot)
+        save(forgery.plot(rows), plot)

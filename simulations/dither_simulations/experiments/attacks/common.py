@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from dither_shared import MECHANISMS, Mechanism
-from dither_shared.mechanism import NUMBERS, Item
 from dither_shared.privacy.binomial import lower_bound, upper_bound
 
 from ...sweeps.sweep import identity_of
 from ...trials.mechanism_by_name import named
 
-__all__ = ["Hits", "Series", "SeriesExperiment", "SeriesRow", "items_of"]
+__all__ = ["Hits", "Series", "SeriesExperiment", "SeriesRow"]
 
 _CONFIDENCE = 0.95
 
@@ -62,7 +61,10 @@ class SeriesRow:
 
 @dataclass(frozen=True)
 class SeriesExperiment(ABC):
-    """Every mechanism, with memory and without, after every number of reports; ``devices`` of them in a trial."""
+    """Every mechanism, with memory and without, after every number of reports; ``devices`` of them in a trial.
+
+    A set that is limited has at most half of the values.
+    """
 
     names: tuple[str, ...]
     reports: tuple[int, ...]
@@ -88,7 +90,8 @@ class SeriesExperiment(ABC):
     def mechanism(self, cell: Series) -> Mechanism:
         """Return the mechanism of a cell; raise ParameterError if there is none."""
         lasting = cell.memoised or MECHANISMS[cell.asked].always_memoised
-        return named(cell.asked, self.size, self.epsilon, self.permanent_epsilon if lasting else None)
+        forever = self.permanent_epsilon if lasting else None
+        return named(cell.asked, self.size, self.epsilon, forever, at_most=self.size // 2)
 
     @abstractmethod
     def trials(self, cell: Series, seeds: Sequence[np.random.SeedSequence]) -> list[Hits]:
@@ -117,10 +120,3 @@ class SeriesExperiment(ABC):
             "devices": tries,
             "seed": self.seed,
         }
-
-
-def items_of(mechanism: Mechanism) -> tuple[Item, Item]:
-    """Return two values; of numbers the two ends."""
-    if mechanism.items.open:
-        return b"firefox", b"chromium"
-    return 0, (mechanism.size or 2) - 1 if mechanism.items == NUMBERS else 1

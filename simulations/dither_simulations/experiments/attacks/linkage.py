@@ -12,9 +12,9 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from .common import Hits, Series, SeriesExperiment, SeriesRow, items_of
-from .permanent import permanent_draw
-from .series import devices, profile
+from .common import Hits, Series, SeriesExperiment, SeriesRow
+from .permanent import distinct, permanent_draw
+from .series import answers_of, devices, profiles
 
 __all__ = ["Linkage"]
 
@@ -36,19 +36,21 @@ class Linkage(SeriesExperiment):
         """Return how often the matches were right."""
         mechanism = self.mechanism(cell)
         draw = permanent_draw(mechanism) if cell.memoised else None
-        bound = (1.0 if draw is None else draw.distinct(self.devices)) / self.devices
+        bound = (1.0 if draw is None else distinct(mechanism, draw, self.devices)) / self.devices
         return [SeriesRow(**self.summary(cell, outcomes), theory=None, bound=bound)]
 
 
 def _matched(mechanism: Mechanism, cell: Series, count: int, seed: np.random.SeedSequence) -> Hits:
     """Return how many later series were matched; of equally similar devices any may be named."""
-    item, _ = items_of(mechanism)
+    item = answers_of(mechanism)[0]
     pairs = [
-        [profile(mechanism, device.reports(item, cell.reports)) for _ in range(2)]
+        [device.reports(item, cell.reports) for _ in range(2)]
         for device in devices(mechanism, count, cell.memoised, seed)
     ]
-    earlier, later = np.array(pairs, dtype=np.float32).transpose(1, 0, 2)
-    earlier, later = earlier - earlier.mean(axis=0), later - later.mean(axis=0)
-    similar = later @ earlier.T
+    earlier, later = (profiles(mechanism, series) for series in zip(*pairs, strict=True))
+    # The inner products of profiles less their means, of which whole tables would not fit the memory.
+    usual = np.asarray(earlier.mean(axis=0)), np.asarray(later.mean(axis=0))
+    lean = (earlier @ usual[1])[np.newaxis, :] + (later @ usual[0])[:, np.newaxis]
+    similar = (later @ earlier.T).toarray() - lean + usual[0] @ usual[1]
     ties = similar >= similar.max(axis=1, keepdims=True) - 1e-4
     return Hits(float((ties.diagonal() / ties.sum(axis=1)).sum()), count)

@@ -12,9 +12,17 @@ from ...output.strokes import Line, Panel
 from ...output.tables import number, render
 from ...trials.mechanism_by_name import NUMERIC
 from .common import SeriesRow
-from .poisoning import PoisoningRow
+from .forged.poisoning import PoisoningRow
+from .forged.string_poisoning import StringPoisoningRow
 
-__all__ = ["poisoning_plot", "poisoning_table", "series_plot", "series_table"]
+__all__ = [
+    "poisoning_plot",
+    "poisoning_table",
+    "series_plot",
+    "series_table",
+    "string_poisoning_plot",
+    "string_poisoning_table",
+]
 
 _SUCCESS = {
     "averaging": "values guessed",
@@ -145,3 +153,47 @@ def _gain(name: str, rows: Sequence[PoisoningRow]) -> Line:
         high=[row.high for row in shown],
         theory=[row.theory for row in shown],
     )
+
+
+def string_poisoning_table(rows: Sequence[StringPoisoningRow]) -> str:
+    """Return a table of how often a string appeared that nobody has."""
+    header = ("attack", "mechanism", "forged %", "reports", "found %", "95 % interval", "half at")
+    cells = [
+        (
+            row.attack,
+            row.mechanism,
+            f"{100 * row.share:g}",
+            f"{row.forged:,}",
+            f"{100 * row.success:.0f}",
+            f"{100 * row.low:.0f} to {100 * row.high:.0f}",
+            "-" if row.needed is None else f"{row.needed:,}",
+        )
+        for row in rows
+    ]
+    return render(header, cells, words=2)
+
+
+def string_poisoning_plot(rows: Sequence[StringPoisoningRow]) -> Figure:
+    """Return a figure of how often it appeared against the share of forged reports, a panel for each attack."""
+    panels = [
+        Panel(
+            [
+                Line(
+                    name=mechanism,
+                    at=[row.share for row in group],
+                    value=[row.success for row in group],
+                    low=[row.low for row in group],
+                    high=[row.high for row in group],
+                )
+                for mechanism, group in (
+                    (name, list(some)) for name, some in groupby(of, key=lambda row: row.mechanism)
+                )
+            ],
+            f"found by\n{attack}",
+            log=False,
+        )
+        for attack, of in groupby(rows, key=lambda row: row.attack)
+    ]
+    first = rows[0]
+    title = f"A string that nobody has\n{first.users:,} honest users, ε = {first.epsilon:g}; band: 95 %"
+    return lines_plot(panels, title, "share of forged reports")

@@ -1,45 +1,43 @@
 """Compute the laws of permanent draws, from which the limits of attacks on memory follow."""
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
 
-from dither_shared import Mechanism, Shape
+from dither_shared import Mechanism
 from dither_shared.mechanism import Item
 
-__all__ = ["Draw", "permanent_draw", "same_draw"]
+__all__ = ["Bits", "Draw", "Subsets", "distinct", "permanent_draw", "same_draw"]
+
+
+class Draw(Protocol):
+    """The law of the permanent draw of one value in one cohort, the same for every value that marks any cells."""
+
+    def kinds(self) -> Sequence[tuple[float, float]]:
+        """Return the probabilities of draws, and how many draws have each."""
+
+    def same(self, both: int) -> float:
+        """Return the probability that two values draw the same, independently, where both mark so many cells."""
+
+    @property
+    def marked(self) -> int:
+        """How many cells a value marks."""
 
 
 @dataclass(frozen=True)
-class Draw:
-    """The permanent draw of one value: bits that it ``marked`` are 1 with ``high`` and the others with ``low``.
-
-    One symbol of several is a row of bits of which exactly one is 1; ``symbol`` says so, and ``high`` and ``low`` are
-    then the probabilities of the value's own symbol and of each other one.
-    """
+class Bits:
+    """A row of bits: those that the value ``marked`` are 1 with ``high`` and the others with ``low``."""
 
     cells: int
     marked: int
     high: float
     low: float
-    symbol: bool
-    cohorts: int
 
-    def distinct(self, devices: int) -> float:
-        """Return how many different draws so many devices with one value are expected to have, cohorts included.
-
-        Σ over draws of 1 - (1 - P)^N; draws alike in how many marked and other bits they have are counted together.
-        """
-        total = 0.0
-        for probability, number in self._kinds():
-            total += (
-                number * self.cohorts * -math.expm1(devices * math.log1p(-min(probability / self.cohorts, 1 - 1e-16)))
-            )
-        return total
-
-    def _kinds(self) -> list[tuple[float, float]]:
-        """Return the probabilities of draws, and how many draws have each."""
-        if self.symbol:
-            return [(self.high, 1.0), (self.low, self.cells - 1.0)]
+    def kinds(self) -> Sequence[tuple[float, float]]:
+        """Return them; draws alike in how many marked and other bits they have are counted together."""
         others = self.cells - self.marked
         return [
             (
@@ -51,41 +49,84 @@ class Draw:
         ]
 
     def same(self, both: int) -> float:
-        """Return the probability that the draws of two values are equal, where so many cells are marked by both.
-
-        Values that mark the same cells share one draw; others draw independently.
-        """
-        if both == self.marked:
-            return 1.0
+        """Return the product over all bits."""
         mixed = self.high * self.low + (1 - self.high) * (1 - self.low)
         ones, zeros = self.high**2 + (1 - self.high) ** 2, self.low**2 + (1 - self.low) ** 2
         apart = 2 * (self.marked - both)
-        if self.symbol:
-            return 2 * self.high * self.low + (self.cells - 2) * self.low**2
         return float(mixed**apart * ones**both * zeros ** (self.cells - apart - both))
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """``size`` of the cells, which are one symbol or a list: with a ``marked`` one ``ratio`` times as likely."""
+
+    cells: int
+    size: int
+    marked: int
+    ratio: float
+
+    def kinds(self) -> Sequence[tuple[float, float]]:
+        """Return those of draws that meet the marks, and of others."""
+        low = self._low
+        return [(self.ratio * low, float(self._meeting)), (low, float(self._all - self._meeting))]
+
+    def same(self, both: int) -> float:
+        """Return the sum over draws that meet the marks of both values, of one of them, and of none."""
+        neither = math.comb(self.cells - 2 * self.marked + both, self.size)
+        one = 2 * (self._all - self._meeting - neither)
+        two = self._all - one - neither
+        return float(self._low**2 * (two * self.ratio**2 + one * self.ratio + neither))
+
+    @property
+    def _all(self) -> int:
+        return math.comb(self.cells, self.size)
+
+    @property
+    def _meeting(self) -> int:
+        return self._all - math.comb(self.cells - self.marked, self.size)
+
+    @property
+    def _low(self) -> float:
+        return 1 / (self.ratio * self._meeting + self._all - self._meeting)
+
+
+def distinct(mechanism: Mechanism, draw: Draw, devices: int) -> float:
+    """Return how many different draws so many devices with one value are expected to have, cohorts included.
+
+    Σ over cohorts and draws of 1 - (1 - P)^N.
+    """
+    law = mechanism.cohort_law
+    cohorts = Counter(map(float, law)) if law is not None else {1 / mechanism.cohorts: mechanism.cohorts}
+    total = 0.0
+    for chance, alike in cohorts.items():
+        for probability, number in draw.kinds():
+            total += alike * number * -math.expm1(devices * math.log1p(-min(probability * chance, 1 - 1e-16)))
+    return total
 
 
 def same_draw(mechanism: Mechanism, first: Item, second: Item) -> float:
     """Return the probability that the permanent draws of two values are equal, in a device's random cohort; 0 if none.
 
-    (Where a RAPPOR value's hash functions collide it marks fewer cells than another; that is not counted.)
+    Values that mark the same cells share one draw. (Where a RAPPOR value's hash functions collide it marks fewer cells
+    than another; that is not counted.)
     """
     draw = permanent_draw(mechanism)
     if draw is None:
         return 0.0
-    cohorts = range(mechanism.cohorts)
-    both = [len(set(mechanism.marked(first, each)) & set(mechanism.marked(second, each))) for each in cohorts]
-    return sum(draw.same(each) for each in both) / len(both)
+    law = mechanism.cohort_law or (Fraction(1, mechanism.cohorts),) * mechanism.cohorts
+    total = 0.0
+    for cohort, chance in enumerate(law):
+        both = len(set(mechanism.marked(first, cohort)) & set(mechanism.marked(second, cohort)))
+        total += float(chance) * (1.0 if both == draw.marked else draw.same(both))
+    return total
 
 
 def permanent_draw(mechanism: Mechanism) -> Draw | None:
     """Return the law of the permanent draw of any value in its device's cohort, or None if there is none."""
-    law = mechanism.permanent_law
-    if law is None:
+    law, ratio = mechanism.permanent_law, mechanism.permanent_ratio
+    if law is None or ratio is None:
         return None
-    symbol, (high, low) = mechanism.shape is Shape.SYMBOL, (float(each) for each in law)
-    if symbol:
-        low = (1 - high) / (mechanism.cells - 1)  # as floats, too, they are to add up to 1
-    elif sum(law) == 1:
-        high = 1 - low
-    return Draw(mechanism.cells, mechanism.marks, high, low, symbol=symbol, cohorts=mechanism.cohorts)
+    if mechanism.weight is not None:
+        return Subsets(mechanism.cells, mechanism.weight, mechanism.marks, float(ratio))
+    high, low = (float(each) for each in law)
+    return Bits(mechanism.cells, mechanism.marks, 1 - low if sum(law) == 1 else high, low)

@@ -1,19 +1,22 @@
 """Series of reports of one device, as a collector would see them that keeps every report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from dither_shared import Entropy, KeyedEntropy, Mechanism, Report
+from dither_shared import Entropy, KeyedEntropy, Mechanism, ParameterError, PrefixSketch, PrivSet, Report
 from dither_shared.mechanism import Item
 
 from ...trials.devices import device_entropy
-from ...users.populations import Floats
 
-__all__ = ["Device", "devices", "profile", "scores"]
+__all__ = ["Device", "answers_of", "devices", "profiles", "scores"]
+
+_MOST_ITEMS = 10
+"""Items of which every set is a guess."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Device:
         cohort = self.mechanism.draw_cohort(self.entropy) if self.cohort is None else self.cohort
         permanent = None
         if self.secret is not None:  # one draw for all values that mark the same cells, as a client's
-            permanent = KeyedEntropy(self.secret, repr(sorted(self.mechanism.marked(item, cohort))).encode())
+            permanent = KeyedEntropy(self.secret, repr(sorted(self.mechanism.permanent_key(item, cohort))).encode())
         return Report(cohort, self.mechanism.randomize(item, self.entropy, cohort, permanent))
 
 
@@ -45,21 +48,45 @@ def devices(mechanism: Mechanism, count: int, lasting: bool, seed: np.random.See
         yield Device(mechanism, entropy, secret, cohort)
 
 
-def profile(mechanism: Mechanism, reports: list[Report]) -> Floats:
-    """Return how often each cell was reported, cohort by cohort; shape (cohorts · cells,)."""
-    seen = np.zeros(mechanism.cohorts * mechanism.cells)
-    for report in reports:
-        seen[[report.cohort * mechanism.cells + cell for cell in report.cells(mechanism)]] += 1
-    return seen
+def profiles(mechanism: Mechanism, series: Sequence[Sequence[Report]]) -> sparse.csr_array:
+    """Return how often each cell was reported in each series, cohort by cohort; shape (series, cohorts · cells)."""
+    seen = [
+        (row, report.cohort * mechanism.cells + cell)
+        for row, reports in enumerate(series)
+        for report in reports
+        for cell in report.cells(mechanism)
+    ]
+    rows, columns = np.array(seen, dtype=np.int64).reshape(-1, 2).T
+    shape = (len(series), mechanism.cohorts * mechanism.cells)
+    return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+
+@lru_cache(maxsize=64)
+def answers_of(mechanism: Mechanism) -> tuple[Item, ...]:
+    """Return every answer that there can be or, of strings, two.
+
+    Raises ParameterError for more items than there are sets of to guess from.
+    """
+    if isinstance(mechanism, PrefixSketch):
+        return tuple(bytes([symbol] * mechanism.levels[-1]) for symbol in (1, 2))
+    if mechanism.items.open:
+        return b"firefox", b"chromium"
+    size = mechanism.size or 2
+    if not mechanism.items.sets:
+        return tuple(range(size))
+    if size > _MOST_ITEMS:
+        raise ParameterError("--size", f"{size} items make too many sets to guess from; take up to {_MOST_ITEMS}")
+    most = mechanism.at_most if isinstance(mechanism, PrivSet) else size
+    return tuple(chosen for chosen in range(1 << size) if chosen.bit_count() <= most)
 
 
 def scores(mechanism: Mechanism, reports: list[Report]) -> NDArray[np.int64]:
-    """Return how many of the reports support each value of a listed domain; shape (k,).
+    """Return how many of the reports support each answer (``answers_of``), of which there are k; shape (k,).
 
     Given a value, a report has one of two probabilities, by whether it supports the value; with independent bits, one
     of two ratios to the probability under no value at all. So the likeliest value has the highest score.
     """
-    total = np.zeros(mechanism.size or 0, dtype=np.int64)
+    total = np.zeros(len(answers_of(mechanism)), dtype=np.int64)
     for report in reports:
         total += _supporting(mechanism, report.cohort)[list(report.cells(mechanism))].any(axis=0)
     return total
@@ -67,8 +94,9 @@ def scores(mechanism: Mechanism, reports: list[Report]) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=4096)
 def _supporting(mechanism: Mechanism, cohort: int) -> NDArray[np.bool_]:
-    """Return which cells of a cohort each value marks; shape (cells, k)."""
-    table = np.zeros((mechanism.cells, mechanism.size or 0), dtype=np.bool_)
-    for item in range(mechanism.size or 0):
-        table[list(mechanism.marked(item, cohort)), item] = True
+    """Return which cells of a cohort each answer marks; shape (cells, k)."""
+    answers = answers_of(mechanism)
+    table = np.zeros((mechanism.cells, len(answers)), dtype=np.bool_)
+    for place, item in enumerate(answers):
+        table[list(mechanism.marked(item, cohort)), place] = True
     return table

@@ -8,15 +8,22 @@ from ...limits import MAX_SIZE
 from ...options.common import confidence_of, reports_of
 from ...options.mechanism import epsilon_option, mechanism_option, permanent_option
 from ...options.run import Run, run_options
-from ...trials.mechanism_by_name import NAMES, NUMERIC, named
+from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SETTLED, named
 
 __all__ = ["audit"]
 
 
 @click.command()
-@mechanism_option((*NAMES, *NUMERIC), "Attack this; repeatable.  [default: every mechanism]")
+@mechanism_option((*NAMES, *NUMERIC, *SETTLED, *DISCOVERING), "Attack this; repeatable.  [default: every mechanism]")
 @epsilon_option
-@click.option("-k", "--size", type=click.IntRange(2, MAX_SIZE), default=16, show_default=True, help="Number of values.")
+@click.option(
+    "-k",
+    "--size",
+    type=click.IntRange(2, MAX_SIZE),
+    default=16,
+    show_default=True,
+    help="Number of values; a set of them that is limited has at most half.",
+)
 @permanent_option
 @click.option(
     "--draws",
@@ -58,8 +65,9 @@ def audit(
 
     chosen = tuple(dict.fromkeys(names or tuple(MECHANISMS)))
     audits = [
-        Audit(named(name, size, epsilon, permanent_epsilon), count, draws, confidence, None if system else run.seed)
+        Audit(mechanism, count, draws, confidence, None if system else run.seed)
         for name in chosen
+        for mechanism in [named(name, size, epsilon, permanent_epsilon, at_most=size // 2)]
         for count in reports
     ]
     with run.workers() as spread:

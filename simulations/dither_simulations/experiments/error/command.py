@@ -6,11 +6,13 @@ from typing import Any
 import click
 
 from ...choices import LAWS, STEPS, SurveyType
+from ...limits import MAX_SIZE
 from ...options.common import confidence_of, epsilons_of, plot_option, shares_of, sizes_of, users_list
 from ...options.mechanism import mechanism_option, permanent_option
 from ...options.run import Run, run_options
 from ...options.source import source_options
-from ...trials.mechanism_by_name import NAMES, NUMERIC
+from ...options.survey import discover_option
+from ...trials.mechanism_by_name import DISCOVERING, NAMES, NUMERIC, SELECTIONS
 
 __all__ = ["error"]
 
@@ -19,8 +21,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command()
 @mechanism_option(
-    (*NAMES, *NUMERIC),
-    "Simulate this; repeatable; auto is the best for shares whose report fits 64 bytes.  "
+    tuple(dict.fromkeys((*NAMES, *NUMERIC, *SELECTIONS, *DISCOVERING))),
+    "Simulate this; repeatable; auto is the best for shares, or of a selection, whose report fits 64 bytes; boolean "
+    "asks of each item of a selection by itself, at ε/d.  "
     "[default: every mechanism of the type]",
 )
 @click.option(
@@ -36,9 +39,23 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "-n", "--users", callback=users_list, metavar="LIST", help="Number of users.  [default: 1e5, or those of --input]"
 )
 @click.option(
-    "-k", "--size", "sizes", callback=sizes_of, metavar="LIST", help="Number of values.  [default: 64; all of --column]"
+    "-k",
+    "--size",
+    "sizes",
+    callback=sizes_of,
+    metavar="LIST",
+    help="Number of values, of items, or of candidate strings.  [default: 64, 8 items, 1000 strings; all of --column]",
 )
 @source_options
+@click.option(
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
+)
+@click.option(
+    "--candidates",
+    type=click.IntRange(1, 10**7),
+    help="Look for so many strings, of which people hold --size.  [default: ten times as many]",
+)
+@discover_option
 @click.option(
     "--step",
     "steps",

@@ -10,21 +10,28 @@ from typing import Any, ClassVar
 import click
 from matplotlib.figure import Figure
 
-from dither_shared import ParameterError
+from dither_shared import MECHANISMS, ParameterError
 
 from ...choices import STEPS, Law, SurveyType
 from ...collection.remote_trial import Survey, collector_of_its_own, definitions, metrics_of, require_known
 from ...options.run import Run
 from ...options.survey import check_names
 from ...output.files import write_bytes
-from ...trials.mechanism_by_name import NAMES, NUMERIC
+from ...trials.mechanism_by_name import ALONE, DISCOVERING, LOOKED_UP, NAMES, NUMERIC, SELECTIONS, SETTLED
 from ...users.numbers import NumberColumn
+from ...users.set_sources import SetColumn
 from ...users.sources import Column
 from .experiment import Accuracy
 from .number_plots import number_error_plot
 from .number_table import number_error_table
 from .numbers import NumberAccuracy
 from .plots import error_plot
+from .selections.experiment import SelectionAccuracy
+from .selections.plots import selection_error_plot
+from .selections.table import selection_error_table
+from .strings.experiment import StringAccuracy
+from .strings.plots import string_error_plot
+from .strings.table import string_error_table
 from .table import error_table
 
 __all__ = ["SURVEYS", "ErrorSurvey"]
@@ -138,6 +145,89 @@ class _Shares(ErrorSurvey):
         return error_plot(rows)
 
 
+class _Selections(ErrorSurvey):
+    """Which of some items apply: the share of people who have each."""
+
+    names = SELECTIONS
+    usual = SETTLED
+
+    def plan(self, seed: int, asked: Mapping[str, Any]) -> SelectionAccuracy:
+        """Return the sweep asked for; a column says itself how many items and users there are."""
+        source, at_most = asked["source"], asked["at_most"]
+        law: Law = "device" if asked["device"] else asked["law"] or "joint"
+        if law == "marginal":
+            raise ParameterError("--law", "marginal goes with --type share; the items of a report hang together")
+        of_file = isinstance(source, SetColumn)
+        usual = tuple(name for name in self.usual if at_most is not None or "at_most" not in MECHANISMS[name].keys)
+        return SelectionAccuracy(
+            names=self.chosen(asked["names"] or (*usual, ALONE)),
+            epsilons=asked["epsilons"],
+            sizes=asked["sizes"] or (len(source.items) if of_file else 8,),
+            users=asked["users"] or (source.users if of_file else 100_000,),
+            source=source,
+            at_most=at_most,
+            permanent_epsilon=asked["permanent_epsilon"],
+            repeats=asked["repeats"] or 20,
+            seed=seed,
+            confidence=asked["confidence"],
+            law=law,
+            top=asked["top"],
+        )
+
+    def check(self, plan: SelectionAccuracy, run: Run) -> None:
+        for cell in plan.cells():
+            plan.setting(cell)
+
+    def table(self, rows: Sequence[Any]) -> str:
+        return selection_error_table(rows)
+
+    def plot(self, rows: Sequence[Any]) -> Figure:
+        return selection_error_plot(rows)
+
+
+class _Strings(ErrorSurvey):
+    """Any string: which of the frequent ones are found, in a list or without one."""
+
+    names = (*LOOKED_UP, *DISCOVERING)
+    usual = LOOKED_UP
+
+    def plan(self, seed: int, asked: Mapping[str, Any]) -> StringAccuracy:
+        """Return the sweep asked for; a column says itself how many strings and users there are."""
+        source, question = asked["source"], asked["discover"]
+        law: Law = "device" if asked["device"] else asked["law"] or "joint"
+        if law == "marginal":
+            raise ParameterError("--law", "marginal goes with --type share; strings share buckets")
+        if question is not None and asked["candidates"] is not None:
+            raise ParameterError("--candidates", "goes without --discover, which needs no list")
+        usual = LOOKED_UP if question is None else DISCOVERING
+        check_names(tuple(asked["names"]), usual)
+        of_file = isinstance(source, Column)
+        return StringAccuracy(
+            names=tuple(dict.fromkeys(asked["names"] or usual)),
+            epsilons=asked["epsilons"],
+            sizes=asked["sizes"] or (len(source.whole.labels) if of_file else 1000,),
+            users=asked["users"] or (source.whole.users if of_file else 1_000_000,),
+            source=source,
+            listed=asked["candidates"],
+            question=question,
+            permanent_epsilon=asked["permanent_epsilon"],
+            repeats=asked["repeats"] or 20,
+            seed=seed,
+            confidence=asked["confidence"],
+            law=law,
+        )
+
+    def check(self, plan: StringAccuracy, run: Run) -> None:
+        for cell in plan.cells():
+            plan.setting(cell)
+
+    def table(self, rows: Sequence[Any]) -> str:
+        return string_error_table(rows)
+
+    def plot(self, rows: Sequence[Any]) -> Figure:
+        return string_error_plot(rows)
+
+
 class _Numbers(ErrorSurvey):
     """A number: its mean, its distribution and its quantiles."""
 
@@ -173,4 +263,9 @@ class _Numbers(ErrorSurvey):
         return number_error_plot(rows)
 
 
-SURVEYS: Mapping[SurveyType, ErrorSurvey] = {"share": _Shares(), "number": _Numbers()}
+SURVEYS: Mapping[SurveyType, ErrorSurvey] = {
+    "share": _Shares(),
+    "number": _Numbers(),
+    "selection": _Selections(),
+    "string": _Strings(),
+}

@@ -1,18 +1,23 @@
 """The command ``dither-sim plan``."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dither_shared import ParameterError
+from dither_shared.items import LISTED, SETS, Items
 
 from ...choices import SurveyType
 from ...limits import MAX_SIZE
 from ...options.common import confidence_of, epsilons_of, share, users_of
 from ...options.mechanism import permanent_option
 from ...options.run import Run, run_options
-from ...options.survey import refuse_others, type_option
+from ...options.survey import discover_option, refuse_others, type_option
+
+if TYPE_CHECKING:
+    from dither_shared import DiscoveryQuestion
 
 __all__ = ["plan"]
 
@@ -32,12 +37,16 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
 
 
 @click.command()
-@type_option("Ask for shares of listed answers, or for a number.")
+@type_option("Ask for shares of listed answers, for a number, for which of some items apply, or for any string.")
 @click.option(
     "-k",
     "--size",
     type=click.IntRange(2, MAX_SIZE),
-    help="Number of values; of a number, how many different answers there can be, if few.",
+    help="Number of values, of items, or of listed strings; of a number, how many different answers there can be, if "
+    "few.",
+)
+@click.option(
+    "--at-most", type=click.IntRange(1, MAX_SIZE), help="Most items of a person, where a selection has a limit."
 )
 @click.option(
     "--aim",
@@ -52,6 +61,15 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     default="0.0625",
     show_default=True,
     help="Part of the range within which a quantile is to be named.",
+)
+@discover_option
+@click.option(
+    "--share",
+    "wanted",
+    callback=share,
+    default="0.01",
+    show_default=True,
+    help="Find strings that this share of people hold.",
 )
 @click.option(
     "--epsilon",
@@ -75,8 +93,8 @@ def _aim(_: click.Context, parameter: click.Parameter, text: str) -> float | Non
     callback=share,
     default="0.01",
     show_default=True,
-    help="Wanted half width of the interval: of a rare value's share, of a mean in parts of the range, of a quantile "
-    "in rank.",
+    help="Wanted half width of the interval: of a rare value's share, of that of an item that half of all have, of a "
+    "mean in parts of the range, of a quantile in rank.",
 )
 @click.option(
     "--confidence", callback=confidence_of, default="0.95", show_default=True, help="Confidence level of the interval."
@@ -87,12 +105,13 @@ def plan(run: Run, survey_type: SurveyType, **asked: Any) -> None:
 
     Everything is computed and nothing drawn, so --seed, --jobs and --scheduler change nothing.
     """
-    refuse_others(survey_type, {"share": {"report_budget"}, "number": {"aim", "within"}})
-    _PLANS[survey_type](run, **asked)
+    refuse_others(survey_type, _OWN)
+    _PLANS[survey_type](run=run, **asked)
 
 
 def _plan_shares(
     run: Run,
+    items: Items,
     size: int | None,
     epsilons: tuple[float, ...],
     permanent_epsilon: float | None,
@@ -101,6 +120,7 @@ def _plan_shares(
     users: int | None,
     error: float,
     confidence: float,
+    at_most: int | None,
     **_: Any,
 ) -> None:
     from .advice import Question, advise, explain
@@ -109,7 +129,9 @@ def _plan_shares(
     if size is None:
         raise ParameterError("--size", "missing; it says how many values there are")
     advices = [
-        advise(Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days))
+        advise(
+            Question(size, epsilon, permanent_epsilon, report_budget, users, error, confidence, days, items, at_most)
+        )
         for epsilon in epsilons
     ]
     if len(advices) == 1:
@@ -138,4 +160,35 @@ def _plan_number(
     run.tell(choices, lambda: explain_numbers(question, choices))
 
 
-_PLANS: Mapping[SurveyType, Callable[..., None]] = {"share": _plan_shares, "number": _plan_number}
+def _plan_strings(
+    run: Run,
+    size: int | None,
+    discover: "DiscoveryQuestion | None",
+    epsilons: tuple[float, ...],
+    permanent_epsilon: float | None,
+    wanted: float,
+    days: int,
+    users: int | None,
+    **_: Any,
+) -> None:
+    from .strings import StringPlan, advise_strings, explain_strings
+
+    plan = StringPlan(size, discover, wanted, permanent_epsilon, users, days)
+    choices = advise_strings(plan, epsilons)
+    run.tell(choices, lambda: explain_strings(plan, choices))
+
+
+_PLANS: Mapping[SurveyType, Callable[..., None]] = {
+    "share": partial(_plan_shares, items=LISTED),
+    "number": _plan_number,
+    "selection": partial(_plan_shares, items=SETS),
+    "string": _plan_strings,
+}
+
+_OWN: Mapping[SurveyType, set[str]] = {
+    "share": {"permanent_epsilon", "report_budget", "error", "confidence"},
+    "number": {"permanent_epsilon", "aim", "within", "error", "confidence"},
+    "selection": {"permanent_epsilon", "report_budget", "error", "confidence", "at_most"},
+    "string": {"permanent_epsilon", "discover", "wanted"},
+}
+"""The parameters that do not mean something to every type."""

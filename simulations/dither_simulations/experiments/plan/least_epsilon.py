@@ -82,8 +82,8 @@ def weigh(advices: Sequence[Advice]) -> str:
 
 def _heading(question: Question) -> str:
     users = "" if question.users is None else f", {question.users:,} users"
-    sure = f"at {100 * question.confidence:.4g} %, for a value that hardly anyone has"
-    return f"{question.size:,} values{users}; wanted: ± {100 * question.error:.3g} % {sure}"
+    sure = f"at {100 * question.confidence:.4g} %, for {question.whose}"
+    return f"{question.size_in_words}{users}; wanted: ± {100 * question.error:.3g} % {sure}"
 
 
 def _cells(advice: Advice) -> tuple[str, ...]:

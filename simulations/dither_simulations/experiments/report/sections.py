@@ -65,6 +65,27 @@ SECTIONS = (
         ),
     ),
     Section(
+        "selections",
+        "Which of these: sets of items",
+        "The share of people who have each of 16 items, of which nobody has more than 3, from one report of the whole "
+        "set. To ask of each item by itself at a sixteenth of ε costs twenty times the error and more.",
+        _words("error --type selection -k 16 --at-most 3 -n 1e5 --epsilon 0.5:4:7 --repeats 50"),
+    ),
+    Section(
+        "strings",
+        "Strings in a list that is brought later",
+        "Of 10,000 candidates, of which people hold 1,000: those found, at 5 % false discoveries.",
+        _words("error --type string -n 1e6 --epsilon 0.5,1,2,4 --repeats 10"),
+        quick=("--repeats", "1", "--epsilon", "1,4"),
+    ),
+    Section(
+        "discovery",
+        "Strings that nobody listed",
+        "Up to 12 characters of 39, grown level by level and confirmed by other people.",
+        _words("error --type string --discover a-z0-9._-/12 -n 1e6 --epsilon 0.5,1,2,4 --repeats 10"),
+        quick=("--repeats", "1", "--epsilon", "1,4"),
+    ),
+    Section(
         "compose",
         "What a year comes to",
         "One question a day at ε = 0.5 and one a week at ε = 1. Losses add up. If a small δ is granted, the least that "

@@ -38,6 +38,7 @@ def test_any_number_of_reports_makes_an_answer(reports: int) -> None:
     assert (len(whole["values"]), len(whole["pairs"])) == (9, 9 * 6)
     assert set(whole["pairs"][0]) == set(PairRow.__annotations__)
     assert all((row["share"] is None) == (row["low"] is None) == (row["high"] is None) for row in whole["pairs"])
+    assert all(row["share"] is None for row in whole["pairs"] if row["reports"] < 250)
     few = [row for row in whole["values"] if row["frequency"] is None]
     assert {row["verdict"] for row in few} <= {"too-few"}
     assert all(row["consistent"] is None for row in few)

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from dither_shared import Mechanism, Shape
 
-from ...users.populations import Counts
+from ....users.populations import Counts
 
-__all__ = ["crafted_rows", "most_supported", "random_rows", "random_support"]
+__all__ = ["best_symbols", "crafted_rows", "most_supported", "random_rows", "random_support"]
 
 
 def random_support(mechanism: Mechanism) -> float:
@@ -36,6 +36,12 @@ def most_supported(mechanism: Mechanism, targets: Sequence[int]) -> int:
     return len(targets) if mechanism.weight is None else min(len(targets), mechanism.weight)
 
 
+def best_symbols(mechanism: Mechanism, targets: Sequence[int]) -> Counts:
+    """Return the symbols that support the most targets, as pairs of a cohort and a cell; shape (symbols, 2)."""
+    hits = _hits(mechanism, tuple(targets))
+    return np.argwhere(hits == hits.max())
+
+
 def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: np.random.Generator) -> bytes:
     """Return rows of reports that each support the most targets, and otherwise look like honest ones.
 
@@ -43,8 +49,7 @@ def crafted_rows(mechanism: Mechanism, targets: Sequence[int], count: int, rng: 
     many ones as in an average honest report. A subset holds as many targets as fit, and others.
     """
     if mechanism.shape is Shape.SYMBOL:
-        hits = _hits(mechanism, tuple(targets))
-        best = np.argwhere(hits == hits.max())
+        best = best_symbols(mechanism, targets)
         picked = best[rng.integers(len(best), size=count)]
         return b"".join(_row(mechanism, (cell,), cohort) for cohort, cell in picked)
     usual = round(float(mechanism.a) + (mechanism.cells - 1) * float(mechanism.b))
@@ -64,7 +69,7 @@ def _hits(mechanism: Mechanism, targets: tuple[int, ...]) -> Counts:
     hits = np.zeros((mechanism.cohorts, mechanism.cells), dtype=np.int64)
     for cohort in range(mechanism.cohorts):
         for target in targets:
-            hits[cohort, list(mechanism.marked(target, cohort))] += 1
+            hits[cohort, list(mechanism.supporting(target, cohort))] += 1
     return hits
 
 

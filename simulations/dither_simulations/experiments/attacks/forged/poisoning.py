@@ -21,11 +21,11 @@ from dither_server.estimation.estimate import estimate
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism, ParameterError
 
-from ...choices import ATTACKS, Attack
-from ...samplers import sample_tally
-from ...sweeps.sweep import identity_of, mean
-from ...trials.mechanism_by_name import named
-from ...users.populations import Population, numbered, zipf
+from ....choices import ATTACKS, Attack
+from ....samplers import sample_tally
+from ....sweeps.sweep import identity_of, mean
+from ....trials.mechanism_by_name import named
+from ....users.populations import Population, numbered, zipf
 from .forging import crafted_rows, most_supported, random_rows, random_support
 
 __all__ = ["Forged", "Poisoning", "PoisoningRow"]
@@ -68,7 +68,10 @@ class PoisoningRow:
 
 @dataclass(frozen=True)
 class Poisoning:
-    """The experiment: every mechanism, attack and share; the targets are rare values of Zipf's law."""
+    """The experiment: every mechanism, attack and share; the targets are rare values of Zipf's law.
+
+    ``at_most`` is of selections (``selection_poisoning.py``), and means nothing to others.
+    """
 
     names: tuple[str, ...]
     shares: tuple[float, ...]
@@ -79,6 +82,7 @@ class Poisoning:
     targets: int = 1
     repeats: int = 20
     seed: int = 0
+    at_most: int | None = None
 
     row = PoisoningRow
 
@@ -96,18 +100,17 @@ class Poisoning:
 
     def trials(self, cell: Forged, seeds: Sequence[np.random.SeedSequence]) -> list[float]:
         """Return the gain of each trial: the rise over the estimate from its honest reports alone."""
-        mechanism = named(cell.asked, self.size, self.epsilon)
-        honest = self._honest(mechanism)
-        return [self._gain(cell, mechanism, honest, np.random.default_rng(seed)) for seed in seeds]
+        mechanism = self._mechanism(cell)
+        return [self._gain(cell, mechanism, np.random.default_rng(seed)) for seed in seeds]
 
-    def _gain(self, cell: Forged, mechanism: Mechanism, honest: Population, rng: np.random.Generator) -> float:
-        tally = sample_tally(mechanism, honest, rng)
+    def _gain(self, cell: Forged, mechanism: Mechanism, rng: np.random.Generator) -> float:
+        tally = self._drawn(mechanism, rng)
         poisoned = tally + self._forged(cell, mechanism, rng)
         return self._estimated(mechanism, poisoned) - self._estimated(mechanism, tally)
 
     def rows(self, cell: Forged, outcomes: Sequence[float]) -> list[PoisoningRow]:
         """Return the mean gain."""
-        mechanism = named(cell.asked, self.size, self.epsilon)
+        mechanism = self._mechanism(cell)
         gain, error = mean(outcomes)
         return [
             PoisoningRow(
@@ -128,6 +131,13 @@ class Poisoning:
                 seed=self.seed,
             )
         ]
+
+    def _mechanism(self, cell: Forged) -> Mechanism:
+        return named(cell.asked, self.size, self.epsilon)
+
+    def _drawn(self, mechanism: Mechanism, rng: np.random.Generator) -> Tally:
+        """Return the tally of the honest."""
+        return sample_tally(mechanism, self._honest(mechanism), rng)
 
     def _estimated(self, mechanism: Mechanism, tally: Tally) -> float:
         """Return the estimate that is to rise."""

@@ -15,9 +15,9 @@ from dither_server.estimation.numeric.laws.registry import law_of
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism
 
-from ...samplers import sample_tally
-from ...users.numbers import Numbers
-from ...users.populations import Floats, Population, numbered
+from ....samplers import sample_tally
+from ....users.numbers import Numbers
+from ....users.populations import Floats, Population, numbered
 from .poisoning import Forged, Poisoning
 
 __all__ = ["NumberPoisoning"]

@@ -1,0 +1,46 @@
+"""Surveys: of several metrics that name one survey, each device answers one in each period, drawn by chance."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..errors import ParameterError
+
+if TYPE_CHECKING:
+    from .metric import Metric
+
+__all__ = ["Survey", "with_surveys"]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The survey ``name`` and the metrics of which it asks one in each period (reporting/surveys.py draws it).
+
+    It is no part of a metric's version: who is asked depends on no answer, so no estimate depends on it, and permanent
+    draws outlast it. It is part of what people consent to.
+    """
+
+    name: str
+    metrics: tuple[str, ...] = ()
+
+
+def with_surveys(metrics: Mapping[str, "Metric"]) -> dict[str, "Metric"]:
+    """Return the metrics of a file, each with the names of all that are of its survey.
+
+    Raises ParameterError if those of one survey differ in their period, of which the draw is made.
+    """
+    members: dict[str, list[Metric]] = {}
+    for metric in metrics.values():
+        if metric.survey is not None:
+            members.setdefault(metric.survey.name, []).append(metric)
+    whole = {name: Survey(name, tuple(sorted(one.name for one in of))) for name, of in members.items()}
+    for name, of in members.items():
+        for one in of:
+            if one.period != of[0].period:
+                why = f"{of[0].name} is of the survey {name!r}, too, and its period is {of[0].period}"
+                raise ParameterError(f"metrics.{one.name}.period", f"{one.period}; {why}; all of one survey share it")
+    return {name: _member(metric, whole) for name, metric in metrics.items()}
+
+
+def _member(metric: "Metric", surveys: Mapping[str, Survey]) -> "Metric":
+    return metric if metric.survey is None else replace(metric, survey=surveys[metric.survey.name])

@@ -1,0 +1,216 @@
+"""Questions that cross two others: both answers of a person in one report, so that they can be read together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import ClassVar, NamedTuple, Self
+
+from ..errors import ParameterError
+from ..mechanism import MAX_CELLS, Mechanism
+from ..mechanisms.crossing_costs import costs, within
+from .boolean import BooleanQuestion
+from .choice import ChoiceQuestion
+from .domain import Domain
+from .fields import Fields
+from .listed import ListedQuestion
+from .plain import text_of
+from .question import Answers, Encoded
+
+__all__ = ["BETWEEN", "Axis", "CrossQuestion"]
+
+BETWEEN = " / "
+"""What stands between the two answers in the label of a cell."""
+
+_AXES = 2
+
+_MOST_NAMES = 16
+"""A dict of more is no answer: to read it might take long."""
+
+_KINDS: Mapping[str, type[ListedQuestion]] = {kind.kind: kind for kind in (BooleanQuestion, ChoiceQuestion)}
+
+_EXAMPLE = 'for example cross = ["theme", "device"], or {theme = ["light", "dark"], device = ["phone", "desktop"]}'
+
+
+class Axis(NamedTuple):
+    """One of the questions that are crossed, by its name."""
+
+    name: str
+    question: ListedQuestion
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The answers to it."""
+        return self.question.labels
+
+
+@dataclass(frozen=True)
+class CrossQuestion(ListedQuestion):
+    """Two questions with listed answers, answered together: the answers are all pairs, the first axis the slowest.
+
+    ``cross`` names two metrics of the same file, or is a table of names and values where an axis is not asked by
+    itself. An answer is a dict by name, or a pair. An axis that it leaves out, or answers with what is not listed, goes
+    to the axis' own catch-all.
+    """
+
+    kind: ClassVar[str] = "cross"
+    keys: ClassVar[frozenset[str]] = frozenset({"cross"})
+
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.axes) != _AXES:
+            raise ParameterError("cross", f"{len(self.axes)} question(s); two are crossed, {_EXAMPLE}")
+        first, second = self.axes
+        if first.name == second.name:
+            raise ParameterError("cross", f"{first.name!r} is listed twice; two different questions are crossed")
+        cells = len(first.labels) * len(second.labels)
+        if cells > MAX_CELLS:
+            raise ParameterError("cross", f"{cells} pairs of answers; {MAX_CELLS} at most")
+        if any("/" in label for axis in self.axes for label in axis.labels) and len({*self._cells()}) < cells:
+            raise ParameterError("cross", f"two pairs have one name; rename an answer with {BETWEEN!r} in it")
+
+    @classmethod
+    def read(cls, fields: Fields) -> Self:
+        """Return the question, whose axes are metrics of the same file or are given with their values."""
+        asked = fields.value("cross")
+        if isinstance(asked, dict):
+            asked = [{"name": name, **(of if isinstance(of, dict) else {"values": of})} for name, of in asked.items()]
+        if not isinstance(asked, list):
+            raise ParameterError("cross", f"missing or no list; {_EXAMPLE}")
+        return cls(tuple(_axis(fields, one) for one in asked))
+
+    def stored(self) -> dict[str, object]:
+        """Return both axes with their answers, so that nothing else need be known."""
+        stored = [(axis, axis.question.stored()) for axis in self.axes]
+        tables = [{key: table[key] for key in axis.question.keys} for axis, table in stored]
+        named = zip(self.axes, tables, strict=True)
+        return {"cross": [{"name": axis.name, "type": axis.question.kind, **table} for axis, table in named]}
+
+    @property
+    def domain_digest(self) -> object:
+        """The names, kinds and answers of the axes, in their order."""
+        return {"cross": [[name, question.kind, question.domain_digest] for name, question in self.axes]}
+
+    def answers(self, mechanism: Mechanism) -> Answers:
+        """Return how pairs are read."""
+        return _Answers({axis.name: axis.question.answers(mechanism) for axis in self.axes}, self.shape)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many answers each axis has."""
+        first, second = self.axes
+        return len(first.labels), len(second.labels)
+
+    @property
+    def size(self) -> int:
+        """How many pairs of answers there are."""
+        return prod(self.shape)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All pairs."""
+        return self.domain.labels
+
+    def advice(self, mechanism: Mechanism) -> Sequence[str]:
+        """Return whether each question would be answered more exactly if each device were asked but one of them."""
+        return _advice(mechanism, {axis.name: len(axis.labels) for axis in self.axes})
+
+    @property
+    def words(self) -> str:
+        """Both questions, each with its answers."""
+        first, second = (f"{name} ({question.words})" for name, question in self.axes)
+        return f"{first} and {second}, both in one report"
+
+    @property
+    def example(self) -> object:
+        """The first answer to each."""
+        return {name: question.example for name, question in self.axes}
+
+    def _listed(self) -> Domain:
+        return Domain(self._cells(), BETWEEN.join(axis.question.domain.other for axis in self.axes))
+
+    def _cells(self) -> tuple[str, ...]:
+        return tuple(BETWEEN.join(pair) for pair in product(*(axis.labels for axis in self.axes)))
+
+
+class _Answers(Answers):
+    wanted = 'give a dict of both answers by name, such as {"theme": "dark", "device": "phone"}, or a pair of them'
+
+    def __init__(self, axes: Mapping[str, Answers], shape: tuple[int, int]) -> None:
+        self._axes = tuple(axes.values())
+        self._places = {name: place for place, name in enumerate(axes)}
+        self._width = shape[1]
+
+    def encode(self, value: object) -> Encoded:
+        """Return the pair of what each axis makes of its answer; one that is left out is outside, and no mistake."""
+        given, mistake = self._given(value)
+        parts = [axis.encode(one) for axis, one in zip(self._axes, given, strict=True)]
+        first, second = (part.item for part in parts)
+        return Encoded(
+            first * self._width + second,  # type: ignore[operator]  # items of listed answers are integers
+            any(part.outside for part in parts),
+            mistake or any(part.mistake for part, one in zip(parts, given, strict=True) if one is not _LEFT_OUT),
+        )
+
+    def _given(self, value: object) -> tuple[Sequence[object], bool]:
+        """Return the answer to each axis, and whether the object is no pair of answers.
+
+        As in ``plain`` no code of the app is run: what is in a dict, list or tuple is read by Python's own methods.
+        """
+        kind, given, mistake = type(value), [_LEFT_OUT] * _AXES, False
+        if issubclass(kind, dict) and dict.__len__(value) <= _MOST_NAMES:  # type: ignore[arg-type]  # it is one
+            for name, answer in list(dict.items(value)):  # type: ignore[arg-type, var-annotated]  # likewise
+                place = self._places.get(text_of(name) or "")
+                if place is None:
+                    mistake = True
+                else:
+                    given[place] = answer
+            return given, mistake or all(answer is _LEFT_OUT for answer in given)
+        for row in (tuple, list):
+            if issubclass(kind, row) and row.__len__(value) == _AXES:  # type: ignore[arg-type]  # likewise
+                return tuple(row.__iter__(value)), False  # type: ignore[arg-type]  # likewise
+        return given, True
+
+
+_LEFT_OUT: object = object()
+"""Stands for the answer to an axis that has none; no axis lists it."""
+
+
+def _axis(fields: Fields, asked: object) -> Axis:
+    """Return an axis that is a metric of the same file, or a table of its name, its values and maybe its type."""
+    if isinstance(asked, dict):
+        table: Fields | None = Fields({"type": ChoiceQuestion.kind, **asked})
+        name = asked.get("name")
+    else:
+        name, table = asked, fields.sibling(asked)
+    if not isinstance(name, str) or not name or table is None:
+        raise ParameterError("cross", f"{name!r} is no metric of this file; {_EXAMPLE}")
+    try:
+        kind = _KINDS[table.one_of("type", tuple(_KINDS))]
+        if isinstance(asked, dict):
+            table.require_known({"name", "type", *kind.keys})
+        return Axis(name, kind.read(table))
+    except ParameterError as error:
+        raise error.within(f"cross.{name}.") from None
+
+
+def _advice(mechanism: Mechanism, sizes: Mapping[str, int]) -> list[str]:
+    """Return a sentence where sampling one of the two questions, of so many answers each, would serve better."""
+    (first, a), (second, b) = sizes.items()
+    found = costs(mechanism, a, b), costs(mechanism, b, a)
+    fewer = [one.crossed / one.sampled for one in found if one is not None]
+    apart = within(mechanism, a, b), within(mechanism, b, a)
+    if len(fewer) < 2 or max(fewer) <= 1:
+        return []
+    public = max(one for one in apart if one is not None)
+    return [
+        f"cross: {a * b} pairs of answers are many at this epsilon; unless {first} and {second} are to be read "
+        f"together, ask each device but one of them (one_of): equally exact shares take {_people(fewer[0])} people "
+        f"for {first} and {_people(fewer[1])} for {second}. If one of the two is no secret, declare it as strata of "
+        f"the other: shares within it take up to {public:.2g} times fewer people"
+    ]
+
+
+def _people(factor: float) -> str:
+    return f"{factor:.2g} times fewer" if factor > 1 else f"{1 / factor:.2g} times as many"

@@ -1,0 +1,164 @@
+"""Populations whose answers are sets of items: items chosen independently of each other, or the sets of a file.
+
+A set of d items is the integer whose bit j stands for item j.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dither_shared import ParameterError
+
+from .populations import Counts, Floats, Population, set_label
+
+__all__ = ["IndependentSets", "ListedSets", "Members", "SetChain", "SetLaw", "drawn_sets", "members", "patterns_in"]
+
+Members = NDArray[np.bool_]
+"""Whether each item is in each set; shape (sets, items)."""
+
+
+class SetChain(NamedTuple):
+    """A random set, read item by item by a chain of states.
+
+    ``start[s]`` is the chance of beginning in state s, ``present[j, s]`` that of item j being in the set given state s
+    before it, ``after[s]`` the state that follows if it is (if not, the state stays), and ``held[s]`` how many items
+    a set has whose last state is s.
+    """
+
+    start: Floats
+    present: Floats
+    after: Counts
+    held: Counts
+
+
+class SetLaw(Protocol):
+    """The law of one person's set. People are independent of each other."""
+
+    @property
+    def shares(self) -> Floats:
+        """The share of people who have each item, shape (items,)."""
+
+    def windows(self, width: int) -> Floats:
+        """Return P[pattern] in each window, shape (items, 2^width): bit i of a pattern is item (window + i) mod d."""
+
+    def chain(self) -> SetChain:
+        """Return the law as a chain."""
+
+
+@dataclass(frozen=True, eq=False)
+class IndependentSets:
+    """Each item is in the set with its own chance, whatever the others; a set of more than ``at_most`` is drawn again.
+
+    Raises ParameterError if the chances are none, or ``at_most`` is not a number of the items.
+    """
+
+    chances: Floats
+    at_most: int
+
+    def __post_init__(self) -> None:
+        if not ((self.chances >= 0) & (self.chances <= 1)).all():
+            raise ParameterError("shares", "of items must lie between 0 and 1")
+        if not 1 <= self.at_most <= len(self.chances):
+            raise ParameterError("at_most", f"{self.at_most} must lie between 1 and the {len(self.chances)} items")
+        if not self._fits(self.chances)[0]:
+            raise ParameterError("at_most", f"{self.at_most} is less than anyone has")
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The share of people who have each item: f_j P[the others are at most w - 1]/P[all are at most w]."""
+        if self.at_most == len(self.chances):
+            return self.chances
+        others = np.array([self._fits(np.delete(self.chances, item))[1] for item in range(len(self.chances))])
+        return np.asarray(self.chances * others / self._fits(self.chances)[0])
+
+    def windows(self, width: int) -> Floats:
+        """Return P[pattern] of each window: a product, times the chance that the other items leave room for it."""
+        size, patterns = len(self.chances), np.arange(1 << width)
+        bits = patterns[:, np.newaxis] >> np.arange(width) & 1
+        found = np.empty((size, len(patterns)))
+        for window in range(size):
+            inside = (window + np.arange(width)) % size
+            each = np.where(bits, self.chances[inside], 1 - self.chances[inside]).prod(axis=1)
+            room = self._fits(np.delete(self.chances, inside))
+            found[window] = each * room[np.minimum(bits.sum(axis=1), self.at_most + 1)]
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def chain(self) -> SetChain:
+        """Return the chain whose state is how many items the set has so far."""
+        size, most = len(self.chances), self.at_most
+        present = np.zeros((size, most + 1))
+        for item in range(size):
+            room = self._fits(self.chances[item + 1 :])
+            yes, no = self.chances[item] * room[1:], (1 - self.chances[item]) * room[:-1]
+            present[item] = yes / np.where(yes + no, yes + no, 1.0)
+        states = np.arange(most + 1)
+        return SetChain(np.eye(1, most + 1)[0], present, np.minimum(states + 1, most), states)
+
+    def _fits(self, chances: Floats) -> Floats:
+        """Return the chance that at most w - m of these items are in a set, for m = 0, …, w + 1 (where it is 0)."""
+        law = np.zeros(self.at_most + 1)  # of how many there are; more than w need not be told apart
+        law[0] = 1.0
+        for chance in chances:
+            law[1:] = law[1:] * (1 - chance) + law[:-1] * chance
+            law[0] *= 1 - chance
+        return np.append(np.cumsum(law)[::-1], 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedSets:
+    """Sets of a list, each as likely as its weight says."""
+
+    members: Members
+    weights: Floats
+
+    @classmethod
+    def of(cls, sets: Sequence[int], size: int, weights: Floats) -> "ListedSets":
+        """Return the law of these sets of ``size`` items."""
+        return cls(members(sets, size), np.asarray(weights / weights.sum(), dtype=np.float64))
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The share of people who have each item."""
+        return np.asarray(self.weights @ self.members)
+
+    def windows(self, width: int) -> Floats:
+        """Return P[pattern] of each window."""
+        size = self.members.shape[1]
+        found = np.zeros((size, 1 << width))
+        for window in range(size):
+            np.add.at(found[window], patterns_in(self.members, window, width), self.weights)
+        return found
+
+    def chain(self) -> SetChain:
+        """Return the chain whose state is the set, from the start."""
+        every = np.arange(len(self.weights))
+        return SetChain(self.weights, self.members.T.astype(np.float64), every, self.members.sum(axis=1))
+
+
+def patterns_in(sets: Members, window: int, width: int) -> Counts:
+    """Return the pattern of each set in a window, as a number."""
+    inside = (window + np.arange(width)) % sets.shape[1]
+    return np.asarray(sets[:, inside] @ (1 << np.arange(width)))
+
+
+def members(sets: Sequence[int], size: int) -> Members:
+    """Return which of ``size`` items are in sets that are given as integers."""
+    table = [[bool(each >> item & 1) for item in range(size)] for each in sets]
+    return np.array(table, dtype=np.bool_).reshape(-1, size)
+
+
+def drawn_sets(people: SetLaw, users: int, rng: np.random.Generator) -> Population:
+    """Return the sets of so many people, drawn one by one: for devices, and for small numbers."""
+    chain = people.chain()
+    state = rng.choice(len(chain.start), size=users, p=chain.start)
+    found = np.zeros((users, len(chain.present)), dtype=np.bool_)
+    for item, present in enumerate(chain.present):
+        found[:, item] = rng.random(users) < present[state]
+        state = np.where(found[:, item], chain.after[state], state)
+    distinct, counts = np.unique(found, axis=0, return_counts=True)
+    labels = (set_label(int("".join(map(str, row[::-1].astype(int))), 2)) for row in distinct)
+    return Population(tuple(labels), counts.astype(np.int64))

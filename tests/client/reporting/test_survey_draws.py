@@ -1,0 +1,167 @@
+"""Surveys on a device: one question a period, drawn from its secret, whatever is answered, and never two."""
+
+import dataclasses
+from collections import Counter
+from datetime import date
+
+import pytest
+
+import dither
+from client.devices import METRICS, Calendar, Make, Script
+from dither.consent.rules import terms
+from dither.reporting.keys import Keys
+from dither_shared import Batch, KeyedEntropy, Metric
+from dither_shared.metrics.survey import Survey
+
+LOOKS = Survey("looks", ("font", "mobile", "theme"))
+FONT = dataclasses.replace(METRICS["mobile"], name="font")
+ANSWERS: dict[str, object] = {"font": True, "mobile": False, "theme": "dark"}
+DAY = date(2026, 11, 18).toordinal()
+
+
+def of(survey: Survey, **changed: object) -> dict[str, Metric]:
+    """Return the metrics of a survey, by name."""
+    known = {**METRICS, "font": FONT}
+    return {name: dataclasses.replace(known[name], survey=survey, **changed) for name in survey.metrics}  # type: ignore[arg-type]  # a test names what it changes
+
+
+def record_all(client: dither.Client) -> None:
+    for name in client.status().metrics:
+        client.record(name.name, ANSWERS.get(name.name, True))
+
+
+def reported(client: dither.Client) -> list[str]:
+    return [Batch.decode(body).metric for body in client.preview()]
+
+
+def test_each_metric_of_a_survey_is_drawn_as_often_as_the_others() -> None:
+    """Over 900 periods of 1 device, then 1 period of 900: beyond 240 or 360 with a probability below 1e-4 each.
+
+    The secrets are fixed, so it is no chance in a run.
+    """
+    keys = Keys(b"a fixed secret")
+    for drawn in (
+        Counter(keys.asked(LOOKS, day) for day in range(900)),
+        Counter(Keys(bytes([n % 256, n // 256])).asked(LOOKS, DAY) for n in range(900)),
+        Counter(keys.asked(Survey(f"looks{n}", LOOKS.metrics), DAY) for n in range(900)),
+    ):
+        assert set(drawn) == set(LOOKS.metrics)
+        assert all(240 < times < 360 for times in drawn.values())
+
+
+def test_a_draw_is_the_same_for_ever_and_moves_only_to_a_metric_that_joins() -> None:
+    keys, more = Keys(b"a fixed secret"), Survey("looks", (*LOOKS.metrics, "zoom"))
+    before = [keys.asked(LOOKS, day) for day in range(300)]
+    assert before == [Keys(b"a fixed secret").asked(LOOKS, day) for day in range(300)]
+    after = [keys.asked(more, day) for day in range(300)]
+    assert all(new in {old, "zoom"} for old, new in zip(before, after, strict=True))
+    assert 40 < after.count("zoom") < 115
+
+
+def test_one_question_is_answered_and_the_others_are_counted(make: Make, calendar: Calendar) -> None:
+    client = make(metrics=of(LOOKS))
+    days = 25
+    for _ in range(days):
+        record_all(client)
+        calendar.pass_days(1)
+    asked = reported(client)
+    assert len(asked) == days
+    assert set(asked) == set(LOOKS.metrics)
+    status = client.status()
+    assert (status.unasked, status.ignored) == (2 * days, 0)
+    spent = {metric.name: metric.spent for metric in status.metrics}
+    assert spent == {name: pytest.approx(asked.count(name)) for name in LOOKS.metrics}, "only what is sent is charged"
+    assert sorted(metric.state for metric in status.metrics) == ["collected", *["not asked this period"] * 2]
+    assert {metric.one_of for metric in status.metrics} == {LOOKS.metrics}
+
+
+@pytest.mark.parametrize("order", [LOOKS.metrics, LOOKS.metrics[::-1]])
+def test_which_question_is_asked_depends_on_no_answer_and_no_order(make: Make, order: tuple[str, ...]) -> None:
+    """One secret, however it is answered: the same question."""
+    drawn = set()
+    for answers in (ANSWERS, {"font": None, "mobile": "maybe", "theme": "plaid"}):
+        client = make(
+            metrics=of(LOOKS), state=dither.MemoryState("on"), entropy=KeyedEntropy(b"one device"), strict=False
+        )
+        for name in order:
+            client.record(name, answers[name])
+        drawn |= set(reported(client))
+    assert len(drawn) == 1
+
+
+@pytest.mark.parametrize(("period", "days"), [("week", 7), ("once", 400)])
+def test_it_is_drawn_once_a_period(make: Make, calendar: Calendar, period: str, days: int) -> None:
+    calendar.pass_days(-2)  # to a Monday
+    client = make(metrics=of(LOOKS, period=period))
+    for _ in range(days):
+        record_all(client)
+        calendar.pass_days(1)
+    assert len(reported(client)) == 1
+    record_all(client)
+    assert len(reported(client)) == (2 if period == "week" else 1)
+
+
+def test_no_second_question_is_answered_after_an_update_within_a_period(make: Make, calendar: Calendar) -> None:
+    """Whatever list the app had before: of the metrics that it still asks, and of one that it does not ask any more."""
+    for day in range(30):
+        for before, after in (
+            (("font", "mobile"), LOOKS.metrics),
+            (LOOKS.metrics, ("font", "theme")),
+            (("font",), ("mobile", "theme")),
+        ):
+            state = dither.MemoryState("on")
+            calendar.day = date(2026, 11, 18 - 17) + (date(2026, 11, 2) - date(2026, 11, 1)) * day
+            first = make(metrics=of(Survey("looks", before)), state=state)
+            record_all(first)
+            assert len(reported(first)) == 1
+            second = make(metrics=of(Survey("looks", after)), state=state)
+            record_all(second)
+            assert len(reported(second)) == 1
+            calendar.pass_days(1)
+            record_all(second)
+            assert len(reported(second)) == 2, "and from the next period on it goes on"
+
+
+def test_a_clock_that_is_set_back_draws_no_second_question(make: Make, calendar: Calendar) -> None:
+    client = make(metrics=of(LOOKS))
+    record_all(client)
+    for _ in range(20):  # the next day is of a period of its own; going back to this one opens nothing
+        calendar.pass_days(1)
+        record_all(client)
+        calendar.pass_days(-1)
+        record_all(client)
+    assert len(reported(client)) == 2
+
+
+def test_metrics_of_no_survey_and_of_others_are_asked_beside_it(make: Make) -> None:
+    other = Survey("others", ("weekly",))
+    weekly = dataclasses.replace(METRICS["weekly"], survey=other)
+    client = make(metrics={**of(LOOKS), "weekly": weekly, "browser": METRICS["browser"]})
+    record_all(client)
+    assert sorted(set(reported(client)) - set(LOOKS.metrics)) == ["browser", "weekly"]
+    assert len(reported(client)) == 3
+
+
+def test_people_are_told_and_asked_again_if_that_changes(make: Make) -> None:
+    client = make(metrics={**of(LOOKS), "browser": METRICS["browser"]})
+    text = client.consent_text()
+    said = (
+        "How often: at most once a day, and not always: one of 3 questions is asked each day, chosen at random "
+        "whatever your answers are (font, mobile, theme)"
+    )
+    assert text.count(said) == 3
+    theme = of(LOOKS)["theme"]
+    assert terms(dataclasses.replace(theme, survey=None)) == terms(METRICS["theme"]), "as it ever was"
+    assert len({terms(METRICS["theme"]), terms(theme), terms(of(Survey("looks", ("theme", "font")))["theme"])}) == 3
+    assert theme.version == METRICS["theme"].version
+
+
+def test_a_device_that_is_to_forget_draws_anew(make: Make) -> None:
+    client = make(metrics=of(LOOKS), transport=Script())
+    drawn = set()
+    for _ in range(40):
+        record_all(client)
+        drawn |= set(reported(client))
+        client.forget()
+        client.consent("on")
+    assert drawn == set(LOOKS.metrics)  # missed with a probability of 3 (2/3)^40 < 1e-6

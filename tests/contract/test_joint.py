@@ -1,0 +1,92 @@
+"""How the supports of two values hang together, as each mechanism of listed answers says it, held to its exact law."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+
+from contract.cases import name_of, small
+from contract.exact_law import exact_law
+from dither_shared import MECHANISMS, Mechanism, Shape
+from dither_shared.mechanism import LISTED
+from dither_shared.mechanisms.sums import sum_variance
+
+CASES = [
+    case
+    for family in MECHANISMS.of(LISTED)
+    for case in [*small(family.name, 1.0), *([family.calibrate(7, 1.0)] if family.name != "bit-flip" else [])]
+    if case.size is not None and case.size > 2
+]
+
+
+def law_of(mechanism: Mechanism, item: int, cohort: int) -> dict[bytes, Fraction]:
+    return exact_law(lambda entropy: mechanism.randomize(item, entropy, cohort))
+
+
+def supports(mechanism: Mechanism, payload: bytes, cohort: int) -> set[int]:
+    cells = set(mechanism.row_format.cells_of(payload))
+    return {v for v in range(mechanism.size or 0) if cells & set(mechanism.marked(v, cohort))}
+
+
+def widest(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism with as many values as there is room for, over which a third value is averaged."""
+    given = {key: getattr(mechanism, key) for key in mechanism.parameters()}
+    return type(mechanism)(**{**given, "size": mechanism.room})
+
+
+def joint(mechanism: Mechanism, u: int, v: int, of: int) -> tuple[Fraction, Fraction]:
+    """Return P[a report of a value supports both], and P[its cohort speaks of both]."""
+    both = spoken = Fraction(0)
+    for cohort in range(mechanism.cohorts):
+        if all(mechanism.marked(value, cohort) for value in (u, v)):
+            spoken += Fraction(1, mechanism.cohorts)
+            law = law_of(mechanism, of, cohort)
+            both += (
+                sum((chance for row, chance in law.items() if {u, v} <= supports(mechanism, row, cohort)), Fraction(0))
+                / mechanism.cohorts
+            )
+    return both, spoken
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_two_supports_hang_together_as_is_said(case: Mechanism) -> None:
+    mechanism = widest(case)
+    size = mechanism.size or 0
+    assert mechanism.joint_support == case.joint_support is not None
+    pairs = list(combinations(range(size), 2))[:: max(1, size * size // 24)]
+    for u, v in pairs:
+        own, spoken = joint(mechanism, u, v, u)
+        if not spoken:
+            continue  # no window of bit-flip holds both
+        others = [joint(mechanism, u, v, w)[0] for w in range(size) if w not in {u, v}]
+        assert own / spoken == case.joint_support[0]
+        assert sum(others, Fraction(0)) / len(others) / spoken == case.joint_support[1]
+        if case.shape is not Shape.SYMBOL:  # of symbols the third value may matter
+            assert len(set(others)) == 1
+
+
+@pytest.mark.parametrize("case", CASES, ids=name_of)
+def test_the_noise_of_a_sum_is_that_of_its_values_and_pairs(case: Mechanism) -> None:
+    """Over all values that there is room for, at even shares, whatever third values there are: enumerated."""
+    mechanism = widest(case)
+    size = mechanism.size or 0
+    assert sum_variance(mechanism, 1, 0.3) == pytest.approx(mechanism.variance(0.3))
+    if mechanism.coverage < 1:
+        return
+    q, gap = mechanism.q, mechanism.p - mechanism.q
+    chosen = range(size // 2 + 1)
+    total = Fraction(0)
+    for of in range(size):
+        mean = square = Fraction(0)
+        for cohort in range(mechanism.cohorts):
+            law = law_of(mechanism, of, cohort)
+            for row, chance in law.items():
+                held = sum(v in chosen for v in supports(mechanism, row, cohort))
+                added = (held - len(chosen) * q) / gap
+                mean += chance * added / mechanism.cohorts
+                square += chance * added**2 / mechanism.cohorts
+        assert mean == (of in chosen)
+        total += (square - mean**2) / size
+    said = sum_variance(mechanism, len(chosen), len(chosen) / size)
+    if mechanism.shape is not Shape.SYMBOL or mechanism.own_cells:
+        assert said == pytest.approx(float(total), rel=1e-12)

@@ -1,0 +1,162 @@
+"""Crossings as answers: the API's object, exports, the terminal, comparison and trend."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from dither_server.cli.main import cli
+from dither_server.reading.costs import effort
+from dither_server.reading.summaries.crossings.rows import CrossRow
+from dither_server.tally.arrays import Floats
+from dither_shared import KeyedEntropy, Metric, Report, parse_metrics
+from server.collecting import TODAY, config, environment, upload
+
+DEFINITION = """
+[metrics.both]
+type = "cross"
+cross = {theme = ["light", "dark"], device = ["phone", "desktop"]}
+epsilon = 3.0
+"""
+BOTH = parse_metrics(DEFINITION)["both"]
+TRUE = np.array([0.1, 0.3, 0.0, 0.5, 0.1, 0.0, 0.0, 0.0, 0.0])
+
+
+def sent(metric: Metric, reports: int, seed: int, shares: Floats = TRUE) -> bytes:
+    """Rows of devices that hold pairs by these shares."""
+    entropy, rows = KeyedEntropy(str(seed).encode()), b""
+    for item in np.random.default_rng(seed).choice(len(shares), reports, p=shares).tolist():
+        cohort = metric.mechanism.draw_cohort(entropy)
+        rows += Report(cohort, metric.mechanism.randomize(item, entropy, cohort)).encode(metric.mechanism)
+    return rows
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[FlaskClient]:
+    (tmp_path / "metrics.toml").write_text(DEFINITION)
+    app = create_app(config(tmp_path, metrics={"both": BOTH}))
+    with closing(collector_of(app)):
+        for day in range(2):
+            store = collector_of(app).store
+            store.commit([upload(BOTH, sent(BOTH, 2000, day))], TODAY + timedelta(days=day), b"s" * 16)
+        yield app.test_client()
+
+
+def test_the_api_tells_marginals_and_shares_within_answers(client: FlaskClient) -> None:
+    told = client.get("/v1/metrics/both/estimate").get_json()
+    assert told["reports"] == 4000
+    shares = [row["frequency"] for row in told["values"]]
+    for one, axis, sums in zip(
+        told["marginals"],
+        BOTH.question.axes,  # type: ignore[attr-defined]  # it is a crossing
+        (np.reshape(shares, (3, 3)).sum(axis=1), np.reshape(shares, (3, 3)).sum(axis=0)),
+        strict=True,
+    ):
+        assert (one["axis"], tuple(row["value"] for row in one["values"])) == (axis.name, axis.labels)
+        assert [row["frequency"] for row in one["values"]] == pytest.approx(list(sums))
+        assert [row["count"] for row in one["values"]] == pytest.approx(list(4000 * sums))
+        for row in one["values"]:
+            assert row["low"] <= max(row["frequency"], 0) <= row["high"]
+            assert row["noise_error"] < row["standard_error"] or row["frequency"] <= 0
+            assert row["repeat_error"] >= row["standard_error"], "the same people may have reported on both days"
+        assert sum(row["consistent"] for row in one["values"]) == pytest.approx(1)
+    ways = [(one["of"], one["given"]) for one in told["conditional"]]
+    assert ways == [("theme", "device"), ("device", "theme")]
+    by_pair = {row["value"]: row["frequency"] for row in told["values"]}
+    phone = told["marginals"][1]["values"][0]["frequency"]
+    (dark,) = (row for row in told["conditional"][0]["values"] if (row["given"], row["value"]) == ("phone", "dark"))
+    assert dark["share"] == pytest.approx(by_pair["dark / phone"] / phone)
+    assert dark["low"] < 5 / 6 < dark["high"]
+    assert dark["verdict"] == "ok"
+    nobody = [row for row in told["conditional"][0]["values"] if row["given"] == "other"]
+    known = told["marginals"][1]["values"][2]["low"] > 0
+    assert known or {(row["share"], row["low"], row["verdict"]) for row in nobody} == {(None, None, "too-few")}
+
+
+def test_what_is_left_out_changes_no_number(client: FlaskClient) -> None:
+    whole = client.get("/v1/metrics/both/estimate").get_json()
+    some = client.get("/v1/metrics/both/estimate?values=dark / phone").get_json()
+    assert [row["value"] for row in some["values"]] == ["dark / phone"]
+    assert (some["marginals"], some["conditional"]) == (whole["marginals"], whole["conditional"])
+
+
+def test_intervals_may_hold_all_together(client: FlaskClient) -> None:
+    each, together = (
+        client.get(f"/v1/metrics/both/estimate{query}").get_json() for query in ("", "?simultaneous=true")
+    )
+    assert together["simultaneous"] == "bonferroni"
+    for one, other in zip(each["marginals"][0]["values"], together["marginals"][0]["values"], strict=True):
+        assert other["high"] > one["high"]
+
+
+def test_tables_of_other_programs_hold_all_parts(client: FlaskClient) -> None:
+    rows = list(csv.DictReader(io.StringIO(client.get("/v1/metrics/both/estimate?format=csv").text)))
+    told = client.get("/v1/metrics/both/estimate").get_json()
+    assert [row["part"] for row in rows] == ["cell"] * 9 + ["marginal"] * 6 + ["conditional"] * 18
+    assert set(CrossRow.__annotations__) <= set(rows[0])
+    cell, first, second = rows[3], rows[10], rows[12]
+    assert (cell["value"], cell["first"], cell["second"], cell["given"]) == ("dark / phone", "dark", "phone", "")
+    assert (first["value"], first["first"], first["second"]) == ("dark", "dark", "")
+    assert (second["value"], second["first"], second["second"]) == ("phone", "", "phone")
+    assert float(second["low"]) == told["marginals"][1]["values"][0]["low"]
+    within = {(row["first"], row["second"], row["given"]): row for row in rows if row["part"] == "conditional"}
+    share = told["conditional"][1]["values"][3]
+    assert (share["given"], share["value"]) == ("dark", "phone")
+    assert float(within["dark", "phone", "theme"]["frequency"]) == share["share"]
+    assert within["dark", "phone", "device"]["frequency"] != within["dark", "phone", "theme"]["frequency"]
+    lines = client.get("/v1/metrics/both/estimate?format=ndjson").text.splitlines()
+    assert [json.loads(line)["part"] for line in lines] == [row["part"] for row in rows]
+    assert client.get("/v1/metrics/both/estimate?format=arrow").status_code in {200, 406}
+
+
+def test_the_terminal_tells_all_parts(client: FlaskClient, tmp_path: Path) -> None:
+    assert client.get("/").status_code == 200
+    run = CliRunner().invoke(cli, ["estimate", "both"], env=environment(tmp_path))
+    assert run.exit_code == 0, run.output
+    names = [line[:36].strip() for line in run.output.splitlines()]
+    for name in ("dark / phone", "theme = dark", "device = phone", "theme = dark, of device = phone"):
+        assert name in names
+
+
+def test_pairs_are_compared_and_have_a_course(client: FlaskClient) -> None:
+    days = f"until={TODAY}&other_since={TODAY + timedelta(days=1)}"
+    compared = client.get(f"/v1/metrics/both/compare?{days}").get_json()
+    assert [row["value"] for row in compared["values"]] == list(BOTH.labels)
+    assert not any(row["changed"] for row in compared["values"])
+    course = client.get("/v1/metrics/both/trend").get_json()
+    assert len(course["steps"]) == 2
+    assert [row["value"] for row in course["values"]] == list(BOTH.labels)
+
+
+def test_of_no_reports_it_tells_that(tmp_path: Path) -> None:
+    app = create_app(config(tmp_path, metrics={"both": BOTH}))
+    with closing(collector_of(app)):
+        told = app.test_client().get("/v1/metrics/both/estimate").get_json()
+    assert told["marginals"][0]["values"][0] | {"value": ""} == {
+        **dict.fromkeys(told["marginals"][0]["values"][0]),
+        "value": "",
+        "low": 0,
+        "high": 1,
+        "noise_low": 0,
+        "noise_high": 1,
+        "verdict": "too-few",
+    }
+    assert {row["verdict"] for one in told["conditional"] for row in one["values"]} == {"too-few"}
+
+
+def test_a_crossing_costs_more_where_covariances_take_transforms() -> None:
+    axes = f"cross = {{a = {[str(n) for n in range(29)]}, b = {[str(n) for n in range(33)]}}}"
+    wide = f'[metrics.both]\ntype = "cross"\nepsilon = 1.0\n{axes}\n'
+    names = ("subset-selection", "bit-flip", "hadamard-response", "local-hashing")
+    costs = [effort(parse_metrics(f'{wide}mechanism = "{name}"\n')["both"]) for name in names]
+    assert costs == sorted(costs)
+    assert 10 * costs[0] < costs[-2]

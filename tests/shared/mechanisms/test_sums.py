@@ -1,0 +1,114 @@
+"""The noise of sums of estimates at sizes people use, and the published comparison of crossing and sampling."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from dither_shared import MECHANISMS, ChoiceQuestion
+from dither_shared.mechanism import LISTED
+from dither_shared.mechanisms.auto import choose
+from dither_shared.mechanisms.crossing_costs import costs, within
+from dither_shared.mechanisms.sums import joint_constants, sum_variance
+from dither_shared.questions.cross import Axis, CrossQuestion
+
+CASES = [
+    # epsilon, answers, n Var of a cell, then of a marginal of each question: crossed, and sampled as two halves
+    (1, (2, 2), 1.89, (2.52, 2.34), (2.52, 2.34)),
+    (1, (2, 5), 2.91, (8.08, 2.34), (5.17, 4.77)),
+    (1, (4, 4), 3.19, (10.2, 4.03), (10.2, 4.03)),
+    (1, (5, 20), 3.60, (58.2, 4.77), (17.3, 6.62)),
+    (2, (2, 5), 0.502, (1.40, 0.862), (0.893, 0.897)),
+    (4, (2, 10), 0.0421, (0.221, 0.538), (0.0797, 0.173)),
+    (4, (5, 20), 0.0648, (1.05, 0.262), (0.311, 0.134)),
+]
+
+
+@pytest.mark.parametrize(("epsilon", "shape", "cell", "first", "second"), CASES)
+def test_the_chosen_mechanisms_have_the_variances_of_the_table(
+    epsilon: float, shape: tuple[int, int], cell: float, first: tuple[float, float], second: tuple[float, float]
+) -> None:
+    """OPEN.md's table to its digits: noise at a uniform histogram, and (M-1) f for the sampling."""
+    cells = shape[0] * shape[1]
+    mechanism = choose(cells, epsilon)
+    assert mechanism.risk / cells == pytest.approx(cell, rel=5e-3)
+    for (answers, others), (crossed, sampled) in zip((shape, shape[::-1]), (first, second), strict=True):
+        assert sum_variance(mechanism, others, 1 / answers) == pytest.approx(crossed, rel=5e-3)
+        alone = choose(answers, epsilon)
+        assert 2 * alone.risk / answers + 1 / answers == pytest.approx(sampled, rel=5e-3)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("shape", [(2, 2), (2, 5), (4, 4), (5, 20)])
+def test_exchangeable_estimates_that_sum_to_1_follow_the_closed_form(epsilon: float, shape: tuple[int, int]) -> None:
+    """R m(K-m)/(K(K-1)), at a uniform histogram."""
+    cells = shape[0] * shape[1]
+    for name in ("randomized-response", "subset-selection"):
+        mechanism = MECHANISMS[name].calibrate(cells, epsilon)
+        for m in (1, 2, shape[1], cells - 1, cells):
+            closed = mechanism.risk * m * (cells - m) / (cells * (cells - 1))
+            assert sum_variance(mechanism, m, m / cells) == pytest.approx(closed, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [4, 100, 1000])
+def test_every_mechanism_of_listed_answers_says_how_supports_hang_together(size: int) -> None:
+    for family in MECHANISMS.of(LISTED):
+        mechanism = family.configure(size, {"epsilon": 1.0})
+        assert joint_constants(mechanism) is not None
+        variance = sum_variance(mechanism, size // 2, 0.5)
+        assert variance is not None
+        assert 0 < variance < size * mechanism.variance(0.0) + mechanism.variance(1.0)
+
+
+def test_strings_have_no_sums() -> None:
+    mechanism = MECHANISMS["rappor"].configure(None, {"epsilon": 2.0})
+    assert joint_constants(mechanism) is None
+    assert sum_variance(mechanism, 2, 0.5) is None
+
+
+def advice(epsilon: float, theme: int, device: int) -> Sequence[str]:
+    """Advice on a crossing of so many answers, two of them a catch-all."""
+    axes = (
+        Axis(name, ChoiceQuestion(tuple(map(str, range(size - 1))))) for name, size in (("a", theme), ("b", device))
+    )
+    return CrossQuestion(tuple(axes)).advice(choose(theme * device, epsilon))
+
+
+def test_advice_weighs_crossing_against_sampling_and_names_strata() -> None:
+    (said,) = advice(1.0, 2, 5)
+    assert said.startswith(
+        "cross: 10 pairs of answers are many at this epsilon; unless a and b are to be read together"
+    )
+    assert "one_of" in said
+    assert "strata" in said
+    found = costs(choose(10, 1.0), 2, 5), costs(choose(10, 1.0), 5, 2)
+    assert all(one is not None and one.crossed > one.sampled for one in found)
+    assert advice(4.0, 2, 2) == advice(4.0, 2, 10) == []
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0, 4.0, 5.0])
+def test_with_few_pairs_crossing_is_better_or_as_good_as_sampling(epsilon: float) -> None:
+    """K <= e^ε/2 is enough to within a tenth: the collector divides by each question's own reports."""
+    for a in range(2, 15):
+        for b in range(a, 30):
+            mechanism = choose(a * b, epsilon, None, 1 << 20)
+            both = [costs(mechanism, a, b), costs(mechanism, b, a)]
+            worst = max(one.crossed / one.sampled for one in both if one is not None)
+            if a * b <= math.exp(epsilon) / 2:
+                assert worst < 1.1
+            elif a * b > math.exp(epsilon):
+                assert worst > 1
+
+
+def test_a_public_attribute_takes_ten_times_fewer_people() -> None:
+    """At ε = 1 of 2 by 5 answers, a share of 0.3 within a fifth: sd .0214 and .0068 of 100,000 people (OPEN.md)."""
+    mechanism, share, part = choose(10, 1.0), 0.3, 0.2
+    pair, whole = joint_constants(mechanism), sum_variance(mechanism, 2, part)
+    assert pair is not None
+    assert whole is not None
+    alone = mechanism.variance(part / 2)
+    with_whole = alone + pair[0] + part * pair[1]
+    crossed = (alone - 2 * share * with_whole + share**2 * whole) / part**2
+    assert math.sqrt(crossed / 1e5) == pytest.approx(0.0214, abs=6e-5)
+    assert math.sqrt(choose(2, 1.0).variance(share) / part / 1e5) == pytest.approx(0.0068, abs=6e-5)
+    assert within(mechanism, 2, 5) == pytest.approx(7.12, abs=0.01), "of a half, with those who happen to be asked"

@@ -1,0 +1,56 @@
+"""Surveys in a definition: who is of one, and what they have to share."""
+
+import pytest
+
+from dither_server.store.tables.definitions import from_json, to_json
+from dither_shared import ParameterError, parse_metrics
+from dither_shared.metrics.survey import Survey
+
+TABLES = {
+    "theme": 'type = "choice"\nvalues = ["light", "dark"]\nepsilon = 1.0\n',
+    "failed": 'type = "boolean"\ntruth = 0.75\n',
+    "startup": 'type = "number"\nlow = 0\nhigh = 60\nepsilon = 1.0\n',
+    "browser": 'type = "string"\nepsilon = 2.0\n',
+}
+
+
+def defined(**more: str) -> str:
+    """Return a definition of all kinds, with more lines for some of them."""
+    return "".join(f"[metrics.{name}]\n{table}{more.get(name, '')}\n" for name, table in TABLES.items())
+
+
+def test_metrics_of_any_kind_that_name_a_survey_are_of_it() -> None:
+    looks, alone = 'one_of = "looks"\n', 'one_of = "other.s-1_a"\n'
+    metrics = parse_metrics(defined(theme=looks, startup=looks, failed=looks, browser=alone))
+    whole = Survey("looks", ("failed", "startup", "theme"))
+    assert {name: metric.survey for name, metric in metrics.items()} == {
+        "theme": whole,
+        "failed": whole,
+        "startup": whole,
+        "browser": Survey("other.s-1_a", ("browser",)),
+    }
+
+
+def test_no_version_depends_on_it() -> None:
+    """Who is asked depends on no answer: no number does, and permanent draws go on."""
+    plain, sampled = parse_metrics(defined()), parse_metrics(defined(theme='one_of = "looks"\n'))
+    assert plain["theme"].version == sampled["theme"].version
+    assert from_json(to_json(sampled["theme"]), plain["theme"].version) == plain["theme"]
+
+
+@pytest.mark.parametrize("period", ["week", "once"])
+def test_those_of_one_survey_have_one_period(period: str) -> None:
+    looks = f'one_of = "looks"\nperiod = "{period}"\n'
+    assert parse_metrics(defined(theme=looks, failed=looks))["theme"].period == period
+    with pytest.raises(ParameterError) as caught:
+        parse_metrics(defined(theme=looks, failed='one_of = "looks"\n'))
+    assert str(caught.value) == (
+        f"metrics.toml: metrics.failed.period: day; theme is of the survey 'looks', too, and its period is {period}; "
+        "all of one survey share it"
+    )
+
+
+@pytest.mark.parametrize("name", ['""', '"A"', '"a b"', "3", '["a"]', f'"{"a" * 65}"'])
+def test_a_survey_has_a_name_like_a_metric(name: str) -> None:
+    with pytest.raises(ParameterError, match=r"^metrics.toml: metrics\.theme\.one_of: "):
+        parse_metrics(defined(theme=f"one_of = {name}\n"))

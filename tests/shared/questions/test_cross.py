@@ -1,0 +1,173 @@
+"""Crossings: what is read of a definition and of an answer, and what a version depends on."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dither_server.store.tables.definitions import from_json, to_json
+from dither_shared import Metric, ParameterError, parse_metrics
+from shared import odd
+
+AXES = """
+[metrics.theme]
+type = "choice"
+values = ["light", "dark"]
+epsilon = 1.0
+
+[metrics.failed]
+type = "boolean"
+truth = 0.75
+
+[metrics.browser]
+type = "string"
+epsilon = 2.0
+"""
+
+
+def crossed(cross: str, more: str = "") -> Metric:
+    """Return a metric that crosses, in a file with others."""
+    return parse_metrics(f'{AXES}\n[metrics.both]\ntype = "cross"\ncross = {cross}\nepsilon = 1.0\n{more}')["both"]
+
+
+BOTH = crossed('["theme", "failed"]')
+APART = '{theme = ["light", "dark"], failed = {type = "boolean"}}'
+CELLS = ("light / false", "light / true", "dark / false", "dark / true", "other / false", "other / true")
+
+
+def test_it_asks_for_all_pairs_the_first_axis_the_slowest() -> None:
+    assert BOTH.labels == CELLS
+    assert BOTH.question.size == BOTH.mechanism.size == 6
+    assert BOTH.question.words == "theme (light, dark, other) and failed (false, true), both in one report"
+    assert BOTH.item(BOTH.question.example) == 0
+    assert BOTH.question.odds(BOTH.mechanism, CELLS[:2]).startswith("if your answer is light / false, we see it ")
+    for item, label in enumerate(CELLS):
+        first, second = label.split(" / ")
+        assert BOTH.item({"theme": first, "failed": second}) == BOTH.item((first, second == "true")) == item
+
+
+@pytest.mark.parametrize(
+    ("value", "item", "outside", "mistake"),
+    [
+        ({"failed": True, "theme": "dark"}, 3, False, False),
+        (["dark", "TRUE "], 3, False, False),
+        ({"theme": "dark"}, 2, True, False),
+        ({"failed": True}, 5, True, False),
+        ({}, 4, True, True),
+        ({"theme": "plaid", "failed": True}, 5, True, False),
+        (("plaid", True), 5, True, False),
+        ({"theme": "dark", "failed": "maybe"}, 2, True, True),
+        ({"theme": None, "failed": True}, 5, True, True),
+        ({"theme": "dark", "faild": True}, 2, True, True),
+        ({"theme": "dark", "failed": True, 3: 4}, 3, False, True),
+        (("dark",), 4, True, True),
+        (("dark", True, 1), 4, True, True),
+        ("dark", 4, True, True),
+        (None, 4, True, True),
+        ({str(n): n for n in range(17)}, 4, True, True),
+    ],
+)
+def test_an_answer_is_a_dict_or_a_pair_and_what_is_missing_goes_to_the_catch_all(
+    value: object, item: int, outside: bool, mistake: bool
+) -> None:
+    assert BOTH.answers.encode(value) == (item, outside, mistake)
+
+
+def test_no_code_of_the_app_is_run_by_an_answer() -> None:
+    class Own(dict[object, object]):
+        def __len__(self) -> int:
+            raise AssertionError
+
+        def items(self) -> Any:
+            raise AssertionError
+
+        def __iter__(self) -> Any:
+            raise AssertionError
+
+    class Pair(tuple[object, object]):
+        __slots__ = ()
+
+        def __len__(self) -> int:
+            raise AssertionError
+
+        def __iter__(self) -> Any:
+            raise AssertionError
+
+    assert BOTH.item(Own(theme="dark", failed=True)) == 3
+    assert BOTH.item(Pair(("dark", True))) == 3
+    for value in odd.NO_ANSWERS:
+        assert BOTH.answers.encode(value).mistake
+        assert BOTH.answers.encode({"theme": value, "failed": value}).outside
+
+
+def test_axes_may_be_given_where_they_are_not_asked_by_themselves() -> None:
+    for cross in (APART, '[{name = "theme", values = ["light", "dark"]}, "failed"]'):
+        other = crossed(cross)
+        assert (other.question, other.version) == (BOTH.question, BOTH.version)
+    catch_all = crossed('{theme = {values = ["light"], other = "none"}, failed = {type = "boolean"}}')
+    assert catch_all.labels[-1] == "none / true"
+
+
+@pytest.mark.parametrize(
+    "cross",
+    [
+        '["failed", "theme"]',
+        '{theme = ["dark", "light"], failed = {type = "boolean"}}',
+        '{Theme = ["light", "dark"], failed = {type = "boolean"}}',
+        '{theme = ["light", "dark"], failed = {values = ["false", "true"], other = "false"}}',
+        '{theme = {values = ["light", "dark", "other"], other = "dark"}, failed = {type = "boolean"}}',
+    ],
+)
+def test_the_version_depends_on_names_kinds_order_and_answers(cross: str) -> None:
+    assert crossed(cross).version != BOTH.version
+
+
+def test_what_is_stored_stands_by_itself() -> None:
+    for metric in (BOTH, crossed('{theme = {values = ["b", "a"], other = "rest"}, failed = {type = "boolean"}}')):
+        text = to_json(metric)
+        read = from_json(text, metric.version)
+        assert (read, read.version, to_json(read)) == (metric, metric.version, text)
+        assert json.loads(text)["cross"][1] == {"name": "failed", "type": "boolean"}
+
+
+@pytest.mark.parametrize(
+    ("cross", "complaint"),
+    [
+        ('["theme"]', "cross: 1 question(s); two are crossed"),
+        ('["theme", "failed", "theme"]', "cross: 3 question(s); two are crossed"),
+        ('["theme", "theme"]', "cross: 'theme' is listed twice"),
+        ('["theme", "device"]', "cross: 'device' is no metric of this file"),
+        ('["theme", 3]', "cross: 3 is no metric of this file"),
+        ('["theme", "browser"]', "cross.browser.type: 'string' is not one of boolean, choice"),
+        ('["theme", "both"]', "cross.both.type: 'cross' is not one of boolean, choice"),
+        ("3", "cross: missing or no list"),
+        ("{theme = [], failed = []}", "cross.theme.values: empty"),
+        ("{theme = 3, failed = []}", "cross.theme.values: 3 is not a list"),
+        ('{theme = ["a", "a"], failed = ["b"]}', "cross.theme.values: 'a' is listed twice"),
+        ('{theme = {valeus = ["a"]}, failed = ["b"]}', "cross.theme.valeus: unknown"),
+        ('{theme = ["a / b", "a"], failed = ["c", "b / c"]}', "cross: two pairs have one name"),
+        (f"{{a = {[str(n) for n in range(1100)]}, b = {[str(n) for n in range(1100)]}}}", "cross: 1212201 pairs"),
+    ],
+)
+def test_mistakes_are_named(cross: str, complaint: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        crossed(cross)
+    assert str(caught.value).startswith(f"metrics.toml: metrics.both.{complaint}")
+
+
+def test_an_answer_may_have_a_stroke_where_no_two_pairs_are_confused() -> None:
+    assert crossed('{theme = ["a / b"], failed = ["c"]}').labels[0] == "a / b / c"
+
+
+def test_it_takes_any_mechanism_of_listed_answers_and_permanent_draws() -> None:
+    assert crossed('["theme", "failed"]', 'mechanism = "hadamard-response"\n').mechanism.name == "hadamard-response"
+    lasting = crossed('["theme", "failed"]', "permanent_epsilon = 2.0\n")
+    assert lasting.mechanism.memoised
+    with pytest.raises(ParameterError, match=r"metrics\.both\.mechanism: rappor takes any string"):
+        crossed('["theme", "failed"]', 'mechanism = "rappor"\n')
+
+
+def test_as_many_pairs_are_taken_as_a_row_has_cells() -> None:
+    answers = [str(n) for n in range(1023)]  # and the catch-all
+    question = crossed(f"{{a = {answers}, b = {answers}}}", 'mechanism = "hadamard-response"\n').question
+    assert question.size == 1 << 20

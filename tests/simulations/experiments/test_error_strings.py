@@ -1,0 +1,68 @@
+"""The command ``dither-sim error --type string``, from options to table, files and picture."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from dither_simulations.cli import main
+
+SMALL = ("--epsilon", "4", "--repeats", "2", "-n", "1e5", "-k", "20")
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["error", "--type", "string", *map(str, arguments)])
+
+
+def test_frequent_strings_of_a_list_are_found() -> None:
+    rows = json.loads(run(*SMALL, "--json").stdout)
+    assert [row["mechanism"] for row in rows] == ["projective-count-mean-sketch", "rappor"]
+    for row in rows:
+        assert (row["size"], row["listed"], row["discover"], row["repeats"]) == (20, 200, None, 2)
+        assert row["recall_8"] == 1, "of 20 strings by Zipf's law the eighth has 3 %"
+    assert rows[0]["reach"] < 0.01
+    assert rows[1]["reach"] is None
+
+
+def test_strings_are_discovered_and_drawn(tmp_path: Path) -> None:
+    result = run(*SMALL, "--discover", "a-d/5", "--plot", tmp_path / "found.svg", "--out", tmp_path / "rows.json")
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads((tmp_path / "rows.json").read_bytes())
+    assert (row["mechanism"], row["listed"], row["discover"]) == ("prefix-sketch", None, "a-d/5")
+    assert row["recall_8"] == 1
+    assert (tmp_path / "found.svg").read_bytes().startswith(b"<?xml")
+    assert "nothing listed" in result.stdout
+
+
+def test_strings_of_a_file_are_discovered(tmp_path: Path) -> None:
+    path = tmp_path / "queries.csv"
+    path.write_text("query\n" + "maps\n" * 6 + "news\n" * 3)
+    arguments = ("--input", path, "--column", "query", "--discover", "a-z/4", "-n", "1e6", "--epsilon", "4", "--json")
+    (row,) = json.loads(run(*arguments, "--repeats", "1").stdout)
+    assert row["distribution"] == "csv"
+    assert row["recall_8"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("-k", "100", "--candidates", "50"), "fewer than the 100 strings"),
+        (("--candidates", "0"), "--candidates"),
+        (("--discover", "a-z/4", "--candidates", "50"), "goes without --discover"),
+        (("--discover", "a-b/3", "-k", "100"), "more than the 8"),
+        (("--discover", "a-z"), "an alphabet and a length"),
+        (("--discover", "a-z/0"), "length"),
+        (("--discover", "/4"), "an alphabet and a length"),
+        (("--discover", "a-z/4", "--mechanism", "rappor"), "is not for this --type; take prefix-sketch"),
+        (("--mechanism", "prefix-sketch"), "is not for this --type"),
+        (("--epsilon", "26"), "epsilon"),
+        (("--law", "marginal"), "share buckets"),
+        (("--at-most", "2"), "--at-most: goes with --type selection"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(arguments: tuple[str, ...], problem: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert problem in result.stderr
+    assert "Traceback" not in result.stderr

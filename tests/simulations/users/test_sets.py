@@ -1,0 +1,74 @@
+"""Laws of sets, against all sets enumerated."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from dither_shared import ParameterError
+from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw, members
+
+CHANCES = np.array([0.5, 0.3, 0.9, 0.1, 0.25])
+
+
+def all_sets(at_most: int) -> dict[tuple[int, ...], float]:
+    """The chance of each set of at most so many items."""
+    found = {
+        bits: float(np.prod([chance if bit else 1 - chance for bit, chance in zip(bits, CHANCES, strict=True)]))
+        for bits in product((0, 1), repeat=len(CHANCES))
+        if sum(bits) <= at_most
+    }
+    total = sum(found.values())
+    return {bits: chance / total for bits, chance in found.items()}
+
+
+def listed(at_most: int) -> ListedSets:
+    law = all_sets(at_most)
+    numbers = [sum(bit << place for place, bit in enumerate(bits)) for bits in law]
+    return ListedSets.of(numbers, len(CHANCES), np.array(list(law.values())))
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 4, 5])
+def test_shares_windows_and_chain_are_those_of_all_sets(at_most: int) -> None:
+    law = all_sets(at_most)
+    laws: list[SetLaw] = [IndependentSets(CHANCES, at_most), listed(at_most)]
+    for people in laws:
+        assert np.allclose(people.shares, sum(chance * np.array(bits) for bits, chance in law.items()))
+        for width in (1, 2, 3):
+            windows = np.zeros((5, 1 << width))
+            for bits, chance in law.items():
+                for start in range(5):
+                    windows[start, sum(bits[(start + place) % 5] << place for place in range(width))] += chance
+            assert np.allclose(people.windows(width), windows)
+
+
+@pytest.mark.parametrize("at_most", [1, 2, 5])
+def test_the_chain_of_independent_items_makes_each_set_as_likely_as_it_is(at_most: int) -> None:
+    chain = IndependentSets(CHANCES, at_most).chain()
+    for bits, expected in all_sets(at_most).items():
+        state, chance = 0, 1.0
+        for place, bit in enumerate(bits):
+            chance *= chain.present[place, state] if bit else 1 - chain.present[place, state]
+            state = chain.after[state] if bit else state
+        assert np.isclose(chance, expected)
+        assert chain.held[state] == sum(bits)
+
+
+def test_members_are_bits() -> None:
+    assert members([0b101, 0], 3).tolist() == [[True, False, True], [False, False, False]]
+
+
+@pytest.mark.parametrize(
+    ("chances", "at_most", "place"),
+    [
+        ([0.5, 1.5], 1, "shares"),
+        ([0.5, -0.1], 1, "shares"),
+        ([0.5, float("nan")], 1, "shares"),
+        ([0.5, 0.5], 0, "at_most"),
+        ([0.5, 0.5], 3, "at_most"),
+        ([1.0, 1.0], 1, "at_most"),
+    ],
+)
+def test_chances_that_make_no_sets_are_refused(chances: list[float], at_most: int, place: str) -> None:
+    with pytest.raises(ParameterError, match=place):
+        IndependentSets(np.array(chances), at_most)
