@@ -24,10 +24,15 @@ class Poisoning(TypedDict):
 
 
 def poisoning(mechanism: Mechanism, reports: int, confidence: float, share: float) -> Poisoning:
-    """Return the effect of forged reports on an estimate from ``reports`` reports."""
+    """Return the effect of forged reports on an estimate from ``reports`` reports.
+
+    As in ``gains`` all forged ones speak of the value that is attacked, so where a report speaks of a share c of the
+    values each counts 1/c times.
+    """
     noise = math.sqrt(mechanism.variance(0.0) * reports / mechanism.fitted_cells)
+    each = mechanism.reach[1] / float(mechanism.coverage)
     # Of a share of 0 all of 1 - confidence is above (``feldman_cousins``).
-    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / mechanism.reach[1])
+    appear = math.ceil(NormalDist().inv_cdf(max(confidence, 0.5)) * noise / each)
     return Poisoning(share=share, reports=round(share * reports), reports_to_appear=appear)
 
 

@@ -103,3 +103,17 @@ def test_forgers_choose_the_windows_that_speak_of_their_value() -> None:
     mechanism = BitFlip.calibrate(16, 1.0, 4)
     everywhere = BitFlip.calibrate(16, 1.0, 16)
     assert gains(mechanism, np.zeros(1), 0.01)[0] == pytest.approx(4 * gains(everywhere, np.zeros(1), 0.01)[0])
+
+
+def test_so_few_forged_reports_of_a_value_s_own_window_make_it_up() -> None:
+    """They all speak of the value that is attacked; had it to be one in four, four times as many would be needed."""
+    mechanism, users = BitFlip.calibrate(16, 1.0, 4), 1_600_000
+    needed = poisoning(mechanism, users, 0.95, 0.01)["reports_to_appear"]
+    lows = []
+    for forged in (needed - 20, needed + 20):
+        tally = Tally(np.full(16, users // 16), np.full((16, 4), round(float(mechanism.b) * users / 16)))
+        tally.reports[0] += forged
+        tally.counts[0, 0] += forged
+        lows.append(estimate(mechanism, tuple(map(str, range(16))), tally).low[0])
+    assert lows[0] == 0
+    assert lows[1] > 0
