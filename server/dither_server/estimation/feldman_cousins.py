@@ -59,12 +59,13 @@ class Tails:
 
     def below(self, estimate: Floats) -> Floats:
         """Return how far below an estimate its low end is: d; of less than d at 0, where the low end is 0, that."""
-        return np.asarray(np.sqrt(self._of_low(np.clip(estimate, self._least, 2 * self.alike))))
+        return np.sqrt(_mostly(self._of_low, np.clip(estimate, self._least, 2 * self.alike), 2 * self.alike))
 
     def above(self, estimate: Floats) -> Floats:
         """Return how far above an estimate its high end is: w."""
         least = np.minimum(estimate, 0.0)
-        return np.asarray(np.sqrt(np.maximum(self._of_high(np.maximum(least, self._farthest)), 0) + least**2))
+        squares = _mostly(self._of_high, np.maximum(least, self._farthest), 0.0)
+        return np.asarray(np.sqrt(np.maximum(squares, 0) + least**2))
 
     def narrow(self, share: Floats) -> Floats:
         """Return d of a share."""
@@ -91,6 +92,14 @@ class Tails:
             lower = special.ndtr(-self.wide(from_0[both]))
             score[both] = special.ndtri(np.maximum(special.ndtr(score[both]) + self.alpha / 2 - lower, 0))
         return score
+
+
+def _mostly(spline: CubicSpline, at: Floats, usual: float) -> Floats:
+    """Return a spline at places of which most are the ``usual`` one: of a million estimates few are near an end."""
+    found = np.full(np.shape(at), float(spline(usual)))
+    others = at != usual
+    found[others] = spline(at[others])
+    return found
 
 
 @lru_cache(maxsize=32)

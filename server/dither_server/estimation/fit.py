@@ -50,6 +50,13 @@ class Fit:
     together: bool
 
     @classmethod
+    def of_nothing(cls, candidates: int) -> Self:
+        """Return the fit where no report speaks of the candidates."""
+        unknown, zeros, ones = np.full(candidates, np.nan), np.zeros(candidates), np.ones(candidates)
+        nobody = np.zeros(candidates, dtype=np.bool_)
+        return cls(unknown, ones * np.inf, zeros, ones, nobody, zeros, unlisted=1.0, unlisted_error=1.0, together=False)
+
+    @classmethod
     def of(
         cls,
         frequency: Floats,

@@ -40,9 +40,9 @@ def columns_of(values: tuple[str, ...], cohorts: int, bits: int) -> NDArray[Any]
 
 
 @lru_cache(maxsize=8)
-def buckets_of(values: tuple[str, ...], rows: int, buckets: int) -> Buckets:
-    """Return the bucket of each value (its UTF-8 bytes) in each row of a sketch."""
-    found = hashed_buckets((value.encode("utf-8") for value in values), len(values), 0, rows, buckets)
+def buckets_of(values: tuple[str, ...], rows: int, buckets: int, level: int = 0) -> Buckets:
+    """Return the bucket of each value (its UTF-8 bytes) in each row of a level of a sketch."""
+    found = hashed_buckets((value.encode("utf-8") for value in values), len(values), level, rows, buckets)
     found.flags.writeable = False
     return found
 

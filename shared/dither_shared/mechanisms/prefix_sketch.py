@@ -1,11 +1,12 @@
 """Sketches of prefixes, from which strings are found that nobody listed."""
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise
+from statistics import NormalDist
 from typing import ClassVar, Self
 
 from ..errors import ParameterError
@@ -21,6 +22,10 @@ __all__ = ["PrefixSketch"]
 _ROWS = 2
 _LEAST_CELLS = 1 << 15
 """Cells of a row that there may be even if many levels then make more than ``MOST_COUNTERS``."""
+
+
+_FINE, _FAR = 10_000, 3.0
+"""Into so many parts the range of what a string must stand out by is cut, and its end: more than it ever takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,10 +131,19 @@ class PrefixSketch(ProjectiveBuckets):
     def least_share(self, users: int) -> float:
         """Return the share of ``users`` who must hold a string for it to be found about half the time.
 
-        √(V Σ (z + 1)²/n) over all levels, V the variance of a rare string; with the margins that weights are made of.
+        A level of a share w of them lets it pass with probability Φ(f √(w n/V) - z), V the variance of a rare string; f
+        is the share at which all of them do with probability 1/2. What the levels let pass follows from their weights,
+        which are in proportion to (z + 1)².
         """
-        of_all = (float(CONFIRMING) + 1) ** 2 * WEIGHT / self.weights[-1]
-        return math.sqrt(self.variance() * of_all / users)
+        margin = (float(CONFIRMING) + 1) / math.sqrt(self.weights[-1])
+        bars = [margin * math.sqrt(weight) for weight in self.weights]
+        normal = NormalDist()
+
+        def passes(stretch: float) -> bool:
+            return math.prod(normal.cdf(stretch * bar - (bar - 1)) for bar in bars) > 0.5
+
+        stretch = bisect_left(range(_FINE), True, key=lambda place: passes(place / _FINE * _FAR)) / _FINE * _FAR
+        return stretch * margin * math.sqrt(self.variance() * WEIGHT / users)
 
     def prefix(self, item: Item, level: int) -> bytes:
         """Return what a level reports of an item: its first symbols, or at the confirming level all of it."""

@@ -54,7 +54,7 @@ def test_every_command_is_where_it_is_said_to_be() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("dither-server ", ["backup", "check", "compare", "config", "doctor", "estimate"]),
+        ("dither-server ", ["backup", "check", "compare", "config", "discover", "doctor", "estimate"]),
         ("dither-server tok", ["token"]),
         ("dither-server token ", ["create", "list", "revoke"]),
         ("dither-server trend --st", ["--step"]),

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
+from statistics import NormalDist
 
 import pytest
 
@@ -82,12 +83,19 @@ def test_a_report_of_the_usual_size_lies_on_the_hyperplane_as_often_as_it_should
 
 
 def test_what_can_be_found_grows_with_the_users() -> None:
-    """κ of 16, 32, 48 and 64 bits is 5.3, 7.4, 9.1 and 10.4 standard errors (a symbol is a byte here)."""
+    """κ of 16, 32, 48 and 64 bits is 5.3, 7.4, 9.1 and 10.4 standard errors (a symbol is a byte here).
+
+    At the share that is found half the time all levels pass a string half the time.
+    """
     for length, kappa in ((2, 5.3), (4, 7.4), (6, 9.1), (8, 10.4)):
         sketch = PrefixSketch.calibrate(None, 1.0, characters=254, length=length)
+        assert 4.1 * math.sqrt(65536 / sketch.weights[-1]) == pytest.approx(kappa, rel=0.02)
         share = sketch.least_share(10**6)
-        assert share == pytest.approx(kappa * math.sqrt(sketch.variance() / 10**6), rel=0.02)
         assert sketch.least_share(10**8) == pytest.approx(share / 10)
+        stand = [share / math.sqrt(sketch.variance() * 65536 / weight / 10**6) for weight in sketch.weights]
+        bars = [4.1 * math.sqrt(weight / sketch.weights[-1]) - 1 for weight in sketch.weights]
+        passed = [NormalDist().cdf(seen - bar) for seen, bar in zip(stand, bars, strict=True)]
+        assert math.prod(passed) == pytest.approx(0.5, abs=0.002)
 
 
 @pytest.mark.parametrize(

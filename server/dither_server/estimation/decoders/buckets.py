@@ -1,40 +1,40 @@
-"""Read a sketch of strings by projective geometry response: the bucket of each string, one transform a row."""
+"""Read sketches of strings by projective geometry response: the bucket of each string, one transform a row."""
 
 from typing import ClassVar
 
 import numpy as np
 
-from dither_shared import ProjectiveSketch
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 
 from ...tally.tally import Tally
 from ..fit import Fit
-from ..hashing import buckets_of
-from ..strings.lookup import look_up
-from ..strings.rows import supports
-from .decoder import Decoder, Support, of_all
+from ..strings.lookup import look_up, marks_in
+from ..strings.rows import supports, whole_rows
+from .decoder import Decoder, Support
 
 __all__ = ["BucketSketch"]
 
-_TRANSFORMED, _LOOKED_UP = 100, 10
+_TRANSFORMED, _LOOKED_UP = 160, 10
 """So many cells that are transformed, or strings that are looked for, cost as much as a value that is shown."""
 
 
-class BucketSketch(Decoder[ProjectiveSketch]):
-    """Fits strings to their buckets."""
+class BucketSketch(Decoder[ProjectiveBuckets]):
+    """Fits listed strings to their buckets; where there are levels, by the reports of whole strings."""
 
     fits: ClassVar[bool] = True
 
-    def support(self, mechanism: ProjectiveSketch, tally: Tally, labels: tuple[str, ...]) -> Support:
-        """Return the reports of each row that support the bucket of each label, over all rows."""
-        supporting = np.zeros(len(labels))
-        for counts, places in zip(tally.counts, buckets_of(labels, mechanism.rows, mechanism.buckets), strict=True):
+    def support(self, mechanism: ProjectiveBuckets, tally: Tally, labels: tuple[str, ...]) -> Support:
+        """Return the reports of whole strings that support the bucket of each label, over all rows."""
+        cohorts, supporting = whole_rows(mechanism), np.zeros(len(labels))
+        for counts, places in zip(tally.counts[cohorts], marks_in(mechanism, labels), strict=True):
             supporting += supports(mechanism, counts)[places]
-        return of_all(tally, supporting)
+        trials = int(tally.reports[cohorts].sum())
+        return Support(np.rint(supporting).astype(np.int64), np.full(len(labels), trials))
 
-    def fit(self, mechanism: ProjectiveSketch, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+    def fit(self, mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
         """Return ``look_up``."""
         return look_up(mechanism, labels, tally, confidence)
 
-    def cost(self, mechanism: ProjectiveSketch, values: int) -> int:
+    def cost(self, mechanism: ProjectiveBuckets, values: int) -> int:
         """Count transforms, and look-ups with their hashes."""
-        return mechanism.cohorts * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP
+        return mechanism.rows * mechanism.cells // _TRANSFORMED + values // _LOOKED_UP

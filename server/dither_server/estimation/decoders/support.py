@@ -16,6 +16,7 @@ from dither_shared import (
     HadamardResponse,
     LocalHashing,
     Mechanism,
+    PrefixSketch,
     PrivSet,
     ProjectiveGeometry,
     ProjectiveSketch,
@@ -138,6 +139,7 @@ DECODERS: dict[type[Mechanism], Decoder[Any]] = {
     CountMeanSketch: _BitColumns(),
     HadamardCountMeanSketch: _SignedColumns(),
     ProjectiveSketch: BucketSketch(),
+    PrefixSketch: BucketSketch(),
     Rappor: _Regression(),
 }
 """The decoders of those families that are not simply gathered; more may be added from outside."""

@@ -6,7 +6,7 @@ those found are fitted together (selection.py); each of the others is read besid
 
 from dataclasses import dataclass
 
-from dither_shared import ProjectiveSketch
+from dither_shared.mechanisms.projective_buckets import ProjectiveBuckets
 
 from ...tally.arrays import Indices
 from ...tally.tally import Tally
@@ -14,19 +14,20 @@ from ..fit import FALSE_DISCOVERIES, Fit, Scores
 from ..hashing import Buckets, buckets_of
 from ..regression.false_discovery import passing
 from .cells import Cells, Read
-from .rows import Rows
+from .rows import Rows, whole_rows
 from .selection import selected, threshold
 
-__all__ = ["look_up"]
+__all__ = ["look_up", "marks_in"]
 
 _MOST_AT_ONCE = 300
 """The longest list that is fitted together; of a longer one the sum of all says little."""
 
 
-def look_up(mechanism: ProjectiveSketch, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
-    """Return the fit of strings to a tally with at least one report."""
-    rows = Rows.of(mechanism, tally, range(mechanism.cohorts))
-    marks = buckets_of(labels, mechanism.rows, mechanism.buckets)
+def look_up(mechanism: ProjectiveBuckets, labels: tuple[str, ...], tally: Tally, confidence: float) -> Fit:
+    """Return the fit of strings to a tally with at least one report; where there are levels, to the last of them."""
+    rows, marks = Rows.of(mechanism, tally, whole_rows(mechanism)), marks_in(mechanism, labels)
+    if not rows.total:
+        return Fit.of_nothing(len(labels))
     found = _together(rows, marks) if len(labels) <= _MOST_AT_ONCE else _selected(rows, marks)
     return Fit.of(
         found.read.frequency,
@@ -38,6 +39,11 @@ def look_up(mechanism: ProjectiveSketch, labels: tuple[str, ...], tally: Tally, 
         total=found.total,
         total_error=found.total_error,
     )
+
+
+def marks_in(mechanism: ProjectiveBuckets, labels: tuple[str, ...]) -> Buckets:
+    """Return the buckets of whole strings, shape (rows, labels); hashed once."""
+    return buckets_of(labels, mechanism.rows, mechanism.buckets, mechanism.cohorts // mechanism.rows - 1)
 
 
 @dataclass(frozen=True)

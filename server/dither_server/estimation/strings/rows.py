@@ -13,7 +13,7 @@ from ...tally.arrays import Counts, Floats
 from ...tally.tally import Tally
 from ..decoders.projective import hyperplane_sums
 
-__all__ = ["Rows", "supports"]
+__all__ = ["Rows", "supports", "whole_rows"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,11 @@ class Rows:
         own = ((1 - 2 * self.q) * support + self.q**2 * everyone) / gap**2
         met, chance = (float(np.square(users).sum()) - own) / pairs, 1 / self.buckets
         return min(1.0, max(0.0, (met - chance) / (1 - chance)))
+
+
+def whole_rows(mechanism: ProjectiveBuckets) -> list[int]:
+    """Return the cohorts that report whole strings: the rows of the only level, or of the last."""
+    return list(range(mechanism.cohorts - mechanism.rows, mechanism.cohorts))
 
 
 def supports(mechanism: ProjectiveBuckets, counts: Counts) -> Floats:

@@ -5,7 +5,7 @@ import pytest
 
 from dither_server.estimation.estimate import Estimate, estimate
 from dither_server.tally.tally import Tally
-from dither_shared import ProjectiveSketch
+from dither_shared import PrefixSketch, ProjectiveSketch
 from dither_simulations.users.populations import Population
 from server.estimation.strings.sketched import tally_of, zipf
 
@@ -86,6 +86,21 @@ def test_one_candidate_and_no_report() -> None:
     assert nothing.found is not None
     assert not nothing.found.any()
     assert np.isnan(nothing.frequency).all()
+
+
+def test_a_list_is_looked_for_in_the_whole_strings_of_a_discovery() -> None:
+    rng = np.random.default_rng(9)
+    sketch = PrefixSketch.calibrate(None, 3.0, characters=26, length=6, buckets=1 << 12)
+    people = Population(("\1\2\0\0\0\0", "\3\0\0\0\0\0"), np.array([70_000, 30_000]))
+    tally = tally_of(sketch, people, rng)
+    told = estimate(sketch, (*people.labels, "\4\0\0\0\0\0"), tally)
+    assert told.found is not None
+    assert told.found.tolist() == [True, True, False]
+    assert np.abs((told.frequency - [0.7, 0.3, 0.0]) / told.standard_error).max() < 6
+    tally.reports[-2:], tally.counts[-2:] = 0, 0
+    silent = estimate(sketch, people.labels, tally)
+    assert silent.verdicts == ("too-few", "too-few")
+    assert (silent.low.tolist(), silent.high.tolist()) == ([0, 0], [1, 1])
 
 
 def test_one_report_is_enough_for_an_answer() -> None:

@@ -42,10 +42,7 @@ ESTIMATE = Schema("Discovery", closed({
     "reach": NUMBER | {"description": "Share of people that is found about half the time with so many reports."},
     "sought": closed({
         "share": {"type": "number", "description": "A share of people, to measure by."},
-        "reports": {
-            "type": "integer",
-            "description": "Number of reports from which a string that so many hold is found about half the time.",
-        },
+        "reports": {"type": "integer", "description": "Number of reports that find such a string half the time."},
     }),
     "unlisted": {"anyOf": [{"type": "null"}, closed(_REST)]},
     "poisoning": closed(_POISONING),
