@@ -50,7 +50,11 @@ _LASTING: tuple[tuple[str, str, tuple[object, ...]], ...] = (
         'type = "number"\nlow = 0\nhigh = 32\nunit = "s"\nepsilon = 1.0\npermanent_epsilon = 2.0',
         (-1, 0, 7, 8, 9, 24, 32, None),
     ),
-    ("browser", 'type = "string"\nepsilon = 2.0', ("", "Chrome", "Zo\u00eb", "Zoe\u0308", "\U0001f600", "\ud800")),
+    (
+        "browser",
+        'type = "string"\nmechanism = "rappor"\nepsilon = 2.0',
+        ("", "Chrome", "Zo\u00eb", "Zoe\u0308", "\U0001f600", "\ud800"),
+    ),
     ("small", 'type = "string"\nepsilon = 2.0\nbits = 3\nhashes = 2\ncohorts = 300', ("a", "b", "c", "d")),
     ("wide", 'type = "string"\nepsilon = 2.0\nbits = 2048\nhashes = 8\ncohorts = 1', ("Chrome",)),
     (
@@ -157,7 +161,7 @@ _SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     *(lasting for lasting in _LASTING if lasting[0] == "used"),
     ("used", f'type = "selection"\nvalues = {[str(n) for n in range(8)]}\nepsilon = 2.0', ([], ["7", "0"])),
     next(lasting for lasting in _LASTING if lasting[0] == "startup"),
-    ("browser", 'type = "string"\nepsilon = 2.0', ("Chrome",)),
+    ("browser", 'type = "string"\nmechanism = "rappor"\nepsilon = 2.0', ("Chrome",)),
     _LASTING[-1],
 )
 

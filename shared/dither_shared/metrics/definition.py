@@ -1,7 +1,6 @@
 """Reading ``metrics.toml``: from TOML to metrics, every mistake named with file, metric and key."""
 
 import math
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -13,15 +12,13 @@ from ..mechanisms import MECHANISMS
 from ..mechanisms.auto import DEFAULT_BUDGET, choose
 from ..mechanisms.checks import checked_count, checked_size
 from ..questions import QUESTIONS, Question
-from ..questions.fields import Fields
+from ..questions.fields import NAME, Fields
 from .metric import Metric, Period, Tier
 from .strata import Strata
 from .survey import Survey, with_surveys
 
 __all__ = ["load_metrics", "parse_metrics"]
 
-
-_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
 
 _COMMON = frozenset(
     {"description", "type", "mechanism", "period", "cap", "why", "owner", "expires", "tier", "strata", "one_of"}
@@ -67,7 +64,7 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
 
 def _metric(name: str, table: object, tables: Mapping[str, object]) -> Metric:
     place = f"metrics.{name}"
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise ParameterError(
             place, "not a name; it starts with a-z and goes on with a-z, 0-9, '_', '-' or '.', up to 64"
         )
@@ -111,7 +108,7 @@ def _survey(fields: Fields) -> Survey | None:
     if "one_of" not in fields:
         return None
     name = fields.string("one_of", "")
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise ParameterError("one_of", f"{name!r} is no name; it starts with a-z and goes on with a-z, 0-9 or '_'")
     return Survey(name)
 

@@ -178,10 +178,10 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
         raise ParameterError(place, f"means something else beside the attributes; call it app_{name}, for example")
     values = tuple(values)
     for value in values:
-        if not _VALUE.fullmatch(value):
+        if not (_VALUE.fullmatch(value) and value.isprintable()):
             raise ParameterError(
                 place,
-                f'{value!r:.80} is not a value; 1 to 32 characters, no control character and none of / [ ] {{ }} " \\,'
+                f'{value!r:.80} is not a value; 1 to 32 printable characters, none of / [ ] {{ }} " \\,'
                 " and no blank at an end",
             )
     seen = Counter(values)  # a list may be long before its cells are counted

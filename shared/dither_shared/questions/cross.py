@@ -12,7 +12,7 @@ from ..mechanisms.crossing_costs import costs, within
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
 from .domain import Domain
-from .fields import Fields
+from .fields import NAME, Fields
 from .listed import ListedQuestion
 from .plain import text_of
 from .question import Answers, Encoded
@@ -49,8 +49,8 @@ class CrossQuestion(ListedQuestion):
     """Two questions with listed answers, answered together: the answers are all pairs, the first axis the slowest.
 
     ``cross`` names two metrics of the same file, or is a table of names and values where an axis is not asked by
-    itself. An answer is a dict by name, or a pair. An axis that it leaves out, or answers with what is not listed, goes
-    to the axis' own catch-all.
+    itself. An answer is a dict by name, or a pair. What an axis does not list goes to its own catch-all; so does an
+    axis that is left out, which is a mistake.
     """
 
     kind: ClassVar[str] = "cross"
@@ -75,7 +75,7 @@ class CrossQuestion(ListedQuestion):
         """Return the question, whose axes are metrics of the same file or are given with their values."""
         asked = fields.value("cross")
         if isinstance(asked, dict):
-            asked = [{"name": name, **(of if isinstance(of, dict) else {"values": of})} for name, of in asked.items()]
+            asked = [{**(of if isinstance(of, dict) else {"values": of}), "name": name} for name, of in asked.items()]
         if not isinstance(asked, list):
             raise ParameterError("cross", f"missing or no list; {_EXAMPLE}")
         return cls(tuple(_axis(fields, one) for one in asked))
@@ -146,14 +146,14 @@ class _Answers(Answers):
         self._width = shape[1]
 
     def encode(self, value: object) -> Encoded:
-        """Return the pair of what each axis makes of its answer; one that is left out is outside, and no mistake."""
+        """Return the pair of what each axis makes of its answer; to leave one out is a mistake."""
         given, mistake = self._given(value)
         parts = [axis.encode(one) for axis, one in zip(self._axes, given, strict=True)]
         first, second = (part.item for part in parts)
         return Encoded(
             first * self._width + second,  # type: ignore[operator]  # items of listed answers are integers
             any(part.outside for part in parts),
-            mistake or any(part.mistake for part, one in zip(parts, given, strict=True) if one is not _LEFT_OUT),
+            mistake or any(part.mistake for part in parts),
         )
 
     def _given(self, value: object) -> tuple[Sequence[object], bool]:
@@ -169,7 +169,7 @@ class _Answers(Answers):
                     mistake = True
                 else:
                     given[place] = answer
-            return given, mistake or all(answer is _LEFT_OUT for answer in given)
+            return given, mistake
         for row in (tuple, list):
             if issubclass(kind, row) and row.__len__(value) == _AXES:  # type: ignore[arg-type]  # likewise
                 return tuple(row.__iter__(value)), False  # type: ignore[arg-type]  # likewise
@@ -189,6 +189,10 @@ def _axis(fields: Fields, asked: object) -> Axis:
         name, table = asked, fields.sibling(asked)
     if not isinstance(name, str) or not name or table is None:
         raise ParameterError("cross", f"{name!r} is no metric of this file; {_EXAMPLE}")
+    if not NAME.fullmatch(name):
+        raise ParameterError("cross", f"{name!r:.80} is no name; it starts with a-z and goes on with a-z, 0-9, '_'")
+    if table.value("type") not in _KINDS:
+        raise ParameterError("cross", f"{name} is no {' or '.join(_KINDS)}, of which two can be crossed")
     try:
         kind = _KINDS[table.one_of("type", tuple(_KINDS))]
         if isinstance(asked, dict):

@@ -1,11 +1,15 @@
 """Read the fields of a definition by type; a mistake is named by its key."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 
 from ..errors import ParameterError, did_you_mean
 
-__all__ = ["Fields"]
+__all__ = ["NAME", "Fields"]
+
+NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+"""The name of a metric, or of what stands beside metrics."""
 
 
 _MOST_BITS = 1000

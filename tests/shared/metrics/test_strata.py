@@ -110,7 +110,7 @@ def test_words() -> None:
         ("{platform = [1]}", "strata.platform: 1 is not a string"),
         ('{platform = ["linux", "linux"]}', "strata.platform: 'linux' is listed twice"),
         ('{platform = ["other"]}', 'strata.platform: lists nothing but "other"'),
-        ('{platform = ["a/b"]}', "strata.platform: 'a/b' is not a value; 1 to 32 characters, no control character"),
+        ('{platform = ["a/b"]}', "strata.platform: 'a/b' is not a value; 1 to 32 printable characters"),
         ('{platform = ["a\\nb"]}', "strata.platform: 'a\\nb' is not a value"),
         ('{platform = ["a[b"]}', "strata.platform: 'a[b' is not a value"),
         ('{platform = [" a"]}', "strata.platform: ' a' is not a value"),
