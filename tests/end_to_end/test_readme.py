@@ -92,7 +92,7 @@ def test_the_whole_path_as_the_readme_tells_it(
     read = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, check=True, capture_output=True)
     assert json.loads(read.stdout) == told
 
-    for name, said in (("compare", "no change seen"), ("trend", "no drift seen")):
+    for name, said in (("compare", "no reports on one side"), ("trend", "no drift seen")):
         (command,) = commands("dither-server", name)
         assert said in subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
 

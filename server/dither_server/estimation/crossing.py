@@ -15,12 +15,16 @@ from .sums import Sums, sums_of
 
 __all__ = ["Crossed", "crossed", "groups_of"]
 
+_LEAST = 1_000
+"""Reports below which no share within an answer is told: Fieller's normal law would then hold too seldom (simulated, 300
+reports: 92 to 94 times in 100)."""
+
 
 class Crossed(NamedTuple):
     """What a crossing says beside its cells: the shares of the answers to the first and to the second question.
 
     ``within[0]`` are the shares of the cells among those with the cell's answer to the first question, ``within[1]``
-    to the second: one entry a cell, NaN where too few have that answer.
+    to the second: one entry a cell, NaN where too few have that answer, or there are too few reports.
     """
 
     marginals: tuple[Sums, Sums]
@@ -55,7 +59,7 @@ def crossed(
 
 def _within(mechanism: Mechanism, tally: Tally, group: Indices, sums: Sums, score: float) -> Ratios:
     """Return the share of each cell in the sum of its group."""
-    if not tally.total:
+    if tally.total < _LEAST:
         unknown = np.full(len(group), np.nan)
         return Ratios(unknown, unknown, unknown)
     frequency, supporting, trials = debiased(mechanism, (), tally)

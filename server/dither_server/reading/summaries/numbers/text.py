@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Any
 
+from ..shares.text import seen
 from ..summary import TextTable
 
 __all__ = ["compared_text", "estimate_text", "number_text", "trend_text"]
@@ -44,7 +45,7 @@ def compared_text(told: Mapping[str, Any]) -> TextTable:
     rows = [("statistic", "first", "second", "change", "interval", "")]
     for row in told["values"]:
         numbers = (number_text(row[name]) for name in ("first", "second", "difference"))
-        said = "changed" if row["changed"] else "no change seen"
+        said = seen(row)
         if row["reports_needed"] is not None:
             said += f"; {100 * told['change']:g}% of the range takes {row['reports_needed']:,} reports a side"
         rows.append((row["value"], *numbers, _span(row), said))

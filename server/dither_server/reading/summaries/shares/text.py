@@ -89,7 +89,7 @@ def _side(side: Side) -> str:
 
 
 def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
-    said = "changed" if row["changed"] else "no change seen"
+    said = seen(row)
     if row["reports_needed"] is not None:
         points = "1 point takes" if change == 0.01 else f"{100 * change:g} points take"
         said += f"; {points} {row['reports_needed']:,} reports a side"
@@ -103,6 +103,13 @@ def _course(course: Course, errors: float) -> tuple[str, ...]:
     numbers = (*ends, course["slope"], half)
     said = "drifts" if course["drift"] else "no drift seen"
     return course["value"], *map(percent, numbers), _chance(course["adjusted"]), said
+
+
+def seen(row: Mapping[str, Any]) -> str:
+    """Return what a comparison saw, in words."""
+    if row["difference"] is None:
+        return "no reports on one side"
+    return "changed" if row["changed"] else "no change seen"
 
 
 def percent(share: float | None) -> str:
