@@ -69,7 +69,7 @@ def strata_of(given: object) -> Mapping[str, object]:
     for name in given:
         if not isinstance(name, str):
             raise ParameterError("strata", f"a name of type {type_name(name)}, where text is wanted")
-    return dict(given)
+    return {str.__str__(name): value for name, value in given.items()}  # a subclass may run code when it is compared
 
 
 def _is_metric(name: object, one: object) -> bool:

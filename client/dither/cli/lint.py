@@ -46,6 +46,10 @@ def _findings(metric: Metric, today: date) -> list[str]:
     if metric.mechanism.epsilon > most:
         kind = "a question of the tier sensitive" if metric.tier == "sensitive" else "one report"
         found.append(f"epsilon: {metric.mechanism.epsilon:.3g} is more than {most:g}, too much for {kind}")
+    if metric.survey is not None and set(metric.survey.metrics) <= {metric.name}:
+        found.append(
+            f"one_of: no other metric is of the survey {metric.survey.name!r}; is the name spelt alike in all?"
+        )
     if metric.period != "once" and not metric.mechanism.memoised and metric.cap is None:
         hundred = after(metric, 100)
         found.append(

@@ -138,9 +138,10 @@ def _metric_text(metric: MetricStatus) -> str:
     since = f" since {metric.since}" if metric.since and metric.state == "collected" else ""
     until = f", asked until {metric.expires}" if metric.expires else ""
     clear = f"    sent in the clear, not changed at random: {metric.in_the_clear}\n" if metric.in_the_clear else ""
+    survey = f", one of {len(metric.one_of)} questions ({', '.join(metric.one_of)})" if metric.one_of else ""
     return (
         f"{metric.name}: {metric.description or 'no description'}\n"
-        f"    {metric.state}{since}; reported {PERIODS[metric.period]}{until}\n"
+        f"    {metric.state}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
         f"    {metric.odds}\n{clear}"
         f"    {metric.cost}\n"
         f"    {many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"

@@ -42,12 +42,12 @@ def gains(mechanism: Mechanism, frequency: Floats, share: float) -> tuple[Floats
     A crafted report supports a value for certain, or does not, and so counts (1-q)/(p-q) or -q/(p-q) where an honest
     one counts the estimate on average: β ((1-q)/(p-q) - f) up, β (f + q/(p-q)) down (Cao, Jia and Gong, USENIX
     Security 2021).
-    Where a report speaks of a share c of the values, forged ones all speak of the one that is attacked: β/c for β. One
-    report may raise several values at once; this is for each by itself.
+    Where a report speaks of a share c of the values, forged ones all speak of the one that is attacked, and are a share
+    β/(c (1-β) + β) of those that do. One report may raise several values at once; this is for each by itself.
 
     A string that is fitted to its cells has no support of its own: what is told is of a fit of it alone, and a fit of
     many together may magnify it.
     """
-    low, high = (each / float(mechanism.coverage) for each in mechanism.reach)
-    honest = frequency / float(mechanism.coverage)
-    return share * (high - honest), share * (honest - low)
+    low, high = mechanism.reach
+    forged = share / (float(mechanism.coverage) * (1 - share) + share)
+    return forged * (high - frequency), forged * (frequency - low)

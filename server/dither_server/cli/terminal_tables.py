@@ -12,7 +12,8 @@ __all__ = ["aligned", "as_text", "headed", "printable"]
 def as_text(table: "TextTable") -> str:
     """Return an answer as lines, with its rows aligned."""
     rows = aligned([[printable(cell) for cell in row] for row in table.rows])
-    lines = [*table.before, "", *rows, *([""] if table.after else []), *table.after]
+    parts = [part for part in (table.before, rows, table.after) if part]
+    lines = [line for part in parts for line in ("", *part)][1:]
     return "\n\n".join(["\n".join(lines), *map(as_text, table.more)])
 
 

@@ -17,13 +17,17 @@ def effort(metric: Metric) -> int:
     return summary_of(metric).effort(metric)
 
 
-def require_affordable(limit: int | None, metric: Metric, steps: int, shown: int) -> None:
-    """Raise Problem if an answer of so many days or weeks, each of so many values shown, costs more than ``limit``."""
-    cost = steps * (effort(metric) + shown)
+def require_affordable(limit: int | None, metric: Metric, steps: int, shown: int, beside: int = 0) -> None:
+    """Raise Problem if an answer of so many days or weeks, each of so many values shown, costs more than ``limit``.
+
+    ``beside`` are rows that each of them has however few values are shown (``Summary.beside``).
+    """
+    fixed = effort(metric) + beside
+    cost = steps * (fixed + shown)
     if limit is None or cost <= limit:
         return
     hint = "ask for fewer days, step=week for a trend, values= or top=50" if steps > 1 else "ask for top=50 or values="
-    if steps * effort(metric) > limit:
+    if steps * fixed > limit:
         hint = "ask for fewer days, or step=week for a trend" if steps > 1 else summary_of(metric).cheaper
     size = f"{shown:,} values in {steps:,} {'step' if steps == 1 else 'steps'} cost {cost:,}"
     raise Problem(Kind.TOO_COSTLY, f"{size}, and estimates_limit is {limit:,}; {hint}")

@@ -45,7 +45,7 @@ class EstimateReader:
         """
         part = part_of(metric, query.strata, query.names())
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
-        require_affordable(self._limit, metric, 1, shown)
+        require_affordable(self._limit, metric, 1, shown, summary_of(metric).beside(metric))
         return self._chosen(self._whole(metric, (query.since, query.until), part, query, candidates), query)
 
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
@@ -63,7 +63,8 @@ class EstimateReader:
         spans: list[Span] = [(day, day) for day in days] if query.by_day else [(query.since, query.until)]
         labels = metric.labels if candidates is None else candidates
         steps = len(spans) * (len(parts) + 1 if query.by else 1)
-        require_affordable(self._limit, metric, steps, query.selection.count(len(labels)))
+        shown = query.selection.count(len(labels))
+        require_affordable(self._limit, metric, steps, shown, summary_of(metric).beside(metric))
         places = None if query.selection.everything else self._places(metric, query, part, labels)
         for span in spans:
             within = [one for one, reports in self.counted(metric, span, parts) if reports] if query.by else []
@@ -115,7 +116,7 @@ class EstimateReader:
 
     def exhibit(self, metric: Metric, query: Query, part: Part, look: Look) -> Exhibit:
         """Return what a page shows of a metric version. Raises as ``table`` does."""
-        require_affordable(self._limit, metric, 1, len(metric.labels))
+        require_affordable(self._limit, metric, 1, len(metric.labels), summary_of(metric).beside(metric))
         survey = self._survey(metric, (query.since, query.until), part)
         return summary_of(metric).exhibit(survey, query, self._cache.estimate, look)
 

@@ -58,9 +58,9 @@ class Selection:
         try:
             return np.array([where[value] for value in dict.fromkeys(self.values)], dtype=np.intp)
         except KeyError:
-            raise ParameterError(
-                "values", "names one that the metric does not list; name each of several by itself"
-            ) from None
+            listed = f"; listed is, for example, {labels[0]!r}" if labels else ""
+            complaint = f"names one that the metric does not list{listed}; name each of several by itself"
+            raise ParameterError("values", complaint) from None
 
 
 EVERYTHING = Selection()

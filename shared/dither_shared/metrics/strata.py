@@ -7,6 +7,7 @@ A value that is not listed goes to "other". A cell is one value of each attribut
 
 import keyword
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,11 +32,11 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _TAKEN = re.compile(
     # arguments of the client's functions, of methods, of URLs that ask a collector for estimates, and its columns
     "self|metric|value|ok|failed|"
-    "at|by|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_since|other_until|other_version|"
-    "page|quantile|simultaneous|since|step|token|top|until|values|version|"
+    "at|by|by_day|change|confidence|find|forged|format|limit|name|offset|other|other_[a-z0-9_]*|page|quantile|"
+    "simultaneous|since|step|tier|token|top|until|values|version|"
     "consistent|count|day|estimate|found|frequency|gain_down|gain_up|high|low|noise_error|noise_high|noise_low|"
     "repeat_error|reports|standard_error|statistic|strata|stratum|unit|verdict|"
-    "both|both_error|both_high|both_low|cell|cells|cross|discover|given|pair|pairs|prefix|share"
+    "both|both_error|both_high|both_low|cell|cells|cross|discover|first|given|pair|pairs|part|prefix|second|share"
 )
 """Names that no attribute has, for it stands beside these."""
 
@@ -183,8 +184,9 @@ def _attribute(name: str, values: Iterable[str]) -> Attribute:
                 f'{value!r:.80} is not a value; 1 to 32 characters, no control character and none of / [ ] {{ }} " \\,'
                 " and no blank at an end",
             )
-        if values.count(value) > 1:
-            raise ParameterError(place, f"{value!r} is listed twice")
+    seen = Counter(values)  # a list may be long before its cells are counted
+    if len(seen) < len(values):
+        raise ParameterError(place, f"{seen.most_common(1)[0][0]!r} is listed twice")
     if not set(values) - {OTHER}:
         raise ParameterError(place, f'lists nothing but "{OTHER}"; a list of values such as ["linux", "windows"]')
     return Attribute(name, values if OTHER in values else (*values, OTHER))

@@ -135,7 +135,10 @@ class CrossQuestion(ListedQuestion):
 
 
 class _Answers(Answers):
-    wanted = 'give a dict of both answers by name, such as {"theme": "dark", "device": "phone"}, or a pair of them'
+    wanted = (
+        'give a dict of both answers by name, such as {"theme": "dark", "device": "phone"}, or a pair of them, '
+        "each a string, a number or a boolean"
+    )
 
     def __init__(self, axes: Mapping[str, Answers], shape: tuple[int, int]) -> None:
         self._axes = tuple(axes.values())

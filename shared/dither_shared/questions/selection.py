@@ -121,11 +121,13 @@ class SelectionQuestion(Question):
             return ()
         epsilon = max(mechanism.epsilon, MIN_EPSILON)  # it was rounded down
         limited = choose(self.size, epsilon, items=SETS, promises={"at_most": few})
-        if limited.risk * _WORTH > mechanism.risk:
+        share = few / self.size
+        needed = _spread(limited, share) / _spread(mechanism, share)
+        if needed * _WORTH > 1:
             return ()
         return (
             f"at_most: missing; if nobody needs to choose more than {few}, at_most = {few} needs only "
-            f"{100 * limited.risk / mechanism.risk:.0f} % of the users for the same precision; "
+            f"{100 * needed:.0f} % of the users for the same precision; "
             f"if one may choose all, say at_most = {self.size}",
         )
 
@@ -142,7 +144,7 @@ class SelectionQuestion(Question):
 
 
 class _Answers(Answers):
-    wanted = 'give a list, a tuple or a set of values, such as ["export", "search"]; [] if none applies'
+    wanted = 'give a list, a tuple or a set of strings or numbers, such as ["export", "search"]; [] if none applies'
 
     def __init__(self, values: tuple[str, ...], at_most: int | None) -> None:
         self._places = {value: place for place, value in enumerate(values)}
@@ -171,6 +173,14 @@ class _Answers(Answers):
             outside=len(chosen) > self._most or any(text not in self._places for text in texts),
             mistake=None in texts,
         )
+
+
+def _spread(mechanism: Mechanism, share: float) -> float:
+    """Return n · Var of the estimate of a value that this share of all people has: of noise, and of who is asked.
+
+    Where everyone chooses w of d values, and each as often as any other, it is that of all at w/d.
+    """
+    return mechanism.variance(share) + share * (1 - share)
 
 
 def _listed(values: Sequence[str]) -> str:

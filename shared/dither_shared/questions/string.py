@@ -15,7 +15,7 @@ from .question import Answers, Encoded, Question
 
 __all__ = ["StringQuestion"]
 
-_BEST = ("rappor", "projective-count-mean-sketch")
+_BEST = ("projective-count-mean-sketch", "rappor")
 """The mechanisms that "auto" means, the best first."""
 
 

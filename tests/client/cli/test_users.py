@@ -96,6 +96,13 @@ def test_consent_shows_what_it_is_to(arguments: list[str], capsys: pytest.Captur
     assert "would like" not in capsys.readouterr().out
 
 
+def test_the_status_tells_of_a_survey(tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text("".join(f'[metrics.{name}]\ntype="boolean"\nepsilon=1\none_of="looks"\n' for name in "ab"))
+    assert main(["status", "--metrics", str(path), "--app", "tests", "--state", str(folder)]) == 0
+    assert capsys.readouterr().out.count("reported at most once a day, one of 2 questions (a, b)\n") == 2
+
+
 def test_the_status_for_programs(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["on", *arguments])
     capsys.readouterr()

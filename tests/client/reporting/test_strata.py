@@ -183,6 +183,23 @@ def test_attributes_that_cannot_be_disable_the_client(make: Make, strata: object
     assert client.status().unrecorded == 1
 
 
+class Loud(str):
+    """A name that runs code of the app's when it is compared."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("compared")
+
+
+def test_names_of_attributes_run_no_code_of_the_app(make: Make) -> None:
+    client = made(make, strata={Loud("platform"): "linux", Loud("debug"): "true"})
+    client.record("theme", "dark")
+    assert strata_of(client) == ["linux"]
+    assert client.status().trouble == {}
+
+
 def test_every_object_goes_somewhere(make: Make) -> None:
     for value in (*odd.TRUE, *odd.FALSE, *odd.NEITHER, *odd.NO_ANSWERS):
         for client in (made(make, strata={"platform": value}), made(make)):

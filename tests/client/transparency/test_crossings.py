@@ -2,10 +2,12 @@
 
 from datetime import date
 
+import pytest
+
 from client.devices import Make
 from dither.cli.lint import lint
 from dither.transparency.explain import catalogue
-from dither_shared import Batch, parse_metrics
+from dither_shared import Batch, ParameterError, parse_metrics
 
 METRICS = parse_metrics("""
 [metrics.theme]
@@ -44,6 +46,11 @@ def test_what_is_left_out_is_told_as_outside_and_mistakes_as_mistakes(make: Make
     client.record("small", "no pair")
     status = client.status()
     assert (status.queued, status.outside, status.mistakes) == (2, 2, 1)
+
+
+def test_a_mistake_in_one_answer_says_what_either_may_be(make: Make) -> None:
+    with pytest.raises(ParameterError, match=r"by name, .*, or a pair of them, each a string, a number or a boolean"):
+        make(metrics=METRICS, strict=True).record("both", {"theme": None, "failed": True})
 
 
 def test_lint_weighs_a_crossing_once_and_says_nothing_of_others() -> None:

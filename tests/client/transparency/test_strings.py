@@ -28,6 +28,7 @@ permanent_epsilon = 2.0
 
 [metrics.browser]
 type = "string"
+mechanism = "rappor"
 epsilon = 1.0
 """
 METRICS = parse_metrics(DEFINITION)

@@ -13,9 +13,11 @@ from dither_shared import (
     HadamardResponse,
     Mechanism,
     OptimizedUnary,
+    PrivSet,
     ProjectiveGeometry,
     RandomizedResponse,
     Rappor,
+    SetResponse,
     Shape,
 )
 
@@ -51,7 +53,7 @@ def test_no_report_moves_an_estimate_by_more_and_one_does_by_as_much(mechanism: 
         for forged in single_reports(mechanism)
         if support(mechanism, forged, labels).trials[0]
     ]
-    share = float(mechanism.coverage) / (reports + 1)
+    share = 1 / (reports / float(mechanism.coverage) + 1)
     up, down = gains(mechanism, np.array([before]), share)
     assert max(moved) == pytest.approx(up[0], abs=1e-9)
     assert -min(moved) == pytest.approx(down[0], abs=1e-9)
@@ -66,6 +68,25 @@ def test_no_report_moves_an_estimate_by_more_and_one_does_by_as_much(mechanism: 
 def test_gains_of_one_target_at_k_1024(mechanism: Mechanism, gain: float) -> None:
     """As Cao, Jia and Gong have them: for k = 1,024 and ε = 1, in units of the forged share."""
     assert gains(mechanism, np.zeros(1), 1.0)[0][0] == pytest.approx(gain, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [SetResponse.calibrate(8, 1.0), SetResponse.calibrate(40, 4.0), PrivSet.calibrate(16, 1.0, at_most=3)],
+    ids=lambda mechanism: mechanism.name,
+)
+def test_forgers_speak_of_nothing_but_the_value_that_they_make_up(mechanism: Mechanism) -> None:
+    """What is told of a million reports is what it takes where all forged ones are of one cohort, to 6%."""
+    law = np.array([np.array(mechanism.cell_law(0, cohort), dtype=float) for cohort in range(mechanism.cohorts)])
+    each = 10**6 // mechanism.cohorts
+    honest = Tally(np.full(mechanism.cohorts, each), np.rint(each * law).astype(np.int64))
+    labels = tuple(map(str, range(mechanism.size or 0)))
+    told, lows = poisoning(mechanism, honest.total, 0.95, 0.01)["reports_to_appear"], []
+    for forged in (round(0.94 * told), round(1.06 * told)):
+        made = Tally.zero(mechanism)
+        made.reports[0] = made.counts[0, mechanism.supporting(0, 0)[-1]] = forged
+        lows.append(estimate(mechanism, labels, honest + made).low[0])
+    assert lows[0] == 0 < lows[1]
 
 
 def test_how_many_forged_reports_make_a_value_up() -> None:
@@ -102,7 +123,8 @@ def test_a_crafted_rappor_report_moves_its_string_by_as_much_as_is_told() -> Non
 def test_forgers_choose_the_windows_that_speak_of_their_value() -> None:
     mechanism = BitFlip.calibrate(16, 1.0, 4)
     everywhere = BitFlip.calibrate(16, 1.0, 16)
-    assert gains(mechanism, np.zeros(1), 0.01)[0] == pytest.approx(4 * gains(everywhere, np.zeros(1), 0.01)[0])
+    forged = 0.01 / (0.99 / 4 + 0.01)  # of the reports that speak of the value
+    assert gains(mechanism, np.zeros(1), 0.01)[0] == pytest.approx(gains(everywhere, np.zeros(1), forged)[0])
 
 
 def test_so_few_forged_reports_of_a_value_s_own_window_make_it_up() -> None:

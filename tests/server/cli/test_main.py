@@ -21,7 +21,7 @@ from server.collecting import THEME, environment
         (["estimate", "theme", "--db", "what?"], "not a database URL"),
         (["estimate", "theme", "--since", "soon"], "--since: not a date"),
         (["estimate", "theme", "--top", "0"], "--top: not a whole number from 1"),
-        (["estimate", "theme", "--value", "drak"], "values: names one that the metric does not list"),
+        (["estimate", "theme", "--value", "drak"], "does not list; listed is, for example, 'dark'; "),
         (["estimate", "theme", "--confidence", "2"], "confidence: not a number between 0.000001 and 0.999999999"),
         (["estimate", "theme", "--confidence", "0.9999999999999999"], "confidence: not a number between"),
         (["trend", "theme", "--confidence", "nan"], "confidence: not a number between"),

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from dither_shared import Metric, ParameterError, Rappor, load_metrics, parse_metrics
+from dither_shared import Metric, ParameterError, ProjectiveSketch, load_metrics, parse_metrics
 from dither_shared.mechanisms import auto as choice
 
 THEME = """
@@ -203,7 +203,7 @@ def test_the_version_is_fixed_for_ever_and_free_of_the_rest() -> None:
         (BROWSER + "epsilon = 1.0", "m.toml: metrics.browser.epsilon: stands beside f, p and q"),
         (BROWSER + "bits = 12.5", "m.toml: metrics.browser.bits: 12.5 is not a whole number"),
         (BROWSER + "bits = 5000", "m.toml: metrics.browser.bits: 5000 is out of range"),
-        ('[metrics.s]\ntype = "string"', "m.toml: metrics.s.epsilon: missing; give epsilon, or f, p and q"),
+        ('[metrics.s]\ntype = "string"', "m.toml: metrics.s.epsilon: missing; the privacy loss of one report"),
     ],
 )
 def test_mistakes_are_named_with_file_metric_and_key(text: str, complaint: str) -> None:
@@ -232,18 +232,20 @@ def test_a_mark_of_its_encoding_at_the_start_of_a_file_is_skipped(tmp_path: Path
 @pytest.mark.parametrize("count", [4, 500, 5000])
 def test_metrics_of_one_shape_are_calibrated_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     tried, configured = [], []
-    ranking, configure = choice.candidates, Rappor.configure.__func__  # type: ignore[attr-defined]
+    ranking, configure = choice.candidates, ProjectiveSketch.configure.__func__  # type: ignore[attr-defined]
 
     def counted_ranking(*shape: Any, **more: Any) -> list[choice.Candidate]:
         tried.append(shape)
         return ranking(*shape, **more)
 
-    def counted_configure(family: type[Rappor], size: int | None, parameters: dict[str, float]) -> Rappor:
+    def counted_configure(
+        family: type[ProjectiveSketch], size: int | None, parameters: dict[str, float]
+    ) -> ProjectiveSketch:
         configured.append(parameters)
-        return cast("Rappor", configure(family, size, parameters))
+        return cast("ProjectiveSketch", configure(family, size, parameters))
 
     monkeypatch.setattr(choice, "candidates", counted_ranking)
-    monkeypatch.setattr(Rappor, "configure", classmethod(counted_configure))
+    monkeypatch.setattr(ProjectiveSketch, "configure", classmethod(counted_configure))
     once = f"epsilon = {1 + count / 1e6}\n"  # which no other test asks for: nothing is remembered of it
     shapes = (
         THEME.replace("epsilon = 1.0\n", once),

@@ -124,6 +124,11 @@ def test_words() -> None:
             for name in ("metric", "value", "ok", "failed")
         ),
         *((f'{{{name} = ["x"]}}', f"strata.{name}: means something else") for name in ("self", "class", "version")),
+        # columns of a crossing, a parameter of lists, and what would be the other side's platform in a comparison
+        *(
+            (f'{{{name} = ["x"]}}', f"strata.{name}: means something else")
+            for name in ("part", "first", "second", "tier", "other_platform")
+        ),
         (f"{{platform = {[str(n) for n in range(16)]}}}", 'strata: 17 values, "other" included; at most 16'),
         ('{a = ["1", "2", "3"], b = ["1", "2", "3", "4"]}', 'strata: 4 x 5 = 20 cells, "other" included; at most 16'),
         (
@@ -149,6 +154,14 @@ def test_the_largest_that_is_taken() -> None:
         Strata.of([(name, ["1"]) for name in "abcde"])
     with pytest.raises(ParameterError, match="named twice"):
         Strata.of([("a", ["1"]), ("a", ["1"])])
+
+
+def test_a_list_that_is_far_too_long_is_refused_like_one_that_is_a_little_too_long() -> None:
+    many = [f"v{number}" for number in range(200_000)]
+    with pytest.raises(ParameterError, match="200001 values"):
+        Strata.of([("platform", many)])
+    with pytest.raises(ParameterError, match=r"strata\.platform: 'v7' is listed twice"):
+        Strata.of([("platform", [*many, "v7"])])
 
 
 def test_a_version_depends_on_all_of_it_and_on_nothing_else() -> None:

@@ -206,8 +206,9 @@ def test_a_string_is_asked_by_the_mechanism_that_has_all_its_parameters() -> Non
         assert isinstance(metric.question, StringQuestion)
         return metric.mechanism.name
 
-    assert mechanism("epsilon = 1.0") == mechanism("epsilon = 1.0\npermanent_epsilon = 2.0") == "rappor"
-    assert mechanism("epsilon = 1.0\nbits = 64") == "rappor"
-    assert mechanism("epsilon = 1.0\nbuckets = 4096") == "projective-count-mean-sketch"
-    with pytest.raises(ParameterError, match="buckets: rappor has none"):
+    best = "projective-count-mean-sketch"
+    assert mechanism("epsilon = 1.0") == mechanism("epsilon = 1.0\npermanent_epsilon = 2.0") == best
+    assert mechanism("epsilon = 1.0\nbits = 64") == mechanism("f = 0.5\np = 0.5\nq = 0.75") == "rappor"
+    assert mechanism("epsilon = 1.0\nbuckets = 4096") == best
+    with pytest.raises(ParameterError, match=f"bits: {best} has none"):
         mechanism("epsilon = 1.0\nbuckets = 4096\nbits = 64")

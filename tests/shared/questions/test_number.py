@@ -91,7 +91,7 @@ def test_a_unit_is_for_people_and_numbers_are_told_by_their_value() -> None:
 
 
 def test_a_mechanism_of_listed_answers_has_no_grid() -> None:
-    with pytest.raises(ParameterError, match="mechanism: rappor has no grid of numbers"):
+    with pytest.raises(ParameterError, match="mechanism: projective-count-mean-sketch has no grid of numbers"):
         NumberQuestion(0, 1).grid(parse_metrics('[metrics.a]\ntype = "string"\nepsilon = 1\n')["a"].mechanism)
 
 

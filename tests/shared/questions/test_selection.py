@@ -293,7 +293,7 @@ def test_of_many_named_values_the_first_are_told() -> None:
 @pytest.mark.parametrize(
     ("size", "rest", "advice"),
     [
-        (8, "", "at_most: missing; if nobody needs to choose more than 2, at_most = 2 needs only 62 % of the users"),
+        (8, "", "at_most: missing; if nobody needs to choose more than 2, at_most = 2 needs only 66 % of the users"),
         (64, "", "at_most: missing; if nobody needs to choose more than 3, at_most = 3 needs only "),
         (8, "at_most = 8", None),
         (8, "at_most = 3", None),
@@ -316,7 +316,20 @@ def test_advice_at_the_ends_of_epsilon(epsilon: str) -> None:
     assert len(asked.question.advice(asked.mechanism)) <= 1
 
 
-def test_the_advice_states_the_ratio_of_users() -> None:
-    asked, limited = metric(), metric("at_most = 2")
-    assert limited.mechanism.risk / asked.mechanism.risk == pytest.approx(0.62, abs=0.005)
-    assert math.isclose(asked.mechanism.risk, 8 * asked.mechanism.variance(0.5))
+@pytest.mark.parametrize(("size", "epsilon", "percent"), [(8, 2.0, 54), (16, 4.0, 50), (100, 4.0, 5)])
+def test_the_advice_states_the_ratio_of_users(size: int, epsilon: float, percent: int) -> None:
+    """Both variances are those where everyone chooses w of d values, by the formulas of the papers; r = 1 is best."""
+    odds, w = math.exp(epsilon), min(3, size // 4)
+    share = w / size
+    whole = odds * w + size
+    p, q = odds / whole, 1 / whole
+    limited = (q * (1 - q) + share * (1 - p - q) * (p - q)) / (p - q) ** 2
+    window = {2.0: 2, 4.0: 4}[epsilon]
+    m = (odds - 1) / (odds + 2**window - 1)
+    unlimited = (size / window / m**2 - 1) / 4 - (size / window - 1) * (1 - 2 * share) ** 2 / 4
+    people = share * (1 - share)
+    assert round(100 * (limited + people) / (unlimited + people)) == percent
+    values = ", ".join(f'"v{place}"' for place in range(size))
+    asked = parse_metrics(f'[metrics.used]\ntype = "selection"\nvalues = [{values}]\nepsilon = {epsilon}')["used"]
+    (advice,) = asked.question.advice(asked.mechanism)
+    assert f"at_most = {w} needs only {percent} % of the users" in advice

@@ -113,6 +113,10 @@ class Summary(ABC, Generic[E]):
     def effort(self, metric: Metric) -> int:
         """Return the cost of one estimate (``costs``)."""
 
+    def beside(self, metric: Metric) -> int:
+        """Return how many rows an answer has beside those of the values, whichever of these are shown."""
+        return 0
+
     @abstractmethod
     def table(
         self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None

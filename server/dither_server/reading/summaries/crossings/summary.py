@@ -35,6 +35,11 @@ class Crossings(Shares):
         together = decoder_of(mechanism).cost_together(mechanism, question.size, sum(question.shape))
         return super().effort(metric) + together + question.size // 4
 
+    def beside(self, metric: Metric) -> int:
+        """Count the answers to both questions, and the share of each pair within either answer."""
+        question = cast("CrossQuestion", metric.question)
+        return sum(question.shape) + 2 * question.size
+
     def table(
         self, survey: Survey, query: EstimateQuery, estimator: Estimator, candidates: tuple[str, ...] | None = None
     ) -> Table:

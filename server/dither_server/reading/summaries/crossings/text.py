@@ -5,7 +5,7 @@ from statistics import NormalDist
 from typing import Any
 
 from ..shares.text import estimate_text as shares_text
-from ..shares.text import percent
+from ..shares.text import interval, percent
 from ..summary import TextTable
 
 __all__ = ["estimate_text"]
@@ -30,5 +30,4 @@ def _row(name: str, row: Mapping[str, Any], half: float) -> tuple[str, ...]:
     error = row.get("standard_error")
     margin = None if error is None else half * error
     share = row["frequency"] if "frequency" in row else row["share"]
-    interval = f"{percent(row['low'])} to {percent(row['high'])}"
-    return name, percent(share), percent(margin), interval, percent(row.get("consistent")), row["verdict"]
+    return name, percent(share), percent(margin), interval(row), percent(row.get("consistent")), row["verdict"]

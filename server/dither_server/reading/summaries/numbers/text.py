@@ -73,7 +73,7 @@ def number_text(number: float | None) -> str:
 
 
 def _span(row: Mapping[str, Any]) -> str:
-    return f"{number_text(row['low'])} to {number_text(row['high'])}"
+    return "-" if row["low"] is None else f"{number_text(row['low'])} to {number_text(row['high'])}"
 
 
 def _doubts(told: Mapping[str, Any]) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..shares.text import estimate_text, percent
+from ..shares.text import estimate_text, interval, percent
 from ..summary import TextTable
 from .rows import PairRow
 
@@ -32,14 +32,16 @@ def _pairs(pairs: list[PairRow], unseen: str | None) -> TextTable:
     head = f"pairs that are seen together: {len(pairs) // 2:,}"
     if not pairs:
         return TextTable([f"no pairs: {unseen}"], [])
+    heads = [head] if unseen is None else [head, unseen]
+    if not known:
+        return TextTable([*heads, "too few reports to say of any which have the other value, too"], [])
     left = len(pairs) - len(known)
-    after = [f"too few reports for the other {left:,}"] * bool(left)
+    after = [f"too few reports for {left:,} more shares"] * bool(left)
     if len(known) > _SHOWN:
         after.append(f"and {len(known) - _SHOWN:,} more, which --json shows")
     rows = [("of those with", "share %", "interval", "both %", "have"), *map(_cells, known[:_SHOWN])]
-    return TextTable([head, *[unseen] * bool(unseen)], rows if known else [], after)  # type: ignore[list-item]
+    return TextTable(heads, rows, after)
 
 
 def _cells(pair: PairRow) -> tuple[str, ...]:
-    interval = f"{percent(pair['low'])} to {percent(pair['high'])}"
-    return pair["given"], percent(pair["share"]), interval, percent(pair["both"]), pair["value"]
+    return pair["given"], percent(pair["share"]), interval(pair), percent(pair["both"]), pair["value"]

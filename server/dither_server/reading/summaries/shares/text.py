@@ -10,7 +10,7 @@ from ....analysis.trend import Course
 from ....estimation.fit import FALSE_DISCOVERIES
 from ..summary import TextTable
 
-__all__ = ["compared_text", "estimate_text", "percent", "trend_text"]
+__all__ = ["compared_text", "estimate_text", "interval", "percent", "trend_text"]
 
 _RULE = "verdict, of the interval alone: ok lies above 0, noise contains 0, too-few says nothing yet"
 
@@ -72,15 +72,13 @@ def _doubts(told: Mapping[str, Any]) -> list[str]:
         )
     if (rest := told["unlisted"]) is not None:
         beyond = "looked for" if rest["beyond"] == "candidates" else "found"
-        interval = f"{percent(rest['low'])} to {percent(rest['high'])}"
-        lines.append(f"{percent(rest['frequency'])}% ({interval}) hold none of those {beyond}.")
+        lines.append(f"{percent(rest['frequency'])}% ({interval(rest)}) hold none of those {beyond}.")
     return lines
 
 
 def _cells(row: Row, errors: float) -> tuple[str, ...]:
     half = None if row["standard_error"] is None else errors * row["standard_error"]
-    interval = f"{percent(row['low'])} to {percent(row['high'])}"
-    numbers = (percent(row["frequency"]), percent(half), interval, percent(row["consistent"]))
+    numbers = (percent(row["frequency"]), percent(half), interval(row), percent(row["consistent"]))
     found = [] if row["found"] is None else ["yes" if row["found"] else "no"]
     return row["value"], *numbers, *found, row["verdict"]
 
@@ -91,12 +89,11 @@ def _side(side: Side) -> str:
 
 
 def _difference(row: ComparedRow, change: float) -> tuple[str, ...]:
-    interval = f"{percent(row['low'])} to {percent(row['high'])}"
     said = "changed" if row["changed"] else "no change seen"
     if row["reports_needed"] is not None:
         points = "1 point takes" if change == 0.01 else f"{100 * change:g} points take"
         said += f"; {points} {row['reports_needed']:,} reports a side"
-    numbers = (percent(row["first"]), percent(row["second"]), percent(row["difference"]), interval)
+    numbers = (percent(row["first"]), percent(row["second"]), percent(row["difference"]), interval(row))
     return row["value"], *numbers, _chance(row["adjusted"]), said
 
 
@@ -111,6 +108,11 @@ def _course(course: Course, errors: float) -> tuple[str, ...]:
 def percent(share: float | None) -> str:
     """Return a share in percent; a dash where it is not known."""
     return "-" if share is None else f"{100 * share:.2f}"
+
+
+def interval(row: Mapping[str, Any]) -> str:
+    """Return both ends of an interval of shares in percent; a dash where they are not known."""
+    return "-" if row["low"] is None else f"{percent(row['low'])} to {percent(row['high'])}"
 
 
 def _chance(p_value: float | None) -> str:

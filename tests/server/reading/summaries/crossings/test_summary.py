@@ -153,6 +153,18 @@ def test_of_no_reports_it_tells_that(tmp_path: Path) -> None:
     assert {row["verdict"] for one in told["conditional"] for row in one["values"]} == {"too-few"}
 
 
+def test_what_is_written_beside_the_pairs_counts_however_few_are_shown(tmp_path: Path) -> None:
+    both = parse_metrics(DEFINITION.replace("3.0", "9.0"))
+    free = effort(both["both"]) + 1
+    marginals, within = 3 + 3, 2 * 9
+    for limit, status in ((free + marginals + within, 200), (free + marginals + within - 1, 413)):
+        app = create_app(config(tmp_path, metrics=both, estimates_limit=limit))
+        try:
+            assert app.test_client().get("/v1/metrics/both/estimate?top=1").status_code == status
+        finally:
+            collector_of(app).close()
+
+
 def test_a_crossing_costs_more_where_covariances_take_transforms() -> None:
     axes = f"cross = {{a = {[str(n) for n in range(29)]}, b = {[str(n) for n in range(33)]}}}"
     wide = f'[metrics.both]\ntype = "cross"\nepsilon = 1.0\n{axes}\n'

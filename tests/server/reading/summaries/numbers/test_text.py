@@ -49,7 +49,7 @@ def test_a_comparison() -> None:
     assert [row[0] for row in rows[1:]] == ["mean", "p50", "p95"]
     assert "no change seen; 2% of the range takes" in rows[1][-1]
     _, rows, *_ = NUMBERS.compared_text(NUMBERS.compare((sides[0], sides[1]), asked, ESTIMATOR).whole())
-    assert rows[1][2:] == ("-", "-", "- to -", "no change seen")
+    assert rows[1][2:] == ("-", "-", "-", "no change seen")
 
 
 @pytest.mark.parametrize("days", [0, 1, 4])

@@ -52,6 +52,9 @@ def test_any_number_of_reports_makes_an_answer(reports: int) -> None:
         assert {row["verdict"] for row in whole["pairs"]} == {"ok"}
     text = as_text(SELECTIONS.text(whole))
     assert "pairs that are seen together: 27" in text
+    assert "- to -" not in text
+    assert "\n\n\n" not in text
+    assert ("too few reports to say of any" in text) == all(row["share"] is None for row in whole["pairs"])
     assert "4 neighbours" in text
     exhibit = SELECTIONS.exhibit(
         Survey(METRIC, Tally.zero(METRIC.mechanism), (None, None), {}), Query(), SELECTIONS.estimate, Look("", 1, 5)
