@@ -25,7 +25,7 @@ __all__ = ["Cells", "Fitted", "Read"]
 _APART = 1e-6
 """The largest miss in fitting a string to cells of itself alone; beyond it the string is not told from others."""
 
-_SLACK = 0.75
+_SLACK = 0.65
 """So many standard errors a string may look rarer in one row than in all; with more, too many found are false."""
 
 _DISAGREEING = 3.3
