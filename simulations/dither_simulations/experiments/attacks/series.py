@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dither_shared import Entropy, KeyedEntropy, Mechanism, ParameterError, PrefixSketch, PrivSet, Report
+from dither_shared import Entropy, KeyedEntropy, Mechanism, ParameterError, Report
 from dither_shared.mechanism import Item
 
 from ...trials.devices import device_entropy
@@ -67,8 +67,6 @@ def answers_of(mechanism: Mechanism) -> tuple[Item, ...]:
 
     Raises ParameterError for more items than there are sets of to guess from.
     """
-    if isinstance(mechanism, PrefixSketch):
-        return tuple(bytes([symbol] * mechanism.levels[-1]) for symbol in (1, 2))
     if mechanism.items.open:
         return b"firefox", b"chromium"
     size = mechanism.size or 2
@@ -76,8 +74,7 @@ def answers_of(mechanism: Mechanism) -> tuple[Item, ...]:
         return tuple(range(size))
     if size > _MOST_ITEMS:
         raise ParameterError("--size", f"{size} items make too many sets to guess from; take up to {_MOST_ITEMS}")
-    most = mechanism.at_most if isinstance(mechanism, PrivSet) else size
-    return tuple(chosen for chosen in range(1 << size) if chosen.bit_count() <= most)
+    return tuple(chosen for chosen in range(1 << size) if chosen.bit_count() <= mechanism.largest)
 
 
 def scores(mechanism: Mechanism, reports: list[Report]) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from dither_server.estimation.strings.reach import reach
 from dither_server.tally.tally import Tally
-from dither_shared import DiscoveryQuestion, Mechanism, Rappor, Shape
+from dither_shared import DiscoveryQuestion, Mechanism, Shape
 from dither_shared.privacy.binomial import lower_bound, upper_bound
 
 from ....choices import ATTACKS, Attack
@@ -154,7 +154,7 @@ class StringPoisoning:
         ]
 
     def _needed(self, cell: Forged, mechanism: Mechanism) -> int | None:
-        if cell.attack == "random-report" or isinstance(mechanism, Rappor):
+        if cell.attack == "random-report" or not mechanism.pure:
             return None
         p, q = float(mechanism.p), float(mechanism.q)
         worth = (1 - q) / (p - q) if cell.attack == "crafted-report" else 1.0

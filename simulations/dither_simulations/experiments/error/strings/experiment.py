@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dither_server.estimation.strings.reach import reach
-from dither_shared import DiscoveryQuestion, Mechanism, ParameterError, Rappor
+from dither_shared import DiscoveryQuestion, Mechanism, ParameterError
 
 from ....choices import Law
 from ....sweeps.sweep import identity_of, mean
@@ -160,7 +160,7 @@ class StringAccuracy:
                 discover=None if question is None else f"{question.alphabet}/{question.length}",
                 users=cell.users,
                 distribution=self.source.name,
-                reach=None if isinstance(mechanism, Rappor) else reach(mechanism, cell.users, many or 0),
+                reach=reach(mechanism, cell.users, many or 0) if mechanism.pure else None,
                 **_summary(outcomes),
                 confidence=self.confidence,
                 repeats=self.repeats,
