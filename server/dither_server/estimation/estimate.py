@@ -200,12 +200,14 @@ def _fitted(
     """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
-    what is left is the noise.
+    what is left is the noise. Nothing may be left of a string that is not found, whose error is that of one which nobody
+    holds: then the noise is so, too.
     """
     confidence = min(1 - alpha, _SUREST)
     fit = decoder_of(mechanism).fit(mechanism, labels, tally, confidence)
     share = np.clip(fit.frequency, 0, 1)
-    noise = np.sqrt(np.maximum(fit.standard_error**2 - share * (1 - share) / tally.total, 0))
+    left = fit.standard_error**2 - share * (1 - share) / tally.total
+    noise = np.sqrt(np.where(left > 0, left, mechanism.variance() / (mechanism.fitted_cells * tally.total)))
     columns = _Columns(
         fit.frequency,
         noise,

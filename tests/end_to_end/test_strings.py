@@ -1,0 +1,74 @@
+"""Strings from real clients through a collector: looked up in a list that came later, and discovered without one.
+
+The devices' entropy is seeded, so there is no chance in what is asserted.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from flask import Flask
+
+import dither
+from contract.test_extension import Carrier
+from dither_server.app import collector_of, create_app
+from dither_server.reading.estimates import EstimateReader
+from dither_server.reading.query import Query
+from dither_shared import KeyedEntropy, parse_metrics
+from server.collecting import TODAY, config
+
+DEFINITION = """
+[metrics.plugin]
+type = "string"
+epsilon = 6.0
+
+[metrics.crash]
+type = "string"
+discover = {alphabet = "a-z.", length = 6, fold = true}
+epsilon = 6.0
+permanent_epsilon = 8.0
+"""
+METRICS = parse_metrics(DEFINITION)
+PLUGINS = ["vim-mode"] * 200 + ["tidy"] * 100 + ["my own"] * 100
+CRASHES = ["Io.Open"] * 200 + ["a.b"] * 160 + ["naïve"] * 40
+"""By person. The first is cut, the last is not of the alphabet."""
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flask]:
+    app = create_app(config(tmp_path_factory.mktemp("strings"), metrics=METRICS, today=lambda: TODAY))
+    with closing(collector_of(app)):
+        carrier, entropy = Carrier(app.test_client()), KeyedEntropy(b"strings")
+        for plugin, crash in zip(PLUGINS, CRASHES, strict=True):
+            device = dither.Client(
+                METRICS, endpoint="http://localhost", app="strings", state=dither.MemoryState(), background=False,
+                environ={}, transport=carrier, entropy=entropy, today=lambda: TODAY,
+            )  # fmt: skip
+            with closing(device):
+                device.consent("on")
+                device.record("plugin", plugin)
+                device.record("crash", crash)
+                assert device.flush(10)
+        yield app
+
+
+def test_a_list_that_came_later_finds_what_many_hold(app: Flask) -> None:
+    reader = EstimateReader(collector_of(app).store)
+    candidates = ("vim-mode", "tidy", *(f"plug-in {number}" for number in range(2_000)))
+    table = reader.table(METRICS["plugin"], Query(), candidates)
+    rows = {row["value"]: row for row in table.rows()}
+    assert {value for value, row in rows.items() if row["found"]} == {"vim-mode", "tidy"}
+    assert rows["vim-mode"]["low"] <= 0.5 <= rows["vim-mode"]["high"]
+    assert rows["tidy"]["low"] <= 0.25 <= rows["tidy"]["high"]
+    unlisted = table.about["unlisted"]
+    assert unlisted["low"] <= 0.25 <= unlisted["high"]
+
+
+def test_what_nobody_listed_is_discovered(app: Flask) -> None:
+    told = app.test_client().get("/v1/metrics/crash/estimate").get_json()
+    found = {row["value"]: row for row in told["values"]}
+    assert found.keys() == {"io.op…", "a.b"}
+    assert found["io.op…"]["low"] <= 0.5 <= found["io.op…"]["high"]
+    assert found["a.b"]["low"] <= 0.4 <= found["a.b"]["high"]
+    page = app.test_client().get("/m/crash").text
+    assert "io.op…" in page
