@@ -200,8 +200,8 @@ def _fitted(
     """Fit candidate strings.
 
     The fit's error is over noise and sampling; sampling adds f(1-f)/n to the variance of any unbiased estimate, and
-    what is left is the noise. Nothing may be left of a string that is not found, whose error is that of one which nobody
-    holds: then the noise is so, too.
+    what is left is the noise. Nothing may be left of a string that is not found, whose error is that of one that nobody
+    holds: then so is the noise.
     """
     confidence = min(1 - alpha, _SUREST)
     fit = decoder_of(mechanism).fit(mechanism, labels, tally, confidence)
