@@ -8,7 +8,7 @@ from dither_shared import parse_metrics
 from dither_simulations.collection.collector_process import fetch_estimate, running_collector
 from dither_simulations.collection.fleet import send_all
 
-DEVICES, EPSILON, CONFIDENCE = 300, 6.0, 1 - 1e-8
+DEVICES, EPSILON, CONFIDENCE = 1_000, 6.0, 1 - 1e-8
 DEFINITION = f"""
 [metrics.theme]
 type = "choice"
@@ -54,7 +54,7 @@ def test_crossings_and_surveys_come_out_of_the_collector(tmp_path: Path) -> None
             assert row["low"] <= share <= row["high"]
     (of_phone,) = (row for row in both["conditional"][0]["values"] if (row["given"], row["value"]) == ("phone", "dark"))
     assert of_phone["low"] <= TRUE[1, 0] / TRUE[:, 0].sum() <= of_phone["high"]
-    # Each device answered one of the two: together all, and neither nearly all (beyond 240 with 2e-25).
+    # Each device answered one of the two: together all, and neither nearly all (beyond 650 with 1e-21).
     asked = told["theme"]["reports"], told["device"]["reports"]
     assert sum(asked) == DEVICES
-    assert max(asked) < 240
+    assert max(asked) < 650

@@ -51,12 +51,15 @@ def test_shares_are_ratios_of_the_cells_to_the_marginals() -> None:
 
 def test_where_few_have_an_answer_nothing_is_told_of_them() -> None:
     mechanism, rng = choose(4, 1.0), np.random.default_rng(4)
-    tally = drawn(mechanism, 500, rng, np.array([0.5, 0.0, 0.5, 0.0]))
+    tally = drawn(mechanism, 1_500, rng, np.array([0.5, 0.0, 0.5, 0.0]))
     found = crossed(mechanism, tally, (2, 2), 0.95)
     none = np.isnan(found.within[1].ratio)
     assert none.tolist() == [False, True, False, True]
     assert np.isnan(found.within[1].low[none]).all()
     assert not np.isnan(found.within[0].ratio).any()
+    few = crossed(mechanism, drawn(mechanism, 999, rng, np.array([0.5, 0.0, 0.5, 0.0])), (2, 2), 0.95)
+    assert np.isnan(few.within[0].ratio).all()
+    assert not np.isnan(few.marginals[0].frequency).any()
 
 
 def test_together_intervals_are_wider() -> None:

@@ -206,7 +206,7 @@ def test_kinds_stand_in_one_table_with_the_columns_of_all(kind: str, tmp_path: P
 @pytest.mark.usefixtures("app")
 @pytest.mark.parametrize("name", ["startup", "table"])
 def test_commands_answer_in_words_and_as_the_api_does(name: str, tmp_path: Path, app: Flask) -> None:
-    for verb, word in (("estimate", "p95"), ("compare", "no change seen"), ("trend", "slope")):
+    for verb, word in (("estimate", "p95"), ("compare", "no reports on one side"), ("trend", "slope")):
         told = command(tmp_path, verb, name)
         assert told.exit_code == 0, told.output
         assert word in told.output
