@@ -75,16 +75,7 @@ class Parts:
             warn=self.diagnostics.note,
         )
         self.names = NameWatch(app, metrics, self.journal, today, self.diagnostics)
-        self.recorder = Recorder(
-            metrics,
-            self.journal,
-            self.permission,
-            setup.entropy,
-            today,
-            self.diagnostics,
-            Stratifier(setup.strata, metrics.values(), self.diagnostics, strict=setup.strict),
-            strict=setup.strict,
-        )
+        self.recorder = self._new_recorder()
         self.record: Callable[..., bool] = self.recorder.record
         """What an answer is given to; tests listen here."""
         self.attempts = Attempts(state, self.diagnostics, setup.endpoint)
@@ -103,6 +94,19 @@ class Parts:
             silence=self.silence,
             diagnostics=self.diagnostics,
             guard=self.guard,
+        )
+
+    def _new_recorder(self) -> Recorder:
+        setup = self.setup
+        return Recorder(
+            setup.metrics,
+            self.journal,
+            self.permission,
+            setup.entropy,
+            setup.today,
+            self.diagnostics,
+            Stratifier(setup.strata, setup.metrics.values(), self.diagnostics, strict=setup.strict),
+            strict=setup.strict,
         )
 
     def _new_uploader(self) -> Uploader:

@@ -36,22 +36,17 @@ def overview(
     today: date,
 ) -> Status:
     """Return the status of a client, from its parts."""
-    ledger, outbox, day = journal.ledger, journal.outbox, today.toordinal()
+    outbox, day = journal.outbox, today.toordinal()
     unasked = _unasked(metrics := list(metrics), journal, recorder, day)
+
+    def of(metric: Metric) -> MetricStatus:
+        standing, since = permission.standing(consent, metric), permission.since(consent, metric)
+        return _metric_status(metric, journal.ledger, day, standing, since, asked=metric.name not in unasked)
+
     return Status(
         mode=consent.mode,
         decided_by=consent.decided_by,
-        metrics=tuple(
-            _metric_status(
-                metric,
-                ledger,
-                day,
-                permission.standing(consent, metric),
-                permission.since(consent, metric),
-                asked=metric.name not in unasked,
-            )
-            for metric in metrics
-        ),
+        metrics=tuple(map(of, metrics)),
         queued=len(outbox.waiting()),
         shown=len(outbox.waiting(local=True)),
         sent=outbox.sent,

@@ -56,29 +56,18 @@ def export(
     """
     from ..reading.estimates import EstimateReader
     from ..reading.exports import FORMATS, answered, attributes_of
-    from ..reading.parameters import confidence_of, day_of
-    from ..reading.query import Query
     from ..reading.summaries import summary_of
 
-    if missing := FORMATS[form].missing:
-        raise ParameterError("--format", missing)
-    if form == "arrow" and output is None and sys.stdout.isatty():
-        raise ParameterError("--format", "arrow is not text for a terminal; name a file with --output")
-    query = Query(
-        by_day=by_day,
-        since=None if since is None else day_of(since, "--since"),
-        until=None if until is None else day_of(until, "--until"),
-        confidence=confidence_of(confidence),
-        strata=strata_of(stratum),
-        by=by,
-    )
+    _require_writable(form, output)
+    query = _query(since, until, confidence, stratum, by_day=by_day, by=by)
     with stored(found) as store:
         reader = EstimateReader(store)
         metrics = _chosen(found, store, names, query)
         kinds, attributes = list(dict.fromkeys(map(summary_of, metrics))), attributes_of(metrics)
         if not names and not set(by) <= set(attributes):
-            there = ", ".join(attributes) or "none"
-            raise ParameterError("--by", f"names an attribute of no metric; there are {there}")
+            raise ParameterError(
+                "--by", f"names an attribute of no metric; there are {', '.join(attributes) or 'none'}"
+            )
 
         def tables(metric: "Metric") -> "Iterator[Table]":
             parted = by if names else tuple(name for name in by if name in attributes_of([metric]))
@@ -86,6 +75,39 @@ def export(
 
         answers = (one for metric in metrics for one in answered(metric, tables(metric)))
         _write(FORMATS[form].write(answers, kinds, attributes), output)
+
+
+def _query(
+    since: str | None,
+    until: str | None,
+    confidence: str,
+    stratum: tuple[str, ...],
+    *,
+    by_day: bool,
+    by: tuple[str, ...],
+) -> "Query":
+    """Return what is asked of every metric."""
+    from ..reading.parameters import confidence_of, day_of
+    from ..reading.query import Query
+
+    return Query(
+        by_day=by_day,
+        since=None if since is None else day_of(since, "--since"),
+        until=None if until is None else day_of(until, "--until"),
+        confidence=confidence_of(confidence),
+        strata=strata_of(stratum),
+        by=by,
+    )
+
+
+def _require_writable(form: str, output: str | None) -> None:
+    """Raise ParameterError if the format cannot be written, or not to there."""
+    from ..reading.exports import FORMATS
+
+    if missing := FORMATS[form].missing:
+        raise ParameterError("--format", missing)
+    if form == "arrow" and output is None and sys.stdout.isatty():
+        raise ParameterError("--format", "arrow is not text for a terminal; name a file with --output")
 
 
 def _chosen(found: Found, store: "Store", chosen: Sequence[str], query: "Query") -> "list[Metric]":

@@ -1,6 +1,5 @@
 """The command line: run a collector, and read estimates from its database."""
 
-import json
 from contextlib import closing
 from dataclasses import replace
 
@@ -115,9 +114,8 @@ def estimate(
     from ..reading.estimates import EstimateReader
     from ..reading.parameters import confidence_of, count_of, day_of, share_of
     from ..reading.query import Query
-    from ..reading.summaries import summary_of
     from .metric_by_name import metric_asked
-    from .terminal_tables import as_text, headed
+    from .terminal_tables import print_answers
 
     query = Query(
         since=None if since is None else day_of(since, "--since"),
@@ -134,8 +132,4 @@ def estimate(
     with stored(found) as store:
         chosen = metric_asked(found, store, metric, version)
         answers = [table.whole() for table in EstimateReader(store).tables(chosen, query, strings)]
-    if as_json:
-        click.echo(json.dumps(answers if by else answers[0], indent=2, allow_nan=False))
-        return
-    for place, answer in enumerate(answers):
-        click.echo("\n" * (place > 0) + as_text(headed(summary_of(chosen).text(answer), answer)))
+    print_answers(chosen, answers, as_json=as_json, several=bool(by))

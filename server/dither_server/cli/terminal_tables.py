@@ -1,12 +1,17 @@
 """Format answers as tables for a terminal."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 if TYPE_CHECKING:
+    from dither_shared import Metric
+
     from ..reading.summaries.summary import TextTable
 
-__all__ = ["aligned", "as_text", "headed", "printable"]
+__all__ = ["aligned", "as_text", "headed", "print_answers", "printable"]
 
 
 def as_text(table: "TextTable") -> str:
@@ -26,6 +31,19 @@ def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
         if "stratum" in one
     ]
     return table._replace(before=[*map(printable, lines), *table.before])
+
+
+def print_answers(
+    metric: "Metric", answers: Sequence[Mapping[str, Any]], *, as_json: bool = False, several: bool = False
+) -> None:
+    """Print the answers about a metric, a blank line between them; as JSON a list, if there may be ``several``."""
+    from ..reading.summaries import summary_of
+
+    if as_json:
+        click.echo(json.dumps(answers if several else answers[0], indent=2, allow_nan=False))
+        return
+    for place, answer in enumerate(answers):
+        click.echo("\n" * (place > 0) + as_text(headed(summary_of(metric).text(answer), answer)))
 
 
 def printable(label: str) -> str:
