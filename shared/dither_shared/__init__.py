@@ -24,7 +24,7 @@ from .questions import (
     SelectionQuestion,
     StringQuestion,
 )
-from .questions.domain import Domain
+from .questions.domains.domain import Domain
 from .wire import Batch, Report
 
 if TYPE_CHECKING:

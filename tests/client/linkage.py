@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from dither.reporting.keys import Keys
+from dither.reporting.draws.keys import Keys
 from dither.reporting.report import build
 from dither_shared import (
     Batch,

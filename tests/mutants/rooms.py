@@ -38,7 +38,8 @@ ROOMS: dict[str, Room] = {
             f"{_SHARED}/mechanisms/*.py",
             f"{_SHARED}/primitives/*.py",
             f"{_SHARED}/questions/*.py",
-            *_named(_SHARED, "mechanism", "rows"),
+            f"{_SHARED}/questions/domains/*.py",
+            *_named(_SHARED, "mechanism", "facts", "rows"),
         ),
         (
             _VECTORS,
@@ -46,15 +47,15 @@ ROOMS: dict[str, Room] = {
             *_tests("shared/mechanisms", "discrete_laplace", "discrete_gaussian"),
             *_tests("shared/primitives", "entropy", "probability", "galois", "tabulated", "elimination"),
             *_tests("shared", "metrics/test_metric"),
-            *_tests("shared/questions", "questions", "plain", "grid"),
+            *_tests("shared/questions", "questions", "plain", "domains/test_grid"),
             *_tests("contract", "rows", "facts", "privacy", "law", "numeric"),
         ),
     ),
     "keys": Room(
-        _named(f"{_CLIENT}/reporting", "keys", "permanent"),
+        _named(f"{_CLIENT}/reporting", "draws/keys", "permanent"),
         (
             _VECTORS,
-            *_tests("client/reporting", "permanent", "keys", "ledger"),
+            *_tests("client/reporting", "permanent", "draws/test_keys", "ledger"),
             *_tests("client/state", "lost_secret", "format1"),
         ),
     ),
@@ -62,7 +63,7 @@ ROOMS: dict[str, Room] = {
         (*_named(f"{_CLIENT}/reporting", "ledger", "account", "recorder"), f"{_SHARED}/privacy/composition.py"),
         (
             *_tests("shared/privacy", "composition"),
-            *_tests("client/reporting", "ledger", "permanent", "keys", "recorder", "periods", "namesakes"),
+            *_tests("client/reporting", "ledger", "permanent", "draws/test_keys", "recorder", "periods", "namesakes"),
             *_tests("client/state", "lost_secret", "clock", "foul_state", "format1"),
             *_tests("client", "upload/test_reasons", "diagnostics"),
         ),

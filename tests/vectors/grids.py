@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dither_shared.questions.grid import Grid
+from dither_shared.questions.domains.grid import Grid
 
 from .rendering import Case, File
 

@@ -10,7 +10,7 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.privacy.composition import group
 
 from ..state.journal_records import Charged, Debit, Permanent
-from .format1 import FORMER
+from .draws.format1 import FORMER
 
 __all__ = ["Account", "Price", "Spent", "cap_of"]
 

@@ -30,7 +30,7 @@ from ..clock import is_ahead
 from ..state.contents import paced
 from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from ..state.state import START, BusyError, Cursor, State, StateError
-from .keys import Keys
+from .draws.keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
 from .transactions import Transactions

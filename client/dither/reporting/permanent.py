@@ -9,7 +9,7 @@ from dither_shared.metrics.metric import Metric
 
 from ..state.journal_records import Permanent
 from ..state.state import StateError
-from .keys import Keys
+from .draws.keys import Keys
 from .ledger import Ledger
 
 __all__ = ["recall"]

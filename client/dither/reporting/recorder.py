@@ -18,8 +18,8 @@ from dither_shared.questions.question import Encoded
 from ..consent.permission import Permission
 from ..diagnostics import Diagnostics
 from ..state.journal_records import Permanent, Queued
+from .draws.keys import Keys
 from .journal import Journal
-from .keys import Keys
 from .permanent import recall
 from .report import build
 from .strata import NONE_GIVEN, Stratifier

@@ -6,7 +6,7 @@ from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
 from ..state.journal_records import Queued
-from .keys import Keys
+from .draws.keys import Keys
 
 __all__ = ["build"]
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dither_shared.metrics.metric import Metric
 
 from ..state.journal_records import Charged, Debit, FormerDebit, Record
-from .format1 import NO_DIGEST, tag_of
-from .keys import Keys
+from .draws.format1 import NO_DIGEST, tag_of
+from .draws.keys import Keys
 
 __all__ = ["upgraded"]
 

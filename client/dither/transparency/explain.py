@@ -9,7 +9,7 @@ from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
 from ..reporting.account import cap_of
-from ..reporting.keys import Keys
+from ..reporting.draws.keys import Keys
 from ..reporting.report import build
 from ..state.journal_records import SECRET_BYTES
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from ..mechanism import Mechanism
-from .domain import Domain
+from .domains.domain import Domain
 from .fields import Fields
 from .listed import ListedQuestion
 from .plain import text_of

@@ -11,7 +11,7 @@ from ..mechanism import MAX_CELLS, Mechanism
 from ..mechanisms.crossing_costs import costs, within
 from .boolean import BooleanQuestion
 from .choice import ChoiceQuestion
-from .domain import Domain
+from .domains.domain import Domain
 from .fields import NAME, Fields
 from .listed import ListedQuestion
 from .plain import text_of

@@ -12,7 +12,7 @@ from ..mechanisms.checks import checked_count
 from ..mechanisms.prefix_levels import LONGEST, MOST_CHARACTERS, prefix_lengths
 from ..privacy.wording import fit_words, odds_sentence
 from ..wire import Report
-from .alphabet import MARK, canonical, characters_of, folded
+from .domains.alphabet import MARK, canonical, characters_of, folded
 from .fields import Fields
 from .plain import text_of
 from .question import Answers, Encoded, Question

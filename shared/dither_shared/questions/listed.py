@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ..mechanism import LISTED, Items, Mechanism
 from ..mechanisms import MECHANISMS
-from .domain import Domain
+from .domains.domain import Domain
 from .fields import Fields
 from .question import Question
 

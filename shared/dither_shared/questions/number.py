@@ -12,8 +12,8 @@ from ..mechanism import NUMBERS, Items, Mechanism
 from ..mechanisms import MECHANISMS
 from ..privacy.wording import in_a_hundred, numeric_odds_sentence
 from ..wire import Report
+from .domains.grid import Grid
 from .fields import Fields
-from .grid import Grid
 from .plain import exact_number
 from .question import Answers, Encoded, Question
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special, stats
 
 from dither_shared import ParameterError
-from dither_shared.questions.grid import Grid
+from dither_shared.questions.domains.grid import Grid
 
 from ..choices import Spread
 from .populations import Counts, Floats

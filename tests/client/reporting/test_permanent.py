@@ -9,7 +9,7 @@ import pytest
 
 import dither
 from client.devices import Calendar, Make, Script, State, compact, parts_on
-from dither.reporting.keys import Keys
+from dither.reporting.draws.keys import Keys
 from dither.reporting.ledger import Ledger
 from dither.reporting.permanent import recall
 from dither.state.journal_records import Charged, Debit, Permanent, Record, from_lines

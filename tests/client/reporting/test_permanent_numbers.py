@@ -9,7 +9,7 @@ import pytest
 import dither
 from client.devices import Calendar, Make, Script
 from dither.reporting.account import cap_of
-from dither.reporting.keys import Keys
+from dither.reporting.draws.keys import Keys
 from dither_shared import Batch, DitheredResponse, Metric, NumberQuestion, Report
 
 QUESTION = NumberQuestion(0, 60, False, "s")

@@ -6,7 +6,7 @@ import pytest
 
 from client.devices import Calendar, Make, Script
 from dither.reporting.account import cap_of
-from dither.reporting.keys import Keys
+from dither.reporting.draws.keys import Keys
 from dither_shared import Batch, Mechanism, Metric, PrivSet, Report, SelectionQuestion, SetResponse
 
 VALUES = tuple("abcdef")

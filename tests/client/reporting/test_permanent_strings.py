@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from client.devices import Calendar, Make, Script
-from dither.reporting.keys import Keys
+from dither.reporting.draws.keys import Keys
 from dither_shared import Batch, DiscoveryQuestion, Metric, PrefixSketch, ProjectiveSketch, Report, StringQuestion
 
 LISTED = Metric("listed", StringQuestion(), ProjectiveSketch.calibrate(None, 1.0, 1.000000001, buckets=8))

@@ -13,7 +13,7 @@ from client.devices import ENDPOINT, Calendar, Make, Script
 from client.state.format1_devices import HERE, METRICS, capped, shown, spending, stored, waiting
 from client.state.test_crashes import die_at
 from client.test_processes import needs_fork
-from dither.reporting.keys import Keys
+from dither.reporting.draws.keys import Keys
 from dither.state.journal_records import FormerDebit, Header, Permanent, from_lines
 
 

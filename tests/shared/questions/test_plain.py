@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dither_shared.questions.grid import Grid
+from dither_shared.questions.domains.grid import Grid
 from dither_shared.questions.plain import MOST_MEMBERS, exact_number, members, type_name
 from shared import odd
 

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dither_shared.questions.alphabet import MARK
+from dither_shared.questions.domains.alphabet import MARK
 
 from ....analysis.columns import Table
 from ....estimation.fit import FALSE_DISCOVERIES

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dither_shared.questions.alphabet import MARK
+from dither_shared.questions.domains.alphabet import MARK
 
 from ....estimation.fit import FALSE_DISCOVERIES
 from ..summary import TextTable

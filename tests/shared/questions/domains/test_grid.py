@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dither_shared import ParameterError
-from dither_shared.questions.grid import Grid, power_bounds
+from dither_shared.questions.domains.grid import Grid, power_bounds
 
 LINEAR = [
     Grid(0.0, 1.0, False, 2),

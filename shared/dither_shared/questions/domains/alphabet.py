@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from ..errors import ParameterError
+from ...errors import ParameterError
 
 __all__ = ["MARK", "canonical", "characters_of", "folded"]
 

@@ -27,7 +27,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar
 
-from ..errors import ParameterError
+from ...errors import ParameterError
 
 __all__ = ["Grid", "Placed", "power_bounds"]
 

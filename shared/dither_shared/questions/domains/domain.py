@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from ..errors import ParameterError
+from ...errors import ParameterError
 
 __all__ = ["Domain"]
 
