@@ -22,11 +22,11 @@ AMOUNTS: dict[tuple[str, str], str] = {
 
 EQUIVALENT: dict[tuple[str, str], str] = {
     (
-        f"{_SERVER}/estimation/chebyshev.py",
+        f"{_SERVER}/estimation/intervals/chebyshev.py",
         "if len(places) < 2 * len(self._kinds) * len(_COUNTS.points):",
     ): "from here on ends are interpolated, to within 1e-6 standard errors of those computed one by one",
     (
-        f"{_SERVER}/estimation/chebyshev.py",
+        f"{_SERVER}/estimation/intervals/chebyshev.py",
         "alone = (np.abs(self._angle - self._bends) > beside).any(axis=0) | (self._angle > self._bends[-1])",
     ): "nearly all ends are computed one by one, which takes longer and gives the same",
     (
@@ -79,7 +79,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit( 2)",
     ): "of two rows the first is taken",
     (
-        f"{_SERVER}/estimation/exact_intervals.py",
+        f"{_SERVER}/estimation/intervals/exact.py",
         "_SECANTS, _HALVINGS = 10, 61",
     ): "one halving more than the digits of a double",
 }

@@ -87,8 +87,8 @@ ROOMS: dict[str, Room] = {
         _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
     ),
     "intervals": Room(
-        _named(f"{_SERVER}/estimation", "intervals", "feldman_cousins", "exact_intervals", "chebyshev"),
-        _tests("server/estimation", "intervals", "exact_intervals"),
+        _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),
+        _tests("server/estimation/intervals", "shares", "exact"),
     ),
     "health": Room(_named(f"{_SERVER}/analysis", "health", "invariants"), _tests("server/analysis", "health")),
     "audit": Room(_named(f"{_SHARED}/privacy", "audit", "binomial"), _tests("shared/privacy", "binomial", "audit")),
@@ -97,6 +97,6 @@ ROOMS: dict[str, Room] = {
     ),
     "collisions": Room(
         _named(f"{_SERVER}/estimation", "collisions"),
-        _tests("server/estimation", "collisions", "decoders/test_support", "intervals"),
+        _tests("server/estimation", "collisions", "decoders/test_support", "intervals/test_shares"),
     ),
 }

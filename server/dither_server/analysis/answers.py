@@ -9,7 +9,7 @@ from dither_shared import Mechanism, Metric, ParameterError
 from dither_shared.privacy.wording import MEMOISATION, losses
 
 from ..estimation.estimate import Estimate, Verdict, estimate
-from ..estimation.intervals import Simultaneous
+from ..estimation.intervals.shares import Simultaneous
 from ..tally.tally import Tally
 from .columns import Column, Table
 from .health import Check, health

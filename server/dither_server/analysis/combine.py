@@ -13,7 +13,7 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from ..estimation.intervals import Law, normal_interval, score_interval
+from ..estimation.intervals.shares import Law, normal_interval, score_interval
 from ..tally.arrays import Floats
 from .columns import Column, Table
 from .spread import spread_of, weights_of

@@ -10,7 +10,7 @@ from dither_shared import Mechanism
 from ..tally.arrays import Indices
 from ..tally.tally import Tally
 from .estimate import debiased
-from .ratios import Ratios, fieller
+from .intervals.ratios import Ratios, fieller
 from .sums import Sums, sums_of
 
 __all__ = ["Crossed", "crossed", "groups_of"]

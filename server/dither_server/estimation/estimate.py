@@ -14,7 +14,7 @@ from .collisions import collision_bias
 from .confidence import require_confidence
 from .consistency import onto_sums
 from .decoders.support import decoder_of, support
-from .intervals import (
+from .intervals.shares import (
     Simultaneous,
     exact_interval,
     level_of_each,

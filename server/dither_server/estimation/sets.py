@@ -25,8 +25,8 @@ from .consistency import onto_sums
 from .decoders.pairs import Pairs
 from .decoders.support import decoder_of
 from .estimate import Estimate, estimate
-from .intervals import exact_interval
-from .ratios import Ratios, fieller
+from .intervals.ratios import Ratios, fieller
+from .intervals.shares import exact_interval
 
 __all__ = ["PairEstimates", "SetEstimate", "Total", "estimate_sets"]
 

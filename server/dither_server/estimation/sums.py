@@ -19,7 +19,7 @@ from ..tally.arrays import Floats, Indices
 from ..tally.tally import Tally
 from .decoders.support import decoder_of
 from .estimate import debiased
-from .intervals import Law, noise_law, score_interval
+from .intervals.shares import Law, noise_law, score_interval
 
 __all__ = ["Sums", "sums_of", "with_group"]
 

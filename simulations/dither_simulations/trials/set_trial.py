@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dither_server.estimation.estimate import estimate
-from dither_server.estimation.intervals import exact_interval
+from dither_server.estimation.intervals.shares import exact_interval
 from dither_shared import Mechanism
 
 from ..choices import Law

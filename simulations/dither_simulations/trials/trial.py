@@ -8,7 +8,7 @@ import numpy as np
 
 from dither_server.estimation.consistency import onto_simplex
 from dither_server.estimation.estimate import debiased, estimate
-from dither_server.estimation.intervals import noise_interval
+from dither_server.estimation.intervals.shares import noise_interval
 from dither_server.tally.tally import Tally
 from dither_shared import Mechanism
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...tally.tally import Tally
 from ..confidence import require_confidence
-from ..intervals import normal_interval
+from ..intervals.shares import normal_interval
 from .laws.law import NumericLaw
 
 __all__ = ["Mean", "combined", "mean_of"]

@@ -11,7 +11,7 @@ from ....analysis.columns import Table, cells, finite
 from ....analysis.repeated_reports import periods_of, repeat_error
 from ....estimation.crossing import Crossed, groups_of
 from ....estimation.estimate import verdicts
-from ....estimation.ratios import Ratios
+from ....estimation.intervals.ratios import Ratios
 from ....estimation.sums import Sums
 
 __all__ = ["Conditional", "MarginalRow", "Marginals", "WithinRow", "marginals", "within"]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from ..tally.arrays import Floats, Indices
-from .exact_intervals import LowEnds
+from ...tally.arrays import Floats, Indices
+from .exact import LowEnds
 
 __all__ = ["ends_of_many"]
 

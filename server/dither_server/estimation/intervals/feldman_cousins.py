@@ -17,7 +17,7 @@ import numpy as np
 from scipy import special
 from scipy.interpolate import CubicSpline
 
-from ..tally.arrays import Floats
+from ...tally.arrays import Floats
 
 __all__ = ["Tails", "normal_scores", "tails"]
 

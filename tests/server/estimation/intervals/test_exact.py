@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from dither_server.estimation.chebyshev import ends_of_many
-from dither_server.estimation.exact_intervals import LowEnds, Support
-from dither_server.estimation.feldman_cousins import tails
-from dither_server.estimation.intervals import exact_interval, level_of_each, noise_law, score_interval
+from dither_server.estimation.intervals.chebyshev import ends_of_many
+from dither_server.estimation.intervals.exact import LowEnds, Support
+from dither_server.estimation.intervals.feldman_cousins import tails
+from dither_server.estimation.intervals.shares import exact_interval, level_of_each, noise_law, score_interval
 from dither_shared import MECHANISMS, BitFlip, Mechanism, OptimizedUnary, RandomizedResponse
 from dither_shared.mechanism import LISTED
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy import special
 
-from ..tally.arrays import Floats, Indices
+from ...tally.arrays import Floats, Indices
 from .feldman_cousins import Tails, normal_scores, tails
 
 __all__ = ["LowEnds", "Support", "crossing"]

@@ -13,9 +13,9 @@ import numpy as np
 
 from dither_shared import Mechanism
 
-from ..tally.arrays import Counts, Floats
+from ...tally.arrays import Counts, Floats
 from .chebyshev import ends_of_many
-from .exact_intervals import LowEnds, Support
+from .exact import LowEnds, Support
 from .feldman_cousins import normal_scores, tails
 
 __all__ = [

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dither_server.estimation.collisions import collision_bias, concentration
 from dither_server.estimation.estimate import Estimate, estimate
-from dither_server.estimation.intervals import Law, exact_interval, noise_cube, normal_interval, score_interval
+from dither_server.estimation.intervals.shares import Law, exact_interval, noise_cube, normal_interval, score_interval
 from dither_server.tally.tally import Tally
 from dither_shared import (
     BitFlip,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tally.arrays import Floats
+from ...tally.arrays import Floats
 
 __all__ = ["Ratios", "fieller"]
 
