@@ -25,6 +25,10 @@
  * @property {() => number} [now] Milliseconds since 1970.
  * @property {() => number} [today] Days since 1970.
  * @property {typeof globalThis.fetch} [fetch]
+ * @property {() => number} [uniform] A random number in [0, 1), for the moments at which reports leave; so below.
+ * @property {typeof globalThis.setTimeout} [setTimeout]
+ * @property {typeof globalThis.clearTimeout} [clearTimeout]
+ * @property {any} [locks] A LockManager.
  * @property {import("./consent/rules.js").Surroundings} [surroundings] In which signs against consent are looked for.
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
@@ -37,7 +41,8 @@ import { empty, renewed } from "./state/data.js";
 import { overview } from "./transparency/status.js";
 import { Sender } from "./upload/sender.js";
 
-const UNREADABLE = { mode: "", accepted: {} };
+/** Stands for data that cannot be read; its choice is taken for off. @returns {Data} */
+const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
 
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
@@ -49,7 +54,7 @@ function partsOf(settings, diagnostics) {
       return await state.read();
     } catch (error) {
       diagnostics.note("the state cannot be read", `${error}`);
-      return { ...empty(), choice: UNREADABLE };
+      return unreadable();
     }
   };
   const consent = async () => decide(surroundings, (await look()).choice);
@@ -86,7 +91,7 @@ export class Client {
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
-      sender.wake();
+      sender.resume();
     } catch (error) {
       this.#silence = `a mistake: telemetry is disabled in this program: ${error}`;
       if (this.#strict) throw error;
