@@ -74,7 +74,7 @@ export async function collector(t, toml, origins) {
   const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
   await writeFile(join(folder, "metrics.toml"), toml);
   const options = ["--metrics", `${folder}/metrics.toml`, "--db", `sqlite:///${folder}/dither.db`, "--config", "/dev/null"];
-  const access = ["--open", "report,read", ...origins.flatMap((origin) => ["--origins", origin])];
+  const access = ["--open", "report,read", "--origins", origins.join(",")];
   let running = await started(["-m", "dither_server", "run", "--port", "0", ...options, ...access]);
   t.after(async () => {
     await running.stop();
