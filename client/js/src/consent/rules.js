@@ -50,14 +50,45 @@ export function decide({ navigator, environment }, choice) {
 }
 
 /**
+ * Return whether a metric's last day is over.
+ * @param {import("../types.js").Metric} metric
+ * @param {number} today Days since 1970.
+ */
+export const isOver = ({ expires }, today) => !!expires && Date.parse(expires) < today * 864e5;
+
+/**
  * Return in a word whether answers to a metric are collected, and if not, why.
  * @param {Consent} consent
  * @param {import("../types.js").Metric} metric
  * @param {number} today Days since 1970.
  * @returns {"collected" | "not accepted" | "off" | "expired"}
  */
-export function permission({ mode, accepted }, { expires, terms }, today) {
-  if (expires && Date.parse(expires) < today * 864e5) return "expired";
+export function permission({ mode, accepted }, metric, today) {
+  if (isOver(metric, today)) return "expired";
   if (mode === "off") return "off";
-  return !accepted || Object.hasOwn(accepted, terms) ? "collected" : "not accepted";
+  return !accepted || Object.hasOwn(accepted, metric.terms) ? "collected" : "not accepted";
+}
+
+/**
+ * Put the user's choice into the data, and drop what then will never be sent or shown: with "off" all that waits, with
+ * "on" what was made for the user's eyes only. With a yes, what was accepted before stays accepted.
+ * @param {import("../types.js").Data} data
+ * @param {Mode} mode
+ * @param {Iterable<import("../types.js").Metric>} metrics What the user was shown.
+ * @param {number} today Days since 1970.
+ * @param {Surroundings} surroundings
+ */
+export function choose(data, mode, metrics, today, surroundings) {
+  const before = data.choice;
+  /** @type {Accepted} */
+  const accepted = {};
+  if (mode !== "off") {
+    if (before && before.mode !== "off") Object.assign(accepted, before.accepted);
+    for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
+  }
+  data.choice = { mode, accepted };
+  const holds = decide(surroundings, data.choice).mode;
+  const kept = data.outbox.filter(({ local }) => holds === "local" || (holds === "on" && !local));
+  data.totals.dropped += data.outbox.length - kept.length;
+  data.outbox = kept;
 }
