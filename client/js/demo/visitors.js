@@ -19,10 +19,11 @@ async function visit({ theme, translated, tabs }) {
   try {
     const page = await context.newPage();
     await page.goto(url);
-    await page.getByRole("button", { name: /^(yes|agree|allow)/i }).click();
+    await page.locator("dither-consent").getByRole("button", { name: "Yes", exact: true }).click();
     await page.locator(`input[name=theme][value=${theme}]`).check();
     await page.locator(`input[name=translated][value=${translated ? "yes" : "no"}]`).check();
     await page.locator("input[name=tabs]").fill(String(tabs));
+    await page.getByRole("status").filter({ hasText: "kept" }).waitFor();
     await page.getByRole("button", { name: "Answer" }).click();
     await page.locator('#status[data-sent="3"]').waitFor({ timeout: 60_000 });
   } finally {
