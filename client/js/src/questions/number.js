@@ -8,14 +8,13 @@ import { encoded } from "./plain.js";
  * @param {unknown} value
  */
 export const number = ({ low, high, borders }, value) => {
-  const double = typeof value === "bigint" ? Number(value) : value;
-  if (typeof double !== "number" || Number.isNaN(double)) return encoded(0, true, true);
+  const double = typeof value === "number" || typeof value === "bigint" ? Number(value) : NaN;
   let least = 0;
   let most = borders.length;
   while (least < most) {
     const middle = (least + most) >> 1;
-    if (borders[middle] <= double) least = middle + 1;
+    if (borders[middle] <= double) least = middle + 1; // NaN reaches none
     else most = middle;
   }
-  return encoded(least, double < low || double > high);
+  return encoded(least, !(double >= low && double <= high), Number.isNaN(double));
 };

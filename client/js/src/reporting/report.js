@@ -1,4 +1,5 @@
 import { mechanismOf } from "../mechanisms/index.js";
+import { bigEndian } from "../mechanisms/rows.js";
 
 const BATCH_BYTES = 16;
 
@@ -7,7 +8,7 @@ const BATCH_BYTES = 16;
  *
  * From the entropy come, in this order, the cohort, the payload and the 16 bytes of the batch id: two reports share
  * nothing. No draw depends on the stratum, which is sent in the clear.
- * @param {import("../types.js").Metric} metric
+ * @param {Pick<import("../types.js").Metric, "name" | "version" | "law">} metric
  * @param {import("../types.js").Item} item What `encode` returned.
  * @param {string | null} stratum The label of the metric's cell.
  * @param {import("../types.js").Entropy} entropy
@@ -15,26 +16,15 @@ const BATCH_BYTES = 16;
  * @param {boolean} local
  * @returns {Promise<import("../types.js").Queued>}
  */
-export const buildReport = async (metric, item, stratum, entropy, day, local) => {
-  const mechanism = mechanismOf(metric.law);
+export const buildReport = async ({ name, version, law }, item, stratum, entropy, day, local) => {
+  const mechanism = mechanismOf(law);
   const cohort = mechanism.cohort(entropy);
   const payload = await mechanism.randomize(item, cohort, entropy);
   const batch = [...entropy.take(BATCH_BYTES)].map((byte) => hex(byte, 2)).join("");
-  const row = [...bigEndian(cohort, metric.law.cohorts - 1), ...payload];
-  const { name, version } = metric;
-  const reports = btoa(String.fromCharCode(...row));
-  const members = { batch, metric: name, version, stratum: stratum ?? undefined, reports };
-  return { batch, metric: name, day, local, body: ascii(JSON.stringify(members)) };
+  const reports = btoa(String.fromCharCode(...bigEndian(cohort, law.cohorts), ...payload));
+  const body = JSON.stringify({ batch, metric: name, version, stratum: stratum ?? undefined, reports });
+  return { batch, metric: name, day, local, body: ascii(body) };
 };
-
-/**
- * Return an integer in as many bytes as the greatest one takes: none if that is 0.
- * @param {number} value
- * @param {number} greatest
- * @returns {number[]}
- */
-const bigEndian = (value, greatest) =>
-  greatest ? [...bigEndian(Math.floor(value / 256), Math.floor(greatest / 256)), value % 256] : [];
 
 /**
  * Escape what is not printable ASCII, as Python's json.dumps does.
