@@ -110,7 +110,7 @@ export class DitherConsent extends Host {
     const decline = () => this.#choose(fresh ? "off" : mode, fresh ? undefined : []);
     return [
       this.#heading(fresh ? ask : askMore),
-      h("p", { part: "intro" }, text.split("\n\n")[0]),
+      h("p", { part: "intro" }, text.split("\n\n")[0].replaceAll("\n", " ")),
       list,
       h("div", { part: "choices" }, button("yes", yes, agree), button("no", no, decline)),
     ];

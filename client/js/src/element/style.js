@@ -21,7 +21,6 @@ ul { list-style: none; margin: 0; padding: 0; }
 [part="name"] { margin: 0; font-size: 1rem; line-height: 1.5; }
 p { margin: 0 0 0.75rem; }
 p[part="description"] { margin: 0; }
-[part="intro"] { white-space: pre-line; }
 summary { min-height: 1.75rem; padding: 0.125rem 0; cursor: pointer; }
 dl { margin: 0.5rem 0; }
 dt { font-weight: bold; }
