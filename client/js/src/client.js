@@ -91,7 +91,7 @@ export class Client {
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
-      sender.resume();
+      sender.wake(true);
     } catch (error) {
       this.#silence = `a mistake: telemetry is disabled in this program: ${error}`;
       if (this.#strict) throw error;
