@@ -49,7 +49,7 @@ export function standing({ accounts, last, disabled }, metric, today, lifetimeCa
   const { name, version, reports, epsilon } = metric;
   if (today <= disabled[version] + MONTH) return "disabled";
   if (!(today > 0) || (Object.hasOwn(last, name) && !(last[name] < firstDay(today, metric)))) return "answered";
-  if (accounts[version]?.reports >= (reports ?? Infinity)) return "spent";
+  if ((accounts[version]?.reports ?? 0) >= (reports ?? Infinity)) return "spent";
   const all = Object.values(accounts).concat(/** @type {any} */ ({ reports: 1, epsilon }));
   const total = all.reduce((sum, { reports, epsilon }) => sum + BigInt(reports) * units(epsilon), 0n);
   return total <= lifetimeCap * 2 ** 80 ? "open" : "spent"; // an integer and a double are compared exactly
