@@ -45,7 +45,7 @@ export class FileState {
 
   /** Return what is kept. Nothing is made if there is nothing. */
   async read() {
-    return checked(await stored(this.file));
+    return checked(await stored(this.file).catch(named));
   }
 
   /**
@@ -90,7 +90,7 @@ export class FileState {
         await unlink(claim).catch(unlessMissing);
       }
     };
-    const result = this.last.then(run, run);
+    const result = this.last.then(run).catch(named);
     this.last = result.catch(() => {});
     return result;
   }
@@ -203,6 +203,16 @@ function runs(pid) {
   } catch (/** @type {any} */ error) {
     return error.code === "EPERM";
   }
+}
+
+/**
+ * Throw an error, by the system's name for it if it is one of the system.
+ * @param {any} error
+ * @returns {never}
+ */
+function named(error) {
+  if (typeof error.code === "string") error.name = error.code;
+  throw error;
 }
 
 /**

@@ -68,7 +68,7 @@ export class IndexedDBState {
     let timer;
     try {
       const timeout = new Promise((_, reject) => {
-        timer = setTimeout(reject, this.patience, new DOMException("it takes too long", "TimeoutError"));
+        timer = setTimeout(reject, this.patience, new DOMException("", "TimeoutError"));
       });
       const database = await Promise.race([connection, timeout]);
       transaction = /** @type {IDBDatabase} */ (database).transaction(STORE, mode, { durability: "strict" });
@@ -127,5 +127,5 @@ const done = (transaction, work) =>
       }
     };
     transaction.oncomplete = () => resolve(result);
-    transaction.onabort = () => reject(transaction.error ?? new DOMException("", "AbortError"));
+    transaction.onabort = () => reject(transaction.error);
   });
