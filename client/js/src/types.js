@@ -70,8 +70,9 @@
  *
  * @typedef {object} State
  * @property {() => Promise<Data>} read
- * @property {<T>(change: (data: Data) => T) => Promise<T>} update Let `change` alter the data, at once, and keep what it
- * left, durably. One at a time, for all tabs and processes; if `change` throws, nothing is kept.
+ * @property {<T>(change: (data: Data) => T, anew?: () => Data) => Promise<T>} update Let `change` alter the data, at
+ * once, and keep what it left, durably. One at a time, for all tabs and processes; if `change` throws, nothing is kept.
+ * Damaged data make it reject, unless `anew` gives what takes their place: for a person who has just chosen anew.
  * @property {() => Promise<void>} erase Delete all of it.
  */
 

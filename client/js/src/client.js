@@ -1,0 +1,278 @@
+/**
+ * The client that an app embeds: it keeps every promise to the host, and delegates to its parts.
+ *
+ * The promise to the host: nothing throws or rejects (but see `strict`), nothing is stored or sent that the user did
+ * not agree to, nothing grows without bound. What goes wrong is counted in `status()` and logged once for each kind.
+ *
+ * @typedef {import("./types.js").Metric} Metric
+ * @typedef {import("./types.js").Mode} Mode
+ * @typedef {import("./types.js").Data} Data
+ * @typedef {import("./types.js").Outcome} Outcome
+ *
+ * @typedef {object} Options
+ * @property {string} endpoint The collector's URL; in a page it may be a path of the page's own site.
+ * @property {string} app A name that no other app has, such as "org.example.notes".
+ * @property {import("./types.js").State} [state]
+ * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
+ * metrics that declare them.
+ * @property {number} [lifetimeCap] The most epsilon that all metrics together may ever cost this device.
+ * @property {number} [spread] Seconds within which each report leaves, at a random moment: 300.
+ * @property {string} [token] The app's, for a collector that asks for one; not for pages of other sites.
+ * @property {boolean} [background] false: upload nothing but on `flush`.
+ * @property {boolean} [strict] For tests: mistakes of the app's developer throw, or reject.
+ * @property {(message: string) => void} [log] console.warn, if left out.
+ * @property {import("./types.js").Entropy} [entropy]
+ * @property {() => number} [now] Milliseconds since 1970.
+ * @property {() => number} [today] Days since 1970.
+ * @property {typeof globalThis.fetch} [fetch]
+ * @property {import("./consent/rules.js").Surroundings} [surroundings] In which signs against consent are looked for.
+ */
+import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
+import { shown, textOf } from "./consent/text.js";
+import { Diagnostics } from "./diagnostics.js";
+import { SystemEntropy } from "./randomness/entropy.js";
+import { Recorder } from "./reporting/recorder.js";
+import { checked } from "./settings.js";
+import { empty, renewed } from "./state/data.js";
+import { overview } from "./transparency/status.js";
+import { Sender } from "./upload/sender.js";
+
+const UNREADABLE = { mode: "", accepted: {} };
+
+/** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
+function partsOf(settings, diagnostics) {
+  const { now = Date.now, entropy = new SystemEntropy(), surroundings = {}, background = true } = settings;
+  const today = settings.today ?? (() => Math.floor(now() / 864e5));
+  const state = /** @type {import("./types.js").State} */ (settings.state);
+  const look = async () => {
+    try {
+      return await state.read();
+    } catch (error) {
+      diagnostics.note("the state cannot be read", `${error}`);
+      return { ...empty(), choice: UNREADABLE };
+    }
+  };
+  const consent = async () => decide(surroundings, (await look()).choice);
+  const allowed = async () => (await consent()).mode === "on";
+  const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, diagnostics, look };
+  return { ...shared, recorder: new Recorder(shared), sender: new Sender({ ...shared, allowed }) };
+}
+
+/** Telemetry of one app on one device, under local differential privacy; see docs/javascript.md. */
+export class Client {
+  /** @type {ReturnType<typeof partsOf> | undefined} */
+  #parts;
+  #silence = "";
+  #unrecorded = 0;
+  #lost = false;
+  #strict = false;
+  #diagnostics = new Diagnostics();
+  #hide = () => {
+    if (document.visibilityState === "hidden") this.#parts?.sender.leave();
+  };
+
+  /**
+   * @param {import("./types.js").Compiled} compiled What `python -m dither compile` wrote, parsed.
+   * @param {Options} options
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
+   * options that are left out.
+   */
+  constructor(compiled, options, { open, surroundings } = {}) {
+    try {
+      this.#strict = !!options.strict;
+      this.#diagnostics = new Diagnostics(options.log);
+      const settings = checked(compiled, { surroundings, ...options });
+      settings.state ??= open?.(settings.app);
+      const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
+      if (!background) return;
+      globalThis.document?.addEventListener("visibilitychange", this.#hide);
+      sender.wake();
+    } catch (error) {
+      this.#silence = `a mistake: telemetry is disabled in this program: ${error}`;
+      if (this.#strict) throw error;
+      this.#diagnostics.note(this.#silence);
+    }
+  }
+
+  /**
+   * Answer a metric, if the user consents and it was not answered in this period yet. The first answer of a period
+   * counts. One outside the metric's domain is reported under the catch-all label, or as the end of its range.
+   * @param {string} name
+   * @param {unknown} value
+   * @param {{ [attribute: string]: unknown }} [strata] In place of those of the client.
+   * @returns {Promise<Outcome>}
+   */
+  async record(name, value, strata = {}) {
+    if (this.#silence) {
+      this.#unrecorded++;
+      return this.#parts ? "off" : "failed";
+    }
+    /** @type {Outcome} */
+    const outcome = await this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    if (outcome === "failed") this.#lost = true;
+    if (outcome === "kept") this.#wake();
+    return outcome;
+  }
+
+  /**
+   * Upload now, for so many milliseconds at most; return whether all that waited has arrived, and no answer was lost.
+   * @param {number} [timeout]
+   * @returns {Promise<boolean>}
+   */
+  flush(timeout = 5000) {
+    return this.#try("flush", false, async ({ sender }) => {
+      const kept = !this.#lost && !this.#silence;
+      this.#lost = false;
+      return (await sender.flush(timeout)) && kept;
+    });
+  }
+
+  /**
+   * Return the names of the metrics to ask the user about: all, or those that are new or changed; none after "off".
+   * @returns {Promise<string[]>}
+   */
+  pending() {
+    return this.#try("pending", /** @type {string[]} */ ([]), async ({ metrics, consent, today }) => {
+      const holds = await consent();
+      if (holds.mode === "off" && holds.decidedBy !== UNASKED) return [];
+      const unasked = [...metrics.values()].filter((one) => /^(off|not)/.test(permission(holds, one, today())));
+      return unasked.map(({ name }) => name);
+    });
+  }
+
+  /**
+   * Return what to show before `consent` is called: each question with its facts, and an upload, for example.
+   * @param {Iterable<string>} [names] All that are not over, if left out; so below.
+   * @returns {Promise<import("./consent/text.js").Shown[]>}
+   */
+  questions(names) {
+    return this.#try("questions", [], ({ entropy, today, strata }) =>
+      Promise.all(this.#asked(names).map((metric) => shown(metric, entropy, today(), strata))),
+    );
+  }
+
+  /**
+   * Return the same as text, line by line that of Python's `consent_text`.
+   * @param {Iterable<string>} [names]
+   * @returns {Promise<string>}
+   */
+  consentText(names) {
+    return this.#try("consentText", "", async ({ app }) => {
+      const clear = this.#asked(names).some(({ strata }) => strata.length);
+      return textOf(app, await this.questions(names), clear);
+    });
+  }
+
+  /**
+   * Keep the user's choice for metrics as they were shown; return whether it is kept. With "off", reports that wait are
+   * dropped; with "on", those that were made for the user's eyes only.
+   * @param {Mode} mode
+   * @param {Iterable<string>} [names] All, if left out.
+   * @returns {Promise<boolean>}
+   */
+  consent(mode, names) {
+    return this.#try("consent", false, async (parts) => {
+      const { state, today, surroundings } = parts;
+      if (!isMode(mode)) throw new TypeError("consent: off, local or on is wanted");
+      const metrics = this.#chosen(names);
+      const change = (/** @type {Data} */ data) => choose(data, mode, metrics, today(), surroundings);
+      await state.update(change, () => renewed(parts.metrics.keys(), today()));
+      this.#wake();
+      return true;
+    });
+  }
+
+  /**
+   * Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been.
+   * @returns {Promise<string[]>}
+   */
+  preview() {
+    return this.#try("preview", /** @type {string[]} */ ([]), async ({ look, surroundings }) => {
+      const { choice, outbox } = await look();
+      const mine = decide(surroundings, choice).mode === "local";
+      return outbox.filter(({ local }) => local === mine).map(({ body }) => body);
+    });
+  }
+
+  /**
+   * Return the exact bodies of the last uploads that the collector accepted, oldest first.
+   * @returns {Promise<string[]>}
+   */
+  sent() {
+    return this.#try("sent", /** @type {string[]} */ ([]), async ({ look }) => (await look()).sent);
+  }
+
+  /**
+   * Return the mode and what decided it, what each metric costs and has spent, and what became of reports.
+   * @returns {Promise<import("./transparency/status.js").Status>}
+   */
+  async status() {
+    const parts = this.#parts;
+    const data = (await parts?.look()) ?? empty();
+    const holds = this.#silence
+      ? /** @type {const} */ ({ mode: "off", decidedBy: this.#silence, accepted: {} })
+      : decide(parts?.surroundings ?? {}, data.choice);
+    const trouble = this.#diagnostics.counts;
+    return overview(data, holds, parts, { unrecorded: this.#unrecorded, trouble: { ...trouble } });
+  }
+
+  /**
+   * Turn telemetry off, and delete the ledger and the outbox; return whether that was possible. What was sent carries
+   * no identity: it cannot be found again, and not be recalled.
+   * @returns {Promise<boolean>}
+   */
+  forget() {
+    return this.#try("forget", false, async ({ state, today }) => {
+      try {
+        await state.erase();
+      } finally {
+        await state.update((data) => choose(data, "off", [], today(), {}));
+      }
+      return true;
+    });
+  }
+
+  /** Stop. What is not sent stays for the next run; what is recorded from now on is ignored. */
+  close() {
+    this.#silence ||= "the app, which has closed this client";
+    this.#parts?.sender.stop();
+    globalThis.document?.removeEventListener("visibilitychange", this.#hide);
+  }
+
+  #wake() {
+    if (this.#parts?.background && !this.#silence) this.#parts.sender.wake();
+  }
+
+  /**
+   * Return what `work` returns, or `fallback` if it fails, or the client could not be made.
+   * @template T
+   * @param {string} place
+   * @param {T} fallback
+   * @param {(parts: ReturnType<typeof partsOf>) => Promise<T>} work
+   * @returns {Promise<T>}
+   */
+  async #try(place, fallback, work) {
+    try {
+      return this.#parts ? await work(this.#parts) : fallback;
+    } catch (error) {
+      if (this.#strict) throw error;
+      this.#diagnostics.note(place + " failed", `${error}`);
+      return fallback;
+    }
+  }
+
+  /** @param {Iterable<string>} [names] @returns {Metric[]} */
+  #chosen(names) {
+    const metrics = this.#parts?.metrics ?? new Map();
+    return Array.from(names ?? metrics.keys(), (name) => {
+      if (!metrics.has(name)) throw new TypeError(`metrics.${name}: not defined`);
+      return metrics.get(name);
+    });
+  }
+
+  /** @param {Iterable<string>} [names] */
+  #asked(names) {
+    const today = this.#parts?.today() ?? 0;
+    return this.#chosen(names).filter((metric) => !isOver(metric, today));
+  }
+}

@@ -1,0 +1,24 @@
+/**
+ * The environment of a Node process: what it says of consent, as `client/dither/consent/rules.py` reads it.
+ *
+ * `DO_NOT_TRACK` (any value but "" and "0") means off; then `DITHER` is off, local or on, in small letters or large;
+ * then a machine for continuous integration, or a test, is off, for there is nobody whose answers they would be.
+ */
+
+const AUTOMATION = [
+  ...["CI", "CONTINUOUS_INTEGRATION", "GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "JENKINS_URL", "BUILDKITE"],
+  ...["CIRCLECI", "TRAVIS", "APPVEYOR", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "PYTEST_CURRENT_TEST"],
+  ...["NODE_TEST_CONTEXT", "VITEST", "JEST_WORKER_ID"],
+];
+
+/**
+ * Return the mode that an environment sets, and what of it does so in words; undefined if it says nothing.
+ * @param {{ [name: string]: string | undefined }} env
+ * @returns {import("./rules.js").Verdict | undefined}
+ */
+export function environment(env) {
+  if (!["", "0"].includes(env.DO_NOT_TRACK ?? "")) return ["off", "DO_NOT_TRACK in the environment"];
+  if (env.DITHER) return [env.DITHER.toLowerCase(), "DITHER in the environment"];
+  const sign = AUTOMATION.find((name) => !["", "0", "false"].includes((env[name] ?? "").toLowerCase()));
+  if (sign) return ["off", `${sign} in the environment: a machine has nothing to answer`];
+}

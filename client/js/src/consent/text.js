@@ -1,0 +1,51 @@
+/**
+ * What a person is shown before consent: each question, its facts, and an upload, for example.
+ *
+ * @typedef {import("../types.js").Metric} Metric
+ * @typedef {object} Shown One question, as a person is shown it.
+ * @property {string} name
+ * @property {string} description
+ * @property {[string, string][]} facts Names of facts, and facts, in order.
+ * @property {string} example The body of an upload, drawn anew from the example of the question and kept nowhere.
+ */
+import { encode } from "../questions/index.js";
+import { buildReport } from "../reporting/report.js";
+import { labelOf } from "../reporting/strata.js";
+
+/**
+ * Return a question as a person is shown it.
+ * @param {Metric} metric
+ * @param {import("../types.js").Entropy} entropy
+ * @param {number} today Days since 1970.
+ * @param {{ [attribute: string]: unknown }} strata The attributes of this device, which the example shows as they are.
+ * @returns {Promise<Shown>}
+ */
+export async function shown(metric, entropy, today, strata) {
+  const { name, description, words, question, example } = metric;
+  const first = Object.fromEntries(metric.strata.map(([attribute, [value]]) => [attribute, value]));
+  const label = labelOf(metric, { ...first, ...strata });
+  const { body } = await buildReport(metric, encode(question, example).item, label, entropy, today, true);
+  return { name, description: description || "no description", facts: words, example: body };
+}
+
+/**
+ * Return the text to show to a person who is asked for consent; line by line that of Python's `consent_text`.
+ * @param {string} app
+ * @param {Shown[]} questions
+ * @param {boolean} clear Whether any of them sends strata.
+ * @returns {string}
+ */
+export function textOf(app, questions, clear) {
+  const count = questions.length;
+  const head =
+    `${app} would like to collect answers to ${count} question${count === 1 ? "" : "s"}. ` +
+    "Each answer is changed at random on this device before\nanything is kept or sent, so that nobody, the " +
+    "collector included, can tell what you really answered." +
+    (clear ? "\nWhat is listed as sent in the clear is no answer: it is sent as it is." : "");
+  const texts = questions.map(({ name, description, facts, example }) =>
+    [[name, description], ...[...facts, ["An upload, for example", example]].map(([fact, text]) => ["    " + fact, text])]
+      .map((pair) => pair.join(": "))
+      .join("\n"),
+  );
+  return [head, ...texts].join("\n\n");
+}

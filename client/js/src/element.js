@@ -1,0 +1,175 @@
+/**
+ * `<dither-consent>`: ask a person, show what is collected, and let them withdraw and delete.
+ *
+ *     import "dither-client/consent";
+ *     document.querySelector("dither-consent").client = client;
+ *
+ * It shows the questions that are pending, with all that is to be known of them; otherwise the present choice, what was
+ * spent and what was sent. With the attribute `all` it shows all questions. `level` is the level of its first heading
+ * (2). After each choice it fires `dither-consent` with `detail: { mode, kept }`, which bubbles.
+ */
+import { UNASKED } from "./consent/rules.js";
+import { LABELS } from "./element/labels.js";
+import { button, costs, h, questionOf, reportsOf } from "./element/parts.js";
+import { STYLE } from "./element/style.js";
+
+/** @typedef {import("./client.js").Client} Client */
+/** @typedef {import("./types.js").Mode} Mode */
+
+const Host = /** @type {typeof HTMLElement} */ (globalThis.HTMLElement ?? Object); // no page has none
+
+/** Asks a person for consent, and shows them what came of it. */
+export class DitherConsent extends Host {
+  /** What it says; replace some or all of it, for another language together with `lang`. */
+  labels = LABELS;
+  /** @type {Client | undefined} */
+  #client;
+  #live = h("p", { part: "status", role: "status" });
+  #page = h("div", {});
+  #turn = 0;
+  /** Whether the person wants to be asked again, and whether they have decided on what was shown last. */
+  #again = false;
+  #declined = false;
+  #look = () => {
+    if (document.visibilityState === "visible" && !this.matches(":focus-within")) this.refresh();
+  };
+
+  constructor() {
+    super();
+    const root = this.attachShadow({ mode: "open" });
+    const sheet = new CSSStyleSheet(); // no CSP forbids one that a script makes
+    sheet.replaceSync(STYLE);
+    root.adoptedStyleSheets = [sheet];
+    root.append(h("div", { part: "panel" }, this.#page, this.#live));
+  }
+
+  /** The client whose questions are shown. */
+  get client() {
+    return this.#client;
+  }
+
+  set client(client) {
+    this.#client = client;
+    this.refresh();
+  }
+
+  connectedCallback() {
+    if (Object.hasOwn(this, "client")) {
+      const { client } = this; // set before this class was known
+      delete this.client;
+      this.client = client;
+    }
+    document.addEventListener("visibilitychange", this.#look);
+    this.refresh();
+  }
+
+  disconnectedCallback() {
+    document.removeEventListener("visibilitychange", this.#look);
+  }
+
+  /** Show what holds now; for an app that has called the client itself. */
+  async refresh() {
+    const client = this.#client;
+    const turn = ++this.#turn;
+    if (!client || !this.isConnected) return;
+    const [pending, status] = await Promise.all([client.pending(), client.status()]);
+    const fresh = status.decidedBy === UNASKED || this.#again;
+    const asking = (pending.length && !this.#declined) || this.#again;
+    const names = fresh || this.hasAttribute("all") ? undefined : asking ? pending : [];
+    const [questions, text] = await Promise.all([client.questions(names), client.consentText(names)]);
+    const bodies = await Promise.all([client.preview(), client.sent()]);
+    if (turn !== this.#turn) return; // a newer one is under way
+    this.lang ||= "en";
+    const list = h("ul", { part: "questions", role: "list" });
+    list.append(...questions.map((one) => questionOf(one, this.labels, this.#level + 1)));
+    const page = asking ? this.#asking(text, list, questions, fresh, status.mode) : this.#state(status, bodies, list);
+    this.#page.replaceChildren(...page);
+  }
+
+  get #level() {
+    return Math.min(Math.max(Number(this.getAttribute("level")) || 2, 1), 5);
+  }
+
+  /** @param {string} label */
+  #heading(label) {
+    return h(`h${this.#level}`, { part: "heading", tabindex: "-1" }, label);
+  }
+
+  /**
+   * Ask: the questions, and two answers of the same weight.
+   * @param {string} text
+   * @param {HTMLElement} list
+   * @param {import("./consent/text.js").Shown[]} questions
+   * @param {boolean} fresh Whether no yes holds: else a no leaves what the person agreed to before.
+   * @param {Mode} mode
+   */
+  #asking(text, list, questions, fresh, mode) {
+    const { ask, askMore, yes, no } = this.labels;
+    const names = questions.map(({ name }) => name);
+    const agree = () => this.#choose(mode === "local" ? mode : "on", names);
+    const decline = () => this.#choose(fresh ? "off" : mode, fresh ? undefined : []);
+    return [
+      this.#heading(fresh ? ask : askMore),
+      h("p", { part: "intro" }, text.split("\n\n")[0].replaceAll("\n", " ")),
+      list,
+      h("div", { part: "choices" }, button("yes", yes, agree), button("no", no, decline)),
+    ];
+  }
+
+  /**
+   * Show the present choice, what came of it, and how to change it.
+   * @param {import("./transparency/status.js").Status} status
+   * @param {string[][]} bodies Of reports that wait, and that were sent.
+   * @param {HTMLElement} list
+   */
+  #state({ mode, decidedBy, metrics }, [waiting, sent], list) {
+    const { labels } = this;
+    const free = decidedBy === UNASKED || decidedBy.startsWith("the user"); // else a choice would change nothing
+    const allow = () => {
+      this.#again = true;
+      this.#show("");
+    };
+    const withdraw = button("withdraw", labels.withdraw, () => this.#choose("off"));
+    const change = mode !== "off" ? [withdraw] : free ? [button("allow", labels.allow, allow)] : [];
+    return [
+      this.#heading(labels.state),
+      h("p", { part: "mode" }, labels[mode], h("br", {}), `${labels.decidedBy}: ${decidedBy}`),
+      ...(metrics.length ? [costs(metrics, labels)] : []),
+      reportsOf(labels.preview, waiting, labels),
+      reportsOf(labels.sent, sent, labels),
+      ...(list.childElementCount ? [list] : []),
+      h("details", {}, h("summary", {}, labels.forget), h("p", {}, labels.forgetting), this.#forgetting()),
+      h("div", { part: "choices" }, ...change),
+    ];
+  }
+
+  #forgetting() {
+    return button("forget", this.labels.forgetNow, async () => {
+      const kept = (await this.#client?.forget()) ?? false;
+      this.#done("off", kept, kept ? this.labels.deleted : this.labels.failed);
+    });
+  }
+
+  /** @param {Mode} mode @param {string[]} [names] */
+  async #choose(mode, names) {
+    const kept = (await this.#client?.consent(mode, names)) ?? false;
+    this.#done(mode, kept, kept ? this.labels.kept : this.labels.failed);
+  }
+
+  /** @param {Mode} mode @param {boolean} kept @param {string} message */
+  #done(mode, kept, message) {
+    this.#again = false;
+    this.#declined = true;
+    this.dispatchEvent(new CustomEvent("dither-consent", { bubbles: true, composed: true, detail: { mode, kept } }));
+    return this.#show(message);
+  }
+
+  /** Show what holds now, say so, and go on at the heading: what had the focus is gone. @param {string} message */
+  async #show(message) {
+    await this.refresh();
+    this.#live.textContent = message;
+    /** @type {HTMLElement | null} */ (this.#page.firstElementChild)?.focus();
+  }
+}
+
+globalThis.customElements?.define("dither-consent", DitherConsent);

@@ -1,0 +1,20 @@
+/** The client for Node and Electron's main process. */
+import { Client as Base } from "./client.js";
+import { environment } from "./consent/environment.js";
+import { FileState } from "./state/files.js";
+import { appsFolder } from "./state/places.js";
+
+export { FileState };
+export { MemoryState } from "./state/memory.js";
+
+/** A client that keeps its state in the user's own folder for the app, and minds what the environment says. */
+export class Client extends Base {
+  /**
+   * @param {import("./types.js").Compiled} compiled What `python -m dither compile` wrote, parsed.
+   * @param {import("./client.js").Options} options
+   */
+  constructor(compiled, options) {
+    const surroundings = { environment: () => environment(process.env) };
+    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings });
+  }
+}

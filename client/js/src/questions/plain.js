@@ -1,0 +1,79 @@
+/**
+ * Read what an app recorded.
+ *
+ * An answer is a string, a number, a BigInt or a boolean. Anything else is a mistake of the app's developer: undefined,
+ * null, a symbol, a function, an object, and a boxed `new String("x")`, `new Number(1)`, `new Boolean(true)`, too.
+ *
+ * An answer of several is an array or a typed array, whose order counts, or a Set, whose order does not. An iterator is
+ * none, for it is code of the app, and may never end.
+ *
+ * No code of the app is run but what stands behind a member that is read: a getter or a proxy. If that throws, the object
+ * is no answer.
+ */
+
+/** Bytes of a text in UTF-8; what is beyond is cut off. */
+export const LONGEST_TEXT = 1024;
+
+const MOST_MEMBERS = 1 << 16;
+
+/**
+ * @param {any} item
+ * @returns {import("../types.js").Encoded}
+ */
+export const encoded = (item, outside = false, mistake = false) => ({ item, outside, mistake });
+
+/**
+ * Return what `make` returns, or undefined if it throws.
+ * @template T
+ * @param {() => T} make
+ * @returns {T | undefined}
+ */
+export const attempt = (make) => {
+  try {
+    return make();
+  } catch {}
+};
+
+/** @type {{ [type: string]: (value: any) => string | undefined }} */
+const WRITTEN = {
+  string: (value) => value,
+  boolean: String,
+  bigint: (value) => (BigInt.asIntN(2048, value) === value ? String(value) : undefined),
+  number: (value) =>
+    Number.isInteger(value)
+      ? String(BigInt(value))
+      : Math.abs(value) < 1e-4
+        ? value.toExponential().replace(/-(\d)$/, "-0$1")
+        : String(value).toLowerCase().replace("inity", ""),
+};
+
+/**
+ * Return an answer as text, or undefined for what is no answer.
+ *
+ * A boolean is "true" or "false". A number is what Python writes: an integer its digits (1, 1.0 and 1n are "1", -0 is
+ * "0", 1e21 has all its 22), any other the shortest decimal that reads as it, with an exponent of two digits below
+ * 0.0001 ("1e-05"), and "nan", "inf", "-inf". A BigInt of more than 2,048 bits is no answer: to write it may take long.
+ * @param {unknown} value
+ */
+export const textOf = (value) => WRITTEN[typeof value]?.(value);
+
+/**
+ * Return the first members that a built-in method finds in an object of its type; undefined if it is of another type, or
+ * throws.
+ * @param {() => Iterable<any>} method Such as `Set.prototype.values`.
+ * @param {unknown} value
+ */
+export const members = (method, value, most = MOST_MEMBERS) =>
+  attempt(() => {
+    /** @type {any[]} */
+    const found = [];
+    for (const each of method.call(value)) if (found.push(each) === most) break;
+    return found;
+  });
+
+/**
+ * Return the names of an object's properties: none for what is no object, throws, or is a typed array.
+ * @param {any} value
+ */
+export const namesOf = (value) =>
+  (typeof value === "object" && !ArrayBuffer.isView(value) && attempt(() => Object.keys(value))) || [];

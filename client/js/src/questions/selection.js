@@ -1,0 +1,24 @@
+import { encoded, members, textOf } from "./plain.js";
+
+const TYPED = Object.getPrototypeOf(Uint8Array.prototype).values;
+
+/**
+ * Any of `values`: the places of those given, ascending. A value that is not listed is outside, and left out. Of more
+ * than `at_most` the first ones count, in the order of an array, or of the list if a Set gives them. What is no
+ * collection is a mistake, and the empty set; a string is one too, but reported as a set of one.
+ * @param {import("../types.js").Question} question
+ * @param {unknown} value
+ */
+export const selection = ({ values, at_most: most }, value) => {
+  const row = members(Array.isArray(value) ? Array.prototype.values : TYPED, value);
+  const given = row ?? members(Set.prototype.values, value);
+  const told = new Set((given ?? [typeof value === "string" ? value : undefined]).map(textOf));
+  const listed = new Set(values);
+  const known = (row ? [...told] : values).filter((/** @type {string} */ text) => told.has(text) && listed.has(text));
+  const kept = new Set(known.slice(0, most ?? known.length));
+  return encoded(
+    values.flatMap((/** @type {string} */ text, /** @type {number} */ place) => (kept.has(text) ? place : [])),
+    kept.size < told.size,
+    !given || told.has(undefined),
+  );
+};

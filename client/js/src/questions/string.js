@@ -1,0 +1,14 @@
+import { encoded, LONGEST_TEXT, textOf } from "./plain.js";
+
+/**
+ * Any text: its first 1,024 bytes in UTF-8. A surrogate that stands for no character is "?"; a mistake is empty.
+ * @param {import("../types.js").Question} _question
+ * @param {unknown} value
+ */
+export const string = (_question, value) => {
+  const text = textOf(value);
+  const mistake = text === undefined;
+  // One unit more than bytes are wanted, so that no pair of surrogates that counts is parted.
+  const whole = (text ?? "").slice(0, LONGEST_TEXT + 1).replace(/\p{Cs}/gu, "?");
+  return encoded(new TextEncoder().encode(whole).slice(0, LONGEST_TEXT), mistake, mistake);
+};

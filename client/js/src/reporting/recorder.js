@@ -1,0 +1,181 @@
+/**
+ * The recorder: from an answer to a report, in the order that keeps every promise.
+ *
+ * Consent is asked first, then the ledger. A report is drawn in memory; then one update of the state asks both again,
+ * and keeps debit and report together. Whatever fails before leaves nothing at all, for anyone to see.
+ *
+ * @typedef {import("../types.js").Data} Data
+ * @typedef {import("../types.js").Metric} Metric
+ * @typedef {import("../types.js").Outcome} Outcome
+ *
+ * @typedef {object} Parts
+ * @property {Map<string, Metric>} metrics
+ * @property {import("../types.js").State} state
+ * @property {import("../consent/rules.js").Surroundings} surroundings
+ * @property {import("../types.js").Entropy} entropy
+ * @property {() => number} today
+ * @property {import("../diagnostics.js").Diagnostics} diagnostics
+ * @property {{ [attribute: string]: unknown }} [strata] Attributes of all reports.
+ * @property {number} [lifetimeCap] The most that all reports of all metrics may cost together.
+ * @property {boolean} [strict] Whether what goes wrong rejects; for tests.
+ *
+ * @typedef {object} Counts What became of answers of which no report was made, or not the one that was meant.
+ * @property {number} ignored The period had its report, the cap was reached, or the collector wanted no more.
+ * @property {number} withheld The consent did not cover the metric, as it is, or its last day was over.
+ * @property {number} outside Reported, though outside the domain.
+ * @property {number} mistakes No answers at all.
+ * @property {{ [place: string]: number }} unlisted Reported as "other" for want of a listed value, by attribute.
+ */
+import { decide, permission } from "../consent/rules.js";
+import { encode } from "../questions/index.js";
+import { correct, debit, firstDay, standing, trim } from "./ledger.js";
+import { buildReport } from "./report.js";
+import { labelOf, outsideOf, undeclared } from "./strata.js";
+
+/** By what became of an answer: the outcome, and what counts it. @type {{ [fate: string]: [Outcome, "ignored"?] | any[] }} */
+const OUTCOMES = {
+  kept: ["kept"],
+  off: ["off"],
+  withheld: ["off", "withheld"],
+  disabled: ["off", "ignored"],
+  answered: ["answered", "ignored"],
+  spent: ["spent", "ignored"],
+};
+
+/** Makes the reports of one client, and counts the answers of which none is made. */
+export class Recorder {
+  /** @param {Parts} parts */
+  constructor(parts) {
+    this.parts = parts;
+    /** @type {Counts} */
+    this.counts = { ignored: 0, withheld: 0, outside: 0, mistakes: 0, unlisted: {} };
+    /** @type {Map<string, number>} By metric, the last day on which it is known to have been answered. */
+    this.answered = new Map();
+  }
+
+  /**
+   * Make a report of an answer if one is due. It rejects only if `strict`.
+   * @param {string} name
+   * @param {unknown} value
+   * @param {{ [attribute: string]: unknown }} [given] Attributes of its stratum.
+   * @returns {Promise<Outcome>}
+   */
+  async record(name, value, given) {
+    const { metrics, diagnostics, strict } = this.parts;
+    try {
+      const metric = metrics.get(name);
+      if (metric) return await this.answer(metric, value, given);
+      this.mistake("unknown metric", `there are ${[...metrics.keys()]}`); // the name may be the answer, misplaced
+      return "unknown";
+    } catch (/** @type {any} */ error) {
+      if (strict) throw error;
+      const secure = globalThis.isSecureContext !== false;
+      const word = error?.code?.at ? error.code : error?.name; // its message may quote the value
+      diagnostics.note(`record failed: ${secure ? word : "the page needs https"}`);
+      return "failed";
+    }
+  }
+
+  /**
+   * @param {Metric} metric
+   * @param {unknown} value
+   * @param {{ [attribute: string]: unknown }} [given]
+   * @returns {Promise<Outcome>}
+   */
+  async answer(metric, value, given) {
+    const { counts, parts } = this;
+    const { name } = metric;
+    const { item, outside, mistake } = encode(metric.question, value); // at once, before the app can change it
+    if (mistake) {
+      counts.mistakes++;
+      this.mistake(`mistaken value for metrics.${name}`, typeof value);
+    }
+    const unknown = undeclared(metric, given);
+    if (unknown[0]) this.mistake(`unknown attribute in metrics.${name}.strata`, `${unknown}`);
+    const attributes = { ...parts.strata, ...given };
+    const today = parts.today();
+    const fate = await this.report(metric, item, attributes, today);
+    const [outcome, counter] = OUTCOMES[fate];
+    if (counter) counts[/** @type {"ignored"} */ (counter)]++;
+    if (outcome === "kept" || outcome === "answered") this.answered.set(name, today);
+    if (outcome === "kept") {
+      counts.outside += +outside;
+      for (const attribute of outsideOf(metric, attributes)) this.unlisted(`metrics.${name}.strata.${attribute}`, attributes[attribute]);
+    }
+    return outcome;
+  }
+
+  /**
+   * Make a report, and return what became of it: one of `OUTCOMES`.
+   * @param {Metric} metric
+   * @param {import("../types.js").Item} item
+   * @param {{ [attribute: string]: unknown }} attributes
+   * @param {number} today
+   */
+  async report(metric, item, attributes, today) {
+    const { state, entropy } = this.parts;
+    const last = this.answered.get(metric.name) ?? 0;
+    if (last >= firstDay(today, metric) && last <= today + 1) return "answered"; // as the state would say
+    const data = await state.read();
+    const corrected = correct(data, today);
+    const word = this.standing(data, metric, today);
+    if (word === "open") {
+      const queued = await buildReport(metric, item, labelOf(metric, attributes), entropy, today, false);
+      return state.update((data) => this.keep(data, metric, queued));
+    }
+    if (corrected) await state.update((data) => correct(data, today)); // else it would be open on no day
+    return word;
+  }
+
+  /**
+   * Return whether a metric may report, and if not, why.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {number} today
+   */
+  standing(data, metric, today) {
+    const { surroundings, lifetimeCap = Infinity } = this.parts;
+    const consent = decide(surroundings, data.choice);
+    if (consent.mode === "off") return "off";
+    if (permission(consent, metric, today) !== "collected") return "withheld";
+    return standing(data, metric, today, lifetimeCap);
+  }
+
+  /**
+   * Put a report behind its debit, if it still may be made.
+   * @param {Data} data
+   * @param {Metric} metric
+   * @param {import("../types.js").Queued} queued
+   */
+  keep(data, metric, queued) {
+    correct(data, queued.day);
+    const word = this.standing(data, metric, queued.day);
+    if (word !== "open") return word;
+    debit(data, metric, queued.day);
+    const local = decide(this.parts.surroundings, data.choice).mode === "local";
+    data.outbox.push({ ...queued, local });
+    trim(data, queued.day);
+    return "kept";
+  }
+
+  /**
+   * Tell the app's developer of a mistake.
+   * @param {string} kind
+   * @param {string} what It never holds the answer.
+   */
+  mistake(kind, what) {
+    if (this.parts.strict) throw new TypeError(`${kind}: ${what}`);
+    this.parts.diagnostics.note(kind, what);
+  }
+
+  /**
+   * Count an attribute of which no listed value is given; to give none is a mistake.
+   * @param {string} place
+   * @param {unknown} given
+   */
+  unlisted(place, given) {
+    const { unlisted } = this.counts;
+    unlisted[place] = (unlisted[place] ?? 0) + 1;
+    if (given == null) this.parts.diagnostics.note(`${place} is not given`);
+  }
+}

@@ -1,0 +1,39 @@
+import { mechanismOf } from "../mechanisms/index.js";
+import { bigEndian } from "../mechanisms/rows.js";
+
+const BATCH_BYTES = 16;
+
+/**
+ * Draw one report of an item, and return it as the body of its upload, byte for byte what Python's client would send.
+ *
+ * From the entropy come, in this order, the cohort, the payload and the 16 bytes of the batch id: two reports share
+ * nothing. No draw depends on the stratum, which is sent in the clear.
+ * @param {Pick<import("../types.js").Metric, "name" | "version" | "law">} metric
+ * @param {import("../types.js").Item} item What `encode` returned.
+ * @param {string | null} stratum The label of the metric's cell.
+ * @param {import("../types.js").Entropy} entropy
+ * @param {number} day
+ * @param {boolean} local
+ * @returns {Promise<import("../types.js").Queued>}
+ */
+export const buildReport = async ({ name, version, law }, item, stratum, entropy, day, local) => {
+  const mechanism = mechanismOf(law);
+  const cohort = mechanism.cohort(entropy);
+  const payload = await mechanism.randomize(item, cohort, entropy);
+  const batch = [...entropy.take(BATCH_BYTES)].map((byte) => hex(byte, 2)).join("");
+  const reports = btoa(String.fromCharCode(...bigEndian(cohort, law.cohorts), ...payload));
+  const body = JSON.stringify({ batch, metric: name, version, stratum: stratum ?? undefined, reports });
+  return { batch, metric: name, day, local, body: ascii(body) };
+};
+
+/**
+ * Escape what is not printable ASCII, as Python's json.dumps does.
+ * @param {string} json
+ */
+const ascii = (json) => json.replace(/[^ -~]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`);
+
+/**
+ * @param {number} number
+ * @param {number} digits
+ */
+const hex = (number, digits) => number.toString(16).padStart(digits, "0");

@@ -1,0 +1,78 @@
+/**
+ * Status: what a user may want to know of the client on this device.
+ *
+ * @typedef {object} MetricStatus One question: what it costs, and what was spent on it.
+ * @property {string} name
+ * @property {string} version
+ * @property {string} description
+ * @property {[string, string][]} words Names of facts, and facts, as they are shown before consent.
+ * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent"} state Whether answers are collected,
+ * and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the collector
+ * wants no more of it, for a month; its cap is reached.
+ * @property {string | null} since The day on which the user accepted it, as 2027-06-30; null if somebody else decides.
+ * @property {number} epsilon The privacy loss of one report.
+ * @property {number} spent The privacy loss of all reports of this version so far.
+ * @property {number} reports How many they were.
+ * @property {boolean} reported Whether this period's report is drawn already, or must not be drawn.
+ *
+ * @typedef {object} Status
+ * @property {import("../types.js").Mode} mode
+ * @property {string} decidedBy What decided the mode, in words.
+ * @property {MetricStatus[]} metrics
+ * @property {number} queued Reports that wait to be sent.
+ * @property {number} shown Reports made in the mode local, for the user's eyes only.
+ * @property {number} sent For ever; the same for `dropped`: no collector can use them, they were too old, gave way to
+ * newer ones, or the user withdrew.
+ * @property {number} dropped
+ * @property {import("../types.js").Data["attempt"]} lastAttempt The last try to upload a report; null if none was made.
+ * @property {number} unrecorded Answers that went nowhere, for this client was disabled or closed.
+ * @property {{ [what: string]: any }} counts What became of answers in this page or process: see docs/javascript.md.
+ * @property {{ [what: string]: number }} trouble What went wrong, in words, and how often.
+ */
+import { permission } from "../consent/rules.js";
+import { spent, standing } from "../reporting/ledger.js";
+
+/**
+ * @param {import("../types.js").Metric} metric
+ * @param {import("../consent/rules.js").Consent} consent
+ * @param {import("../types.js").Data} data
+ * @param {number} today Days since 1970.
+ * @param {number} lifetimeCap
+ * @returns {MetricStatus}
+ */
+function statusOf(metric, consent, data, today, lifetimeCap) {
+  const { name, version, description, words, epsilon, terms } = metric;
+  const word = permission(consent, metric, today);
+  const stands = standing(data, metric, today, lifetimeCap);
+  const since = consent.accepted?.[terms]?.day;
+  return {
+    ...{ name, version, description, words, epsilon },
+    state: word === "collected" && (stands === "disabled" || stands === "spent") ? stands : word,
+    since: since == null ? null : new Date(since * 864e5).toISOString().slice(0, 10),
+    spent: spent(data, metric),
+    reports: data.accounts[version]?.reports ?? 0,
+    reported: stands !== "open",
+  };
+}
+
+/**
+ * Return the status of a client; of one that could not be made there are no parts.
+ * @param {import("../types.js").Data} data
+ * @param {import("../consent/rules.js").Consent} consent
+ * @param {{ metrics: Map<string, import("../types.js").Metric>, today: () => number, lifetimeCap: number,
+ *   recorder: { counts: object } } | undefined} parts
+ * @param {{ unrecorded: number, trouble: { [what: string]: number } }} troubles
+ * @returns {Status}
+ */
+export function overview(data, consent, parts, troubles) {
+  const { outbox, totals, attempt } = data;
+  const shown = outbox.filter(({ local }) => local).length;
+  const metrics = [...(parts?.metrics.values() ?? [])];
+  return {
+    mode: consent.mode,
+    decidedBy: consent.decidedBy,
+    metrics: parts ? metrics.map((one) => statusOf(one, consent, data, parts.today(), parts.lifetimeCap)) : [],
+    ...{ queued: outbox.length - shown, shown, ...totals, lastAttempt: attempt },
+    ...{ counts: { ...parts?.recorder.counts }, ...troubles },
+  };
+}

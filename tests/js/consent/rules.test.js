@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { environment } from "../../../client/js/src/consent/environment.js";
+import { UNASKED, decide, isMode, permission } from "../../../client/js/src/consent/rules.js";
+
+const YES = { mode: "on", accepted: { aaaa: { name: "theme", day: 20000 } } };
+const metric = (/** @type {object} */ other = {}) =>
+  /** @type {any} */ ({ name: "theme", terms: "aaaa", expires: null, ...other });
+
+test("nobody was asked: off", () => {
+  assert.deepEqual(decide({}, null), { mode: "off", decidedBy: UNASKED, accepted: {} });
+});
+
+test("the user's choice holds, pinned to its terms", () => {
+  assert.deepEqual(decide({}, YES), { mode: "on", decidedBy: "the user's choice", accepted: YES.accepted });
+  assert.equal(decide({ navigator: { doNotTrack: "0", webdriver: false } }, YES).mode, "on");
+  assert.equal(decide({ navigator: { doNotTrack: "unspecified" } }, YES).mode, "on");
+  assert.equal(decide({ navigator: { doNotTrack: null } }, YES).mode, "on");
+});
+
+test("what cannot be read is off", () => {
+  const { mode, decidedBy } = decide({}, { mode: "maybe", accepted: YES.accepted });
+  assert.deepEqual([mode, decidedBy], ["off", "the user's choice, which cannot be read"]);
+});
+
+for (const navigator of [
+  { globalPrivacyControl: true },
+  { doNotTrack: "1" },
+  { doNotTrack: "yes" },
+  { webdriver: true },
+  { globalPrivacyControl: true, doNotTrack: "0", webdriver: false },
+])
+  test(`off whatever was said: ${JSON.stringify(navigator)}`, () => {
+    const consent = decide({ navigator, environment: () => ["on", "DITHER"] }, YES);
+    assert.equal(consent.mode, "off");
+    assert.notEqual(consent.decidedBy, "the user's choice");
+  });
+
+const said = (/** @type {{ [name: string]: string }} */ env) => decide({ environment: () => environment(env) }, YES);
+
+test("the environment speaks before the user, of all metrics", () => {
+  assert.equal(said({}).decidedBy, "the user's choice");
+  assert.equal(said({ DO_NOT_TRACK: "0", CI: "false" }).mode, "on");
+  assert.equal(said({ DO_NOT_TRACK: "1", DITHER: "on" }).decidedBy, "DO_NOT_TRACK in the environment");
+  assert.equal(said({ DO_NOT_TRACK: "false" }).mode, "off"); // as in Python: any value but "" and "0"
+  assert.deepEqual(said({ DITHER: "Local", CI: "1" }), {
+    mode: "local",
+    decidedBy: "DITHER in the environment",
+    accepted: null,
+  });
+  assert.equal(said({ DITHER: "yes" }).decidedBy, "DITHER in the environment, which cannot be read");
+  assert.equal(said({ DITHER: "yes" }).mode, "off");
+  for (const name of ["CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "NODE_TEST_CONTEXT"])
+    assert.equal(said({ [name]: "true" }).decidedBy, `${name} in the environment: a machine has nothing to answer`);
+});
+
+test("a metric is collected as it was accepted, until its last day is over", () => {
+  const on = decide({}, YES);
+  assert.equal(permission(on, metric(), 20001), "collected");
+  assert.equal(permission(on, metric({ terms: "bbbb" }), 20001), "not accepted");
+  assert.equal(permission(on, metric({ terms: "constructor" }), 20001), "not accepted");
+  assert.equal(permission(decide({}, null), metric(), 20001), "off");
+  const last = metric({ expires: "2027-06-30" });
+  const day = Date.UTC(2027, 5, 30) / 864e5;
+  assert.equal(permission(on, last, day), "collected");
+  assert.equal(permission(on, last, day + 1), "expired");
+  assert.equal(permission(said({ DITHER: "on" }), metric({ terms: "bbbb" }), 20001), "collected");
+});
+
+test("there are three modes", () => {
+  assert.deepEqual(["off", "local", "on", "", "On", null, {}].filter(isMode), ["off", "local", "on"]);
+});

@@ -1,0 +1,6 @@
+/** The checks of vectors, each by the name of its file; a line each, sorted. */
+export { check as buckets } from "./buckets.js";
+export { check as draws } from "./draws.js";
+export { check as fields } from "./fields.js";
+export { check as points } from "./points.js";
+export { check as reports } from "./reports.js";
