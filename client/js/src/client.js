@@ -93,7 +93,7 @@ export class Client {
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
       sender.wake(true);
     } catch (error) {
-      this.#silence = `a mistake: telemetry is disabled in this program: ${error}`;
+      this.#silence = `a mistake: ${error}`;
       if (this.#strict) throw error;
       this.#diagnostics.note(this.#silence);
     }
@@ -178,7 +178,7 @@ export class Client {
   consent(mode, names) {
     return this.#try("consent", false, async (parts) => {
       const { state, today, surroundings } = parts;
-      if (!isMode(mode)) throw new TypeError("consent: off, local or on is wanted");
+      if (!isMode(mode)) throw new TypeError("not off, local or on");
       const metrics = this.#chosen(names);
       const change = (/** @type {Data} */ data) => choose(data, mode, metrics, today(), surroundings);
       await state.update(change, () => renewed(parts.metrics.keys(), today()));
@@ -239,7 +239,7 @@ export class Client {
 
   /** Stop. What is not sent stays for the next run; what is recorded from now on is ignored. */
   close() {
-    this.#silence ||= "the app, which has closed this client";
+    this.#silence ||= "the app: it is closed";
     this.#parts?.sender.stop();
     globalThis.document?.removeEventListener("visibilitychange", this.#hide);
   }
@@ -270,7 +270,7 @@ export class Client {
   #chosen(names) {
     const metrics = this.#parts?.metrics ?? new Map();
     return Array.from(names ?? metrics.keys(), (name) => {
-      if (!metrics.has(name)) throw new TypeError(`metrics.${name}: not defined`);
+      if (!metrics.has(name)) throw new TypeError(`no metric ${name}`);
       return metrics.get(name);
     });
   }
