@@ -10,10 +10,11 @@ function need(holds, mistake) {
 /**
  * Return the settings of a client, with metrics by name; throw a TypeError that names the one that cannot be. The sender
  * checks `endpoint` and `token`. An app's name is as Python's `check_app_name` has it.
- * @param {import("./types.js").Compiled} compiled
+ * @param {object} given What was compiled.
  * @param {import("./client.js").Options} options
  */
-export function checked(compiled, options) {
+export function checked(given, options) {
+  const compiled = /** @type {import("./types.js").Compiled} */ (given);
   const { app, spread = 300, lifetimeCap = Infinity, strata = {} } = options;
   need(compiled?.format === "dither-compiled-1", "metrics: not compiled");
   need(typeof app === "string" && APP.test(app), "app: no name");
