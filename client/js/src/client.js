@@ -10,7 +10,8 @@
  * @typedef {import("./types.js").Outcome} Outcome
  *
  * @typedef {object} Options
- * @property {string} endpoint The collector's URL; in a page it may be a path of the page's own site.
+ * @property {string} endpoint The collector's URL, with https unless it is on this very device; in a page it may be a
+ * path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
@@ -25,10 +26,8 @@
  * @property {() => number} [now] Milliseconds since 1970.
  * @property {() => number} [today] Days since 1970.
  * @property {typeof globalThis.fetch} [fetch]
- * @property {() => number} [uniform] A random number in [0, 1), for the moments at which reports leave; so below.
- * @property {typeof globalThis.setTimeout} [setTimeout]
- * @property {typeof globalThis.clearTimeout} [clearTimeout]
- * @property {any} [locks] A LockManager.
+ * @property {() => number} [uniform] A random number in [0, 1), for the moments at which reports leave.
+ * @property {any} [locks] A LockManager, so that tabs take turns in uploading.
  * @property {import("./consent/rules.js").Surroundings} [surroundings] In which signs against consent are looked for.
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
@@ -77,7 +76,7 @@ export class Client {
   };
 
   /**
-   * @param {import("./types.js").Compiled} compiled What `python -m dither compile` wrote, parsed.
+   * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
    * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
    * options that are left out.
@@ -91,9 +90,9 @@ export class Client {
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
-      sender.wake(true);
+      sender.wake();
     } catch (error) {
-      this.#silence = `a mistake: telemetry is disabled in this program: ${error}`;
+      this.#silence = `a mistake: ${error}`;
       if (this.#strict) throw error;
       this.#diagnostics.note(this.#silence);
     }
@@ -178,7 +177,7 @@ export class Client {
   consent(mode, names) {
     return this.#try("consent", false, async (parts) => {
       const { state, today, surroundings } = parts;
-      if (!isMode(mode)) throw new TypeError("consent: off, local or on is wanted");
+      if (!isMode(mode)) throw new TypeError("not off, local or on");
       const metrics = this.#chosen(names);
       const change = (/** @type {Data} */ data) => choose(data, mode, metrics, today(), surroundings);
       await state.update(change, () => renewed(parts.metrics.keys(), today()));
@@ -239,7 +238,7 @@ export class Client {
 
   /** Stop. What is not sent stays for the next run; what is recorded from now on is ignored. */
   close() {
-    this.#silence ||= "the app, which has closed this client";
+    this.#silence ||= "the app: it is closed";
     this.#parts?.sender.stop();
     globalThis.document?.removeEventListener("visibilitychange", this.#hide);
   }
@@ -270,7 +269,7 @@ export class Client {
   #chosen(names) {
     const metrics = this.#parts?.metrics ?? new Map();
     return Array.from(names ?? metrics.keys(), (name) => {
-      if (!metrics.has(name)) throw new TypeError(`metrics.${name}: not defined`);
+      if (!metrics.has(name)) throw new TypeError(`no metric ${name}`);
       return metrics.get(name);
     });
   }
