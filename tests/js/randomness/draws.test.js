@@ -55,7 +55,7 @@ test("bits have exactly their law: all entropy enumerated", () => {
   }
 });
 
-test("certain bits take no entropy, and 4,096 of them few calls", () => {
+test("certain bits take no entropy; 4,096 others have their densities", () => {
   const none = new FixedEntropy(new Uint8Array(0));
   assert.deepEqual(bernoulliBits(none, 9, [8], ONE, 0n), [8]);
   assert.deepEqual(bernoulliBits(none, 9, [], 0n, ONE), [0, 1, 2, 3, 4, 5, 6, 7, 8]);

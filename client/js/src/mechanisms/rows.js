@@ -1,4 +1,4 @@
-import { bitLength, rowOf } from "../randomness/draws.js";
+import { bitLength, lanesWhere, rowOf } from "../randomness/draws.js";
 
 /** @typedef {import("../types.js").Law} Law */
 
@@ -9,28 +9,24 @@ import { bitLength, rowOf } from "../randomness/draws.js";
  */
 function packed(numbers, bound) {
   const width = bitLength(bound - 1);
-  /** @type {number[]} */
-  const lanes = [];
-  numbers.forEach((number, place) => {
-    for (let bit = 0; bit < width; bit++) if ((number >> bit) & 1) lanes.push(place * width + bit);
-  });
-  return rowOf(numbers.length * width, lanes);
+  const all = numbers.length * width;
+  return rowOf(lanesWhere(all, (lane) => (numbers[(lane / width) | 0] >> lane % width) & 1), all);
 }
 
 /**
- * Return a number in as few bytes, big-endian, as hold every number below `bound`: a symbol, and also a cohort, which
- * takes none if it is the only one.
- * @param {number} number
+ * Return a number, alone in an array, in as few bytes, big-endian, as hold every number below `bound`: a symbol, and also
+ * a cohort, which takes none if it is the only one.
+ * @param {number[]} number
  * @param {number} bound
  */
-export const bigEndian = (number, bound) => packed([number], bound).reverse();
+export const bigEndian = (number, bound) => packed(number, bound).reverse();
 
 /**
  * The payloads that report these cells, by the shape of a law (dither_shared/rows.py).
  * @type {Record<Law["shape"], (cells: number[], bound: number) => Uint8Array>}
  */
 export const PAYLOADS = {
-  symbol: ([cell], bound) => bigEndian(cell, bound),
-  bits: (cells, bound) => rowOf(bound, cells),
+  symbol: bigEndian,
+  bits: rowOf,
   list: (cells, bound) => packed(cells.sort((one, two) => one - two), bound),
 };
