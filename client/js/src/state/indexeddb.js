@@ -26,10 +26,10 @@ export class IndexedDBState extends BaseState {
       };
       /** @type {IDBTransaction | undefined} */
       let transaction;
-      let timer;
       /** @type {Promise<never>} */
       const timeout = new Promise((_, reject) => {
-        timer = setTimeout(reject, patience, new DOMException("", "TimeoutError"));
+        const signal = AbortSignal.timeout(patience);
+        signal.onabort = () => reject(signal.reason);
       });
       try {
         const database = await Promise.race([connection, timeout]);
@@ -43,8 +43,6 @@ export class IndexedDBState extends BaseState {
           // It is over.
         }
         throw error;
-      } finally {
-        clearTimeout(timer);
       }
     });
   }
