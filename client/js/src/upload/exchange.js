@@ -1,0 +1,72 @@
+/**
+ * One exchange with a collector that may be hostile, by `fetch`: a body goes out, the status and Retry-After come in.
+ *
+ * One deadline holds for all of it. Redirects are not followed, and the body of the answer is not read. Neither cookies
+ * nor the address of the page go along, and nothing is cached: an entity tag would be a name.
+ */
+
+import { UNANSWERED, UNREACHED } from "./retry.js";
+
+const DEADLINE = 20e3;
+
+/** Browsers let the bodies of all requests that outlive their page be 64 KiB. */
+const MOST_KEPT_ALIVE = 6e4;
+
+/**
+ * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an https URL, or in a page a path of its own
+ * site ("/telemetry"); only this very device (localhost) may be reached by plain http. Throws Error, which does not quote
+ * what was given, for any other, and for one with a user name, a query or a fragment.
+ * @param {string} endpoint
+ */
+export function addressOf(endpoint) {
+  const url = /^(https?:\/)?\/[^?#@]*$/.test(endpoint) && new URL(endpoint, globalThis.location?.href);
+  if (url && (url.protocol === "https:" || /^(localhost|127[\d.]+|\[::1])$/.test(url.hostname))) {
+    return `${url.href.replace(/\/+$/, "")}/v1/reports`;
+  }
+  throw new Error("endpoint: no plain https URL");
+}
+
+/**
+ * Return the headers of every upload. A page needs none: `fetch` sends a string as text/plain, which takes no preflight.
+ * Elsewhere there is no Origin, and the collector takes JSON only; and each upload has a connection of its own.
+ * @param {string} [token] The app's, the same for all its users. Throws Error if it cannot stand in a header.
+ * @returns {{ [name: string]: string }}
+ */
+export function headersOf(token) {
+  if (!token && globalThis.location) return {};
+  if (/[^!-~]/.test(token ?? "")) throw new Error("token: not for a header");
+  const headers = { "content-type": "application/json", connection: "close" };
+  return token ? { ...headers, authorization: `Bearer ${token}` } : headers;
+}
+
+/**
+ * POST a body; resolve to what came of it: the status in digits, or UNANSWERED or UNREACHED.
+ *
+ * A browser does not tell an answer that it keeps from us (a wrong origin) from none at all, so nobody was reached only
+ * if the device is offline, or the platform says that there was no connection.
+ * @param {typeof globalThis.fetch} fetch
+ * @param {string} address
+ * @param {{ [name: string]: string }} headers
+ * @param {string} body
+ * @returns {Promise<{ result: string, retryAfter?: string | null }>}
+ */
+export async function exchange(fetch, address, headers, body) {
+  try {
+    const answer = await fetch(address, {
+      method: "POST",
+      body,
+      headers,
+      keepalive: body.length < MOST_KEPT_ALIVE,
+      credentials: "omit",
+      referrerPolicy: "no-referrer",
+      cache: "no-store",
+      redirect: "manual",
+      signal: AbortSignal.timeout(DEADLINE),
+    });
+    answer.body?.cancel().catch(() => {});
+    return { result: `${answer.status || 300}`, retryAfter: answer.headers.get("retry-after") };
+  } catch (error) {
+    const early = /connect |getaddr|Connect T|Aggreg/.test(/** @type {any} */ (error)?.cause);
+    return { result: early || globalThis.navigator?.onLine === false ? UNREACHED : UNANSWERED };
+  }
+}

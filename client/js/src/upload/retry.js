@@ -1,0 +1,68 @@
+/**
+ * Decide by what came of an upload whether a report was sent, is dropped or is kept, and when it is tried again; the same
+ * as `client/dither/upload/retry.py`, which says why. All spans are milliseconds.
+ *
+ * @typedef {[base: number, cap: number]} Patience The next try is spread over `base`, doubled each time, at most `cap`.
+ *
+ * @typedef {object} Verdict
+ * @property {"sent" | "dropped" | null} fate What becomes of the report; null to keep it.
+ * @property {Patience} patience
+ * @property {boolean} own Whether it says nothing of reports of other metrics.
+ */
+
+const STEP = 900e3;
+
+/** The longest that a collector can put a report off. */
+export const LONGEST_HOLD = 24 * STEP;
+
+/** The collector is overloaded, down behind its proxy, or hung up. @type {Patience} */
+export const BUSY = [STEP, LONGEST_HOLD];
+
+/** Somebody must mend something first: a token, a path, a definition. @type {Patience} */
+export const REFUSED = [16 * STEP, 96 * STEP];
+
+/** Nobody was reached. @type {Patience} */
+export const NETWORK = [120e3, 600e3];
+
+/** The result where the collector may have seen the report; so that is an answer, too. */
+export const UNANSWERED = "no answer";
+
+/** The result where nobody can have seen the report. */
+export const UNREACHED = "not reached";
+
+/** The collector takes no more reports of this metric version. */
+export const GONE = "410";
+
+/**
+ * Return the verdict on a report.
+ * @param {string} result The status in digits, or one of the words above.
+ * @returns {Verdict}
+ */
+export function verdictOn(result) {
+  const dropped = /4(00|1[035]|22)/.test(result);
+  return {
+    fate: /20[02]/.test(result) ? "sent" : dropped ? "dropped" : null,
+    patience: /n|408|42[59]|50[234]/.test(result) ? BUSY : REFUSED,
+    own: dropped || /40[49]/.test(result),
+  };
+}
+
+/**
+ * Return for how long to hold a report: a Retry-After, rounded up to 15 minutes, and 6 hours at most.
+ * @param {any} wish The header: a number of seconds, or a date. Anything else is none.
+ * @param {number} now Milliseconds since 1970.
+ */
+export function holdOf(wish, now) {
+  const span = /^\d+$/.test(wish) ? wish * 1e3 : Date.parse(wish) - now;
+  return Math.min(LONGEST_HOLD, STEP * Math.ceil(Math.max(span || 0, 0) / STEP));
+}
+
+/**
+ * Return over how long the next try is spread after so many failures before this one.
+ * @param {Patience} patience
+ * @param {number} failures
+ */
+export const windowOf = ([base, cap], failures) => Math.min(cap, base * 2 ** failures);
+
+/** Return a random number in [0, 1). */
+export const uniform = () => crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;

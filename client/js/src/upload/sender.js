@@ -1,0 +1,201 @@
+import { addressOf, exchange, headersOf } from "./exchange.js";
+import { BUSY, GONE, NETWORK, UNANSWERED, uniform, UNREACHED, verdictOn, windowOf } from "./retry.js";
+import { nextOf, scheduleOf } from "./schedule.js";
+
+/**
+ * @import { Diagnostics } from "../diagnostics.js"
+ * @import { Data, Queued, State } from "../types.js"
+ *
+ * @typedef {object} Options
+ * @property {State} state
+ * @property {string} endpoint See `addressOf`.
+ * @property {string} [token] See `headersOf`.
+ * @property {() => Promise<boolean>} allowed Whether reports may be sent.
+ * @property {Diagnostics} diagnostics
+ * @property {number} spread Seconds over which departures are spread.
+ * @property {() => number} now Milliseconds since 1970.
+ * @property {() => number} today Days since 1970.
+ * @property {typeof globalThis.fetch} [fetch]
+ * @property {() => number} [uniform] Return a random number in [0, 1).
+ * @property {any} [locks] A LockManager. Without one, two tabs may upload at once, but not the same report.
+ */
+
+/** Wait for another tab that is sending. */
+const PAUSE = 1e3;
+/** Look for new reports, and for a clock that jumped, however long those that are known are put off. */
+const LOOK = 900e3;
+/** The oldest that a report may be. */
+const MOST_DAYS = 30;
+/** How many bodies are kept to be shown. */
+const MOST_SHOWN = 30;
+
+/**
+ * Takes one report after the other from the outbox to the collector, by the rules of `client/dither/upload/sender.py`.
+ *
+ * A report is claimed before its first byte leaves: it is noted as one that got no answer, so that no other tab takes it,
+ * and a page that does not live to see the answer has put it off.
+ */
+export class Sender {
+  #options;
+  #address;
+  #headers;
+  #schedule;
+  #unreached = 0;
+  /** The batches that were tried in this haste. @type {Set<string> | null} */
+  #haste = null;
+  /** @type {Promise<void> | null} */
+  #running = null;
+  #woken = false;
+  #stopped = false;
+  /** @type {any} */
+  #timer;
+
+  /** @param {Options} options Throws Error for an endpoint or a token that cannot be. */
+  constructor(options) {
+    this.#options = { fetch: globalThis.fetch, uniform, locks: globalThis.navigator?.locks, ...options };
+    this.#address = addressOf(options.endpoint);
+    this.#headers = headersOf(options.token);
+    this.#schedule = scheduleOf(options.spread * 1e3, this.#options.uniform, options.now);
+  }
+
+  /** Look at the outbox; each report leaves at a moment of its own. Resolves when there is nothing to do at the moment. */
+  wake() {
+    this.#woken = true;
+    return (this.#running ??= this.#run());
+  }
+
+  /** Send what is due, now that the page is hidden and its timers slow. The request outlives the page. */
+  leave() {
+    return this.wake();
+  }
+
+  /** Send nothing after the upload that may be under way. */
+  stop() {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  /**
+   * Upload what waits now, and wait up to `timeout` milliseconds until it is gone or must expect to fail; resolve to
+   * whether all of it has arrived. Rejects if the state cannot be read.
+   * @param {number} timeout
+   */
+  async flush(timeout) {
+    const { state } = this.#options;
+    const { dropped } = (await state.read()).totals;
+    let timer;
+    this.#haste = new Set();
+    await Promise.race([this.wake(), new Promise((resolve) => (timer = setTimeout(resolve, timeout)))]);
+    clearTimeout(timer);
+    const { outbox, totals } = await state.read();
+    return totals.dropped === dropped && outbox.every(({ local }) => local);
+  }
+
+  async #run() {
+    let pause;
+    clearTimeout(this.#timer);
+    do {
+      this.#woken = false;
+      const haste = this.#haste;
+      pause = await this.#alone(haste).catch((error) => this.#options.diagnostics.note(`upload failed: ${error}`));
+      if (pause !== 0) this.#calm(haste);
+    } while (pause === 0 || this.#woken);
+    this.#running = null;
+    if (!pause || this.#stopped) return;
+    this.#timer = setTimeout(() => this.wake(), pause);
+    this.#timer.unref?.();
+  }
+
+  /**
+   * End a haste, but none that began meanwhile.
+   * @param {Set<string> | null} haste
+   */
+  #calm(haste) {
+    if (this.#haste === haste) this.#haste = null;
+  }
+
+  /**
+   * Make a step while no other tab does; return how many milliseconds to wait for the next, or nothing if none is left.
+   * @param {Set<string> | null} haste
+   */
+  async #alone(haste) {
+    const { locks } = this.#options;
+    return locks
+      ? locks.request(this.#address, { ifAvailable: !haste }, (/** @type {any} */ lock) => (lock ? this.#step(haste) : PAUSE))
+      : this.#step(haste);
+  }
+
+  /** @param {Set<string> | null} haste */
+  async #step(haste) {
+    const { state, allowed, fetch, diagnostics } = this.#options;
+    if (!(await allowed()) || !this.#waiting(await state.read()).length) return;
+    const claim = await state.update((data) => this.#claim(data, haste));
+    if (!claim?.entry) return claim?.wait;
+    const { entry, again } = claim;
+    haste?.add(entry.batch);
+    const { result, retryAfter } = await exchange(fetch, this.#address, this.#headers, entry.body);
+    const { fate, own } = verdictOn(result);
+    if (fate !== "sent") diagnostics.note(`upload: ${result}`);
+    if (!fate && (again || !own)) this.#calm(haste);
+    await state.update((data) => this.#settle(data, entry, result, retryAfter));
+    return 0;
+  }
+
+  /** @param {Data} data */
+  #waiting({ outbox }) {
+    const oldest = this.#options.today() - MOST_DAYS;
+    return outbox.filter(({ local, day }) => !local && day >= oldest && !this.#stopped);
+  }
+
+  /**
+   * Take what is due, and note it as one that got no answer.
+   * @param {Data} data
+   * @param {Set<string> | null} haste
+   * @returns {{ entry?: Queued, again?: boolean, wait?: number } | undefined}
+   */
+  #claim(data, haste) {
+    const at = this.#options.now();
+    const waiting = this.#waiting(data);
+    this.#schedule.plan(data, waiting);
+    const entry = nextOf(data, waiting, at, haste);
+    if (!entry) return;
+    const hold = data.held[entry.batch];
+    if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK) };
+    const again = hold.failures++ > 0;
+    this.#schedule.putOff(hold, BUSY);
+    this.#schedule.redraw(data);
+    const failures = (data.attempt?.failures ?? 0) + 1;
+    data.attempt = { at, endpoint: this.#address, accepted: false, result: UNANSWERED, failures };
+    return { entry, again };
+  }
+
+  /**
+   * Note what became of a report. Throws Error if it is gone, for all was erased or another tab was first.
+   * @param {Data} data
+   * @param {Queued} entry
+   * @param {string} result
+   * @param {string | null} [retryAfter]
+   */
+  #settle(data, { batch, body }, result, retryAfter) {
+    const { held, outbox, attempt, totals } = data;
+    const { fate, patience } = verdictOn(result);
+    const hold = held[batch];
+    if (!hold || !attempt) throw new Error("gone meanwhile");
+    const { version } = JSON.parse(body);
+    const accepted = fate === "sent";
+    data.attempt = { ...attempt, accepted, result, failures: accepted ? 0 : attempt.failures };
+    if (/\d/.test(result)) this.#unreached = 0;
+    if (result === UNREACHED) {
+      hold.failures--;
+      hold.moment = 0;
+      this.#schedule.rest(data, this.#options.uniform() * windowOf(NETWORK, this.#unreached++));
+    } else this.#schedule.putOff(hold, patience, retryAfter);
+    this.#schedule.redraw(data);
+    if (!fate) return;
+    const key = result === GONE ? version : batch;
+    data.outbox = outbox.filter((other) => other.local || !other.body.includes(key));
+    totals[fate] += outbox.length - data.outbox.length;
+    if (accepted) data.sent = [...data.sent, body].slice(-MOST_SHOWN);
+    if (result === GONE) data.disabled[version] = this.#options.today();
+  }
+}
