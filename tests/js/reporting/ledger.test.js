@@ -199,6 +199,16 @@ test("a clock that was ahead silences until the next period; a disabled version 
   assert.equal(stands(data, THEME, TODAY + 1), "open");
 });
 
+test("marks are corrected from the day on which the program was written, and every 30 days, to come or past", () => {
+  const ahead = (corrected) => ({ ...empty(), last: { theme: TODAY + YEARS }, corrected });
+  for (const [day, corrects] of [[WRITTEN - 1, false], [WRITTEN, true]]) assert.equal(correct(ahead([]), day), corrects);
+  for (const days of [-30, -29, -1, 0, 1, 29, 30, 31]) {
+    const data = ahead([TODAY + days]);
+    assert.equal(correct(data, TODAY), Math.abs(days) >= 30, `${days}`);
+    assert.equal(data.last.theme, Math.abs(days) >= 30 ? TODAY : TODAY + YEARS);
+  }
+});
+
 test("any walk of the clock", () => {
   for (let seed = 0; seed < 300; seed++) {
     const draw = generator(seed);

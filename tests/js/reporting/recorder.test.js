@@ -182,6 +182,7 @@ test("a mistake is reported under the catch-all label, and told by its type, onc
 
 test("an answer outside the domain is counted when it is reported", async () => {
   const one = device();
+  await one.record("theme", true);
   for (let times = 0; times < 2; times++) await one.record("size", "enormous");
   assert.deepEqual([one.recorder.counts.outside, one.recorder.counts.mistakes], [1, 0]);
 });
@@ -274,6 +275,15 @@ test("a clock that was ahead: the correction is kept, whatever becomes of the an
   assert.equal(await one.record("theme", true), "kept");
   const { outbox, totals } = await one.state.read();
   assert.deepEqual([outbox.map(({ day }) => day), totals.dropped], [[TODAY + 1], 1]);
+});
+
+test("a clock that was ahead: the correction is kept with another metric's report, too", async () => {
+  const one = device();
+  await one.state.update((data) => void (data.last.weekly = TODAY + 400));
+  assert.equal(await one.record("theme", true), "kept");
+  const { corrected, last } = await one.state.read();
+  assert.deepEqual([corrected, last], [[TODAY], { weekly: TODAY, theme: TODAY }]);
+  assert.equal(one.updates, 1);
 });
 
 test("a clock that jumps gains no report of a period that it showed, but by a correction in 30 days", async () => {

@@ -1,4 +1,6 @@
 /** A process of its own, for files.test.js: `node contender.js TASK FOLDER`. It tells its parent what it has done. */
+import { spawnSync } from "node:child_process";
+import { writeSync } from "node:fs";
 import { debit, standing } from "../../../client/js/src/reporting/ledger.js";
 import { FileState } from "../../../client/js/src/state/files.js";
 import { THEME, TODAY } from "../metrics.js";
@@ -36,11 +38,11 @@ const tasks = {
     await state.update(() => process.kill(process.pid, "SIGKILL"));
   },
 
-  /** Keep a turn until the parent ends the process. */
+  /** Keep a turn until a line comes in. */
   async stay() {
-    await state.turn(async () => {
-      console.log("mine");
-      await new Promise((resolve) => process.stdin.once("data", resolve));
+    await state.update(() => {
+      writeSync(1, "mine\n");
+      spawnSync("head", ["-n", "1"], { stdio: ["inherit", "ignore", "inherit"] });
     });
   },
 

@@ -83,23 +83,23 @@ export class Recorder {
    */
   async answer(metric, value, given) {
     const { counts, parts } = this;
-    const { name } = metric;
+    const place = `metrics.${metric.name}`;
     const { item, outside, mistake } = encode(metric.question, value); // at once, before the app can change it
     if (mistake) {
       counts.mistakes++;
-      this.mistake(`mistaken value for metrics.${name}`, typeof value);
+      this.mistake("mistaken value for " + place, typeof value);
     }
     const unknown = undeclared(metric, given);
-    if (unknown[0]) this.mistake(`unknown attribute in metrics.${name}.strata`, `${unknown}`);
+    if (unknown[0]) this.mistake(`unknown attribute in ${place}.strata`, `${unknown}`);
     const attributes = { ...parts.strata, ...given };
     const today = parts.today();
     const fate = await this.report(metric, item, attributes, today);
     const [outcome, counter] = OUTCOMES[fate];
     if (counter) counts[/** @type {"ignored"} */ (counter)]++;
-    if (outcome === "kept" || outcome === "answered") this.answered.set(name, today);
-    if (outcome === "kept") {
+    if (fate === "kept" || fate === "answered") this.answered.set(metric.name, today);
+    if (fate === "kept") {
       counts.outside += +outside;
-      for (const attribute of outsideOf(metric, attributes)) this.unlisted(`metrics.${name}.strata.${attribute}`, attributes[attribute]);
+      for (const name of outsideOf(metric, attributes)) this.unlisted(`${place}.strata.${name}`, attributes[name]);
     }
     return outcome;
   }
