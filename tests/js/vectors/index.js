@@ -4,3 +4,4 @@ export { check as draws } from "./draws.js";
 export { check as fields } from "./fields.js";
 export { check as points } from "./points.js";
 export { check as reports } from "./reports.js";
+export { check as verdicts } from "./verdicts.js";
