@@ -47,6 +47,21 @@ test("offline is a network failure, whatever fetch says", async (context) => {
   assert.equal((await device.state.read()).attempt.result, "not reached");
 });
 
+test("who was not reached has refused nothing, and whoever answers ends the row of failures", async (context) => {
+  const clock = new Clock().fake(context);
+  const answers = [unreachable(), unreachable(), 503, unreachable()];
+  const device = deviceOf({ clock, answers, spread: 0, uniform: () => 1 - 2 ** -32 });
+  const { batch } = report(1);
+  const told = [];
+  for (const pause of [0, 120e3, 240e3, 900e3]) {
+    await clock.pass(pause);
+    await device.sender.wake();
+    const { held } = await device.state.read();
+    told.push([device.sent.length, held[batch].failures, Math.ceil((held[batch].moment - clock.now) / 1e3)]);
+  }
+  assert.deepEqual(told, [[1, 0, 120], [2, 0, 240], [3, 1, 900], [4, 1, 120]]);
+});
+
 test("an answer that never comes moves no other report", async (context) => {
   const clock = new Clock().fake(context);
   let reject;
@@ -125,6 +140,18 @@ test("a page that does not live to see the answer has put the report off", async
   await clock.pass(450e3);
   assert.deepEqual(next.sent, [2, 1], "then the same bytes go again");
   assert.deepEqual(next.requests[1].body, page.requests[0].body);
+});
+
+test("what is due with another does not leave from a second tab meanwhile", async (context) => {
+  const clock = new Clock().fake(context);
+  const one = deviceOf({ clock, reports: 2, answers: [new Promise(() => {})] });
+  await one.sender.wake();
+  clock.now += 864e5; // the computer slept
+  one.sender.wake();
+  await idle();
+  const other = deviceOf({ clock, state: one.state });
+  await other.sender.wake();
+  assert.deepEqual([one.sent, other.sent], [[1], []]);
 });
 
 test("two tabs do not send the same report, with locks or without", async (context) => {

@@ -99,7 +99,7 @@ export class Sender {
       let pause;
       do pause = await (locks ? locks.request(this.#address, { ifAvailable: !haste }, step) : step(1));
       while (pause === 0);
-      if (!pause || this.#stopped) return;
+      if (!pause) return;
       this.#timer = setTimeout(() => this.wake(), pause);
       this.#timer.unref?.();
     } catch (error) {
