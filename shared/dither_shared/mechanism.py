@@ -228,8 +228,9 @@ class Mechanism(Facts, ABC):
             place = "mechanism" if self.always_memoised else "permanent_epsilon"
             raise ParameterError(
                 place,
-                f"{self.name} repeats a permanent draw here, which a browser would draw anew, and spend epsilon again,"
-                f" once its storage is cleared; and browsers have no SHAKE-256, from which it comes; leave {place} out",
+                f"{self.name} repeats a permanent draw here, and storage that is cleared loses its secret: it would be"
+                f" drawn anew, and epsilon spent again; and browsers have no SHAKE-256, by which it is drawn; leave"
+                f" {place} out",
             )
         rows = {"shape": self.shape.value, "cohorts": self.cohorts, "cells": self.cells, "listed": self.listed}
         return {"mechanism": self.name, **rows, **self.integers}

@@ -19,6 +19,15 @@ __all__ = ["FORMAT", "compiled", "compiled_file", "refusals", "size_advice"]
 
 FORMAT = "dither-compiled-1"
 
+_ONCE = (
+    "storage that is cleared forgets that there was an answer, so the question would be answered again, and epsilon"
+    ' spent again, against what "once" promises; set period = "day" or "week"'
+)
+_SURVEY = (
+    "which question of the survey is asked follows from a secret, which cleared storage loses, by SHAKE-256, which"
+    " browsers lack; leave one_of out"
+)
+
 _LARGE = 64
 """KiB from which a file is large: every page loads it."""
 
@@ -27,21 +36,9 @@ def refusals(metric: Metric) -> list[ParameterError]:
     """Return why a metric cannot be compiled: a mistake for each key in the way, none if it can."""
     found = []
     if metric.period == "once":
-        found.append(
-            ParameterError(
-                "period",
-                "a browser that forgets, for its storage is cleared, would answer a second time, and spend epsilon"
-                ' again, though "once" is promised; set period = "day" or "week"',
-            )
-        )
+        found.append(ParameterError("period", _ONCE))
     if metric.survey is not None:
-        found.append(
-            ParameterError(
-                "one_of",
-                "which question of a survey is asked follows from a secret, which cleared storage would draw anew, by"
-                " SHAKE-256, which browsers lack; leave one_of out, or list this metric in a file of its own",
-            )
-        )
+        found.append(ParameterError("one_of", _SURVEY))
     parts: tuple[Callable[[], object], ...] = (
         lambda: metric.mechanism.compiled,
         lambda: metric.question.compiled(metric.mechanism),

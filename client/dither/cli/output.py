@@ -8,7 +8,15 @@ from pathlib import Path
 
 from dither_shared.errors import ParameterError
 
-__all__ = ["write_whole"]
+__all__ = ["same_file", "write_whole"]
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths are known to be of one file."""
+    try:
+        return one.samefile(other)
+    except (OSError, RuntimeError):  # one is missing, or in a circle of links
+        return False
 
 
 def write_whole(path: Path, content: bytes) -> None:
