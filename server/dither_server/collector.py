@@ -52,6 +52,7 @@ class Collector:
             self.prometheus,
             config.body_limit,
             config.rows_limit,
+            config.origins,
         )
 
     def start(self) -> None:

@@ -1,6 +1,6 @@
 """Limits of what a command takes, and the formats of pictures."""
 
-__all__ = ["DEVICES", "FORMATS", "MAX_SIZE", "MAX_USERS"]
+__all__ = ["DEVICES", "FORMATS", "MAX_SIZE", "MAX_USERS", "VISITORS"]
 
 MAX_SIZE = 1 << 20
 """The most values of a question."""
@@ -13,3 +13,6 @@ FORMATS = (".png", ".svg", ".pdf")
 
 DEVICES = 10_000
 """Devices of the demo, if no one says how many."""
+
+VISITORS = 200
+"""The same of visitors of its page, each of whom takes a browser's context."""

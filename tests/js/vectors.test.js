@@ -10,7 +10,7 @@ for (const [name, check] of Object.entries(vectors)) {
   test(`${name}.json is computed byte for byte`, async (context) => {
     const { checked, skipped, failures } = await check(load);
     context.diagnostic(`${name}: ${checked} checked; skipped: ${JSON.stringify(skipped)}`);
-    assert.deepEqual(failures, []);
+    assert.equal(failures.length, 0, failures.slice(0, 3).join("\n"));
     assert.ok(checked > 0);
   });
 }

@@ -10,7 +10,8 @@
  * @typedef {import("./types.js").Outcome} Outcome
  *
  * @typedef {object} Options
- * @property {string} endpoint The collector's URL; in a page it may be a path of the page's own site.
+ * @property {string} endpoint The collector's URL, with https unless it is on this very device; in a page it may be a
+ * path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
@@ -25,6 +26,8 @@
  * @property {() => number} [now] Milliseconds since 1970.
  * @property {() => number} [today] Days since 1970.
  * @property {typeof globalThis.fetch} [fetch]
+ * @property {() => number} [uniform] A random number in [0, 1), for the moments at which reports leave.
+ * @property {any} [locks] A LockManager, so that tabs take turns in uploading.
  * @property {import("./consent/rules.js").Surroundings} [surroundings] In which signs against consent are looked for.
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
@@ -37,7 +40,8 @@ import { empty, renewed } from "./state/data.js";
 import { overview } from "./transparency/status.js";
 import { Sender } from "./upload/sender.js";
 
-const UNREADABLE = { mode: "", accepted: {} };
+/** Stands for data that cannot be read; its choice is taken for off. @returns {Data} */
+const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ (""), accepted: {} } });
 
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
@@ -49,7 +53,7 @@ function partsOf(settings, diagnostics) {
       return await state.read();
     } catch (error) {
       diagnostics.note("the state cannot be read", `${error}`);
-      return { ...empty(), choice: UNREADABLE };
+      return unreadable();
     }
   };
   const consent = async () => decide(surroundings, (await look()).choice);
@@ -72,7 +76,7 @@ export class Client {
   };
 
   /**
-   * @param {import("./types.js").Compiled} compiled What `python -m dither compile` wrote, parsed.
+   * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
    * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
    * options that are left out.
@@ -88,7 +92,7 @@ export class Client {
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
       sender.wake();
     } catch (error) {
-      this.#silence = `a mistake: telemetry is disabled in this program: ${error}`;
+      this.#silence = `a mistake: ${error}`;
       if (this.#strict) throw error;
       this.#diagnostics.note(this.#silence);
     }
@@ -173,7 +177,7 @@ export class Client {
   consent(mode, names) {
     return this.#try("consent", false, async (parts) => {
       const { state, today, surroundings } = parts;
-      if (!isMode(mode)) throw new TypeError("consent: off, local or on is wanted");
+      if (!isMode(mode)) throw new TypeError("not off, local or on");
       const metrics = this.#chosen(names);
       const change = (/** @type {Data} */ data) => choose(data, mode, metrics, today(), surroundings);
       await state.update(change, () => renewed(parts.metrics.keys(), today()));
@@ -234,7 +238,7 @@ export class Client {
 
   /** Stop. What is not sent stays for the next run; what is recorded from now on is ignored. */
   close() {
-    this.#silence ||= "the app, which has closed this client";
+    this.#silence ||= "the app: it is closed";
     this.#parts?.sender.stop();
     globalThis.document?.removeEventListener("visibilitychange", this.#hide);
   }
@@ -265,7 +269,7 @@ export class Client {
   #chosen(names) {
     const metrics = this.#parts?.metrics ?? new Map();
     return Array.from(names ?? metrics.keys(), (name) => {
-      if (!metrics.has(name)) throw new TypeError(`metrics.${name}: not defined`);
+      if (!metrics.has(name)) throw new TypeError(`no metric ${name}`);
       return metrics.get(name);
     });
   }

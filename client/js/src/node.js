@@ -7,11 +7,20 @@ import { appsFolder } from "./state/places.js";
 export { FileState };
 export { MemoryState } from "./state/memory.js";
 
+/**
+ * @typedef {import("./client.js").Options} Options
+ * @typedef {import("./consent/text.js").Shown} Shown
+ * @typedef {import("./transparency/status.js").Status} Status
+ * @typedef {import("./types.js").Mode} Mode
+ * @typedef {import("./types.js").Outcome} Outcome
+ * @typedef {import("./types.js").State} State
+ */
+
 /** A client that keeps its state in the user's own folder for the app, and minds what the environment says. */
 export class Client extends Base {
   /**
-   * @param {import("./types.js").Compiled} compiled What `python -m dither compile` wrote, parsed.
-   * @param {import("./client.js").Options} options
+   * @param {object} compiled What `python -m dither compile` wrote, parsed.
+   * @param {Options} options
    */
   constructor(compiled, options) {
     const surroundings = { environment: () => environment(process.env) };

@@ -44,7 +44,7 @@ _ESTIMABLE = (Kind.NO_CANDIDATES, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_VERSION, *CO
     answers=as_json(schemas.ACCEPTED, 202, "Counted, durably."),
     problems=(
         Kind.MALFORMED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
-        Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED,
+        Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
 )  # fmt: skip
 def post_reports() -> Response:

@@ -15,7 +15,7 @@ from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..store import Store, StoredToken, UnmadeError
 from ..tally.retention import ALL
-from .startup import roles_of, shut_out
+from .startup import mute_pages, roles_of, shut_out
 
 __all__ = ["Remark", "remarks"]
 
@@ -79,6 +79,10 @@ def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:
 def _access(config: Config, tokens: list[StoredToken]) -> Iterator[Remark]:
     for role, near in shut_out(config, roles_of(tokens, config.today())):
         yield Remark("warning", f"no token has the role {role.value}: {near or 'nobody'} may {role.value}")
+    if (why := mute_pages(config)) is not None:
+        yield Remark("warning", why)
+    elif config.origins.listed:
+        yield Remark("ok", f"pages of {config.origins} may report; a page of any other origin may not")
     if Role.ADMIN in config.open:
         yield Remark("warning", "open: whoever reaches the port is admin")
     if config.trust_loopback and Role.REPORT not in config.open and is_loopback(config.host):

@@ -10,7 +10,7 @@ from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..store import StoredToken
 
-__all__ = ["greeting", "roles_of", "shut_out", "unable"]
+__all__ = ["greeting", "mute_pages", "roles_of", "shut_out", "unable"]
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 — nothing is bound here
 """Addresses to listen on that browsers cannot be sent to, with one that they can."""
@@ -35,6 +35,18 @@ def unable(config: Config, tokens: Collection[StoredToken]) -> Iterator[str]:
     for role, near in shut_out(config, roles_of(tokens, config.today())):
         if near is None:
             yield f"nobody may {role.value} yet: dither-server token create --role {role.value}"
+    if (why := mute_pages(config)) is not None:
+        yield why
+
+
+def mute_pages(config: Config) -> str | None:
+    """Return why the pages of listed origins may not report all the same, and how to let them; None if they may.
+
+    A page of another origin cannot send a token: browsers would ask for permission first, which no collector gives.
+    """
+    if not config.origins.listed or any(one.covers(Role.REPORT) for one in config.open):
+        return None
+    return f'origins: pages of {config.origins} send no token, and are answered 401; set open = ["report"]'
 
 
 def shut_out(config: Config, roles: frozenset[Role]) -> Iterator[tuple[Role, str | None]]:

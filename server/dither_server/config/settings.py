@@ -10,6 +10,7 @@ from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
 
 from ..access.locality import Here
+from ..access.origins import NO_ORIGINS, Origins
 from ..access.proxies import Proxies
 from ..access.roles import Role
 from ..tally.retention import Retention
@@ -45,6 +46,9 @@ class Config:
         "", "Addresses or networks of proxies in front; their requests count for the address that they forward."
     )
     open: frozenset[Role] = _setting(frozenset(), "Roles that need no token: report, read, admin.")
+    origins: Origins = _setting(  # noqa: RUF009  # a field, as all the others are
+        NO_ORIGINS, "Origins of the web pages that may report, such as https://app.example; other pages may not."
+    )
     trust_loopback: bool = _setting(
         True, "Take this machine's reports without a token; set it to false behind a local proxy."
     )

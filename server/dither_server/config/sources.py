@@ -12,6 +12,7 @@ from typing import Any
 
 from dither_shared import ParameterError
 
+from ..access.origins import Origins
 from ..access.roles import Role
 from ..tally.retention import Retention
 from .settings import Config
@@ -133,8 +134,8 @@ def _read(like: object, given: object, source: str) -> object:
     """Return a given value as the type of the default ``like``, from text or from TOML's own types."""
     if isinstance(like, frozenset):
         return _roles(given, source)
-    if isinstance(like, Retention):
-        return Retention.read(given, source)
+    if isinstance(like, Retention | Origins):
+        return type(like).read(given, source)
     if isinstance(like, bool):
         words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
         truth = given if isinstance(given, bool) else words.get(str(given).lower())
@@ -182,6 +183,8 @@ def _shown(setting: Setting | None) -> object:
     value = setting.value
     if isinstance(value, frozenset):
         return sorted(role.value for role in value)
+    if isinstance(value, Origins):
+        return list(value.listed)
     if isinstance(value, Retention):
         return str(value)
     from ..store.url import without_password  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for

@@ -5,7 +5,7 @@ Flask, for this is the one path that every device walks and the framework would 
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -13,6 +13,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from dither_shared import Batch, Metric, WireError
 
 from ..access.gatekeeper import Gatekeeper, Role
+from ..access.origins import NO_ORIGINS, Origins
 from ..observability.prometheus import Prometheus
 from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
@@ -29,6 +30,10 @@ _log = logging.getLogger(__name__)
 _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
+
+_JSON = ("application/json",)
+_OF_PAGES = ("text/plain", *_JSON)
+"""The media types of bodies. text/plain is what a page sends without asking first: so only with a listed Origin."""
 
 _LONGEST = 20
 """The number of digits of the largest 64-bit integer."""
@@ -49,6 +54,7 @@ class Ingest:
     prometheus: Prometheus
     body_limit: int
     rows_limit: int
+    origins: Origins = NO_ORIGINS
     patience: float = 30.0
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
@@ -59,7 +65,7 @@ class Ingest:
             return answers.get(timeout=self.patience)
         except Empty:
             late = Problem(Kind.UNAVAILABLE, "the commit takes too long; send the same batch again", _LATER)
-            return self._told(late.answer())
+            return _extended(self._told(late.answer()), self.origins.headers(environ.get("HTTP_ORIGIN")))
 
     def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
         """Take a request; ``then`` is called once with its answer, now or by the thread that has committed.
@@ -68,9 +74,13 @@ class Ingest:
         """
         batch: Batch | None = None
         size: int | None = None
+        origin = environ.get("HTTP_ORIGIN")
+        if headers := self.origins.headers(origin):
+            then = _extending(then, headers)
         try:
+            types = _OF_PAGES if self.origins.admit(origin) else _JSON
             self.gatekeeper.admit(environ, Role.REPORT)
-            body = read_body(environ, self.body_limit)
+            body = read_body(environ, self.body_limit, types)
             size = len(body)
             known = batch = _decoded(body)
             metric = self._metric(batch)
@@ -156,8 +166,18 @@ class IngestLayer:
         return [body]
 
 
-def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
-    """Return a request's body of at most ``limit`` bytes, having read no more than that.
+def _extended(answer: Answer, headers: Iterable[tuple[str, str]]) -> Answer:
+    status, own, body = answer
+    return status, [*own, *headers], body
+
+
+def _extending(then: Callable[[Answer], object], headers: Iterable[tuple[str, str]]) -> Callable[[Answer], object]:
+    """Return a callback that adds headers to the answer."""
+    return lambda answer: then(_extended(answer, headers))
+
+
+def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = _JSON) -> bytes:
+    """Return a request's body of one of these media types, having read at most ``limit`` bytes.
 
     Raises Problem for any Content-Encoding, another media type, and a length that is missing or too large.
     """
@@ -165,8 +185,8 @@ def read_body(environ: WSGIEnvironment, limit: int) -> bytes:
         raise Problem(Kind.MEDIA_TYPE, "Content-Encoding: none is taken; send the JSON as it is")
     media_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
     plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
-    if media_type.strip().lower() != "application/json" or not plain:
-        raise Problem(Kind.MEDIA_TYPE, "Content-Type: application/json is right")
+    if media_type.strip().lower() not in types or not plain:
+        raise Problem(Kind.MEDIA_TYPE, f"Content-Type: {' or '.join(types)} is right")
     length = _length(environ)
     if length > limit:
         raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")

@@ -32,6 +32,7 @@ class Kind(Enum):
     NO_CANDIDATES = (400, "no-candidates", "The metric lists no candidate strings")
     UNAUTHORIZED = (401, "unauthorized", "A token is needed")
     FORBIDDEN = (403, "forbidden", "The token's role does not allow this")
+    ORIGIN = (403, "origin", "The page's origin is not listed")
     UNKNOWN_METRIC = (404, "unknown-metric", "No such metric")
     UNKNOWN_VERSION = (404, "unknown-version", "No such version of the metric")
     NOT_FOUND = (404, "not-found", "No such page")

@@ -21,7 +21,7 @@ class Handler(Protocol):
     def handle(self, request: Request, connection: "Connection") -> None:
         """Have ``connection.end`` called once, now or later, with the answer or the last part of it."""
 
-    def refusal(self, status: HTTPStatus, method: str, target: bytes) -> bytes:
+    def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
         """Return the answer to what cannot be served, after which the connection is closed."""
 
 

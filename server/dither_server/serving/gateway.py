@@ -74,19 +74,20 @@ class Gateway:
                 self._loop.call_soon_threadsafe(self._write)
 
         if name is None:
-            answered(self._crowded(request))
+            answered(self._crowded(request, environ.get("HTTP_ORIGIN")))
         elif self._is_quick(request, environ):
             self._ingest.begin(environ, answered)
         else:
             run = Run(self._app, environ, request, connection, self._loop, self._head)
             self._pool.submit(run, lambda: self._end(name))
 
-    def refusal(self, status: HTTPStatus, method: str, target: bytes) -> bytes:
+    def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
         code, headers, body = http_answer(status)
         self._ingest.prometheus.unread(code)
         if (method, target) == ("POST", _REPORTS):
             self._ingest.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
+            headers += self._ingest.origins.headers(origin)
         return self._head(code, [*headers, ("Connection", "close")]) + body
 
     async def drain(self, seconds: float) -> None:
@@ -107,11 +108,13 @@ class Gateway:
         token = environ.get("HTTP_AUTHORIZATION")
         return token is None or self._ingest.gatekeeper.settled(token)
 
-    def _crowded(self, request: Request) -> Answer:
+    def _crowded(self, request: Request, origin: str | None) -> Answer:
         problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
+        status, headers, body = problem.answer()
         if (request.method, request.target) == ("POST", _REPORTS):
             self._ingest.refuse(problem)
-        return problem.answer()
+            headers += self._ingest.origins.headers(origin)
+        return status, headers, body
 
     def _write(self) -> None:
         """Write the answers that are there. They are small, and wait for nobody."""

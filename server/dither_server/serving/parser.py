@@ -158,8 +158,9 @@ class Parser:
         )
 
     @property
-    def refused(self) -> tuple[str, bytes]:
-        """The method and target, as far as they are known, of the request that is refused."""
+    def refused(self) -> tuple[str, bytes, str | None]:
+        """The method, target and Origin, as far as they are known, of the request that is refused."""
         if not self.begun:
-            return "", b""
-        return (self._parser.get_method() or b"").decode("latin-1"), self._target
+            return "", b"", None
+        origins = [value.decode("latin-1") for name, value in self._headers if name.lower() == b"origin"]
+        return (self._parser.get_method() or b"").decode("latin-1"), self._target, ", ".join(origins) or None

@@ -4,26 +4,19 @@ import { Skip, bytesOf, checkAll } from "./cases.js";
 
 const LAST = 2n ** 53n;
 
-const threshold = (text) => [Number(BigInt(text) >> 32n), Number(BigInt(text) % 2n ** 32n)];
-
 const lanesOf = (row) => [...row.toString(2)].reverse().flatMap((bit, lane) => (bit === "1" ? [lane] : []));
 
 const rowOf = (lanes) => lanes.reduce((row, lane) => row | (1n << BigInt(lane)), 0n);
 
-const numberOf = (bytes) => bytes.reduceRight((number, byte) => (number << 8n) | BigInt(byte), 0n);
-
-const bytesIn = (row, width) => Uint8Array.from({ length: (width + 7) >> 3 }, (_, at) => Number((row >> BigInt(8 * at)) & 255n));
-
 const DRAWS = {
   below: (entropy, { bound }) => (BigInt(bound) > LAST ? belowWide(entropy, BigInt(bound)) : below(entropy, Number(bound))),
   each_below(entropy, { bound, count }) {
-    const next = eachBelow(entropy, Number(bound));
-    return Array.from({ length: Number(count) }, () => String(next()));
+    const drawn = eachBelow(entropy, Number(bound));
+    return Array.from({ length: Number(count) }, () => String(drawn.next().value));
   },
-  bernoulli: (entropy, given) => Number(bernoulli(entropy, threshold(given.threshold))),
+  bernoulli: (entropy, given) => Number(bernoulli(entropy, BigInt(given.threshold))),
   bernoulli_bits(entropy, { width, marked, high, low }) {
-    const row = bytesIn(BigInt(marked), Number(width));
-    return numberOf(bernoulliBits(entropy, Number(width), row, threshold(high), threshold(low)));
+    return rowOf(bernoulliBits(entropy, Number(width), lanesOf(BigInt(marked)), BigInt(high), BigInt(low)));
   },
   subset: (entropy, { width, size }) => rowOf(subset(entropy, Number(width), Number(size))),
   subset_meeting: (entropy, { width, size, marked }) =>

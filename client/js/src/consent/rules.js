@@ -28,7 +28,7 @@ function signalled({ globalPrivacyControl, doNotTrack, webdriver } = {}) {
     ? "Global Privacy Control"
     : /^(1|yes)$/.test(`${doNotTrack}`)
       ? "Do Not Track"
-      : webdriver && "webdriver: a machine has nothing to answer";
+      : webdriver && "webdriver";
   if (by) return ["off", `${by}`];
 }
 

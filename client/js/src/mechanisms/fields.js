@@ -3,12 +3,10 @@
  * a polynomial, least significant first, modulo x^m + that of the digits of `lower` (dither_shared/primitives/galois.py).
  */
 
-/** @typedef {ReturnType<typeof fieldOf>} Field */
-
 /**
  * Return the arithmetic of GF(order), without tables: a device draws too seldom to be paid back for them.
  * @param {number} order At most 2^20.
- * @param {number | null} lower The lower coefficients of the primitive polynomial; null in a prime field.
+ * @param {any} lower The lower coefficients of the primitive polynomial, a number; null, which counts as 0, in a prime field.
  */
 export function fieldOf(order, lower) {
   let prime = lower ? 2 : order;
@@ -39,51 +37,36 @@ export function fieldOf(order, lower) {
   const multiply = (one, two) => {
     let product = 0;
     for (let place = top; place; place = (place / prime) | 0) {
-      const carry = (product / top) | 0; // x^m = -lower, taken so many times
-      product = plus(plus((product % top) * prime, lower ?? 0, (prime - 1) * carry), two, ((one / place) | 0) % prime);
+      // x^m = -lower, taken as many times as the highest digit says.
+      product = plus((product % top) * prime, lower, ((product / top) | 0) * (prime - 1));
+      product = plus(product, two, ((one / place) | 0) % prime);
     }
     return product;
   };
 
   return {
-    order,
     multiply,
 
     /**
-     * Return one - two.
-     * @param {number} one
-     * @param {number} two
-     */
-    minus: (one, two) => plus(one, two, order - 1), // which is -1 modulo the prime
-
-    /**
-     * Return the inner product of two vectors.
+     * Return sum + times · the inner product of two vectors; as many entries count as `one` has.
      * @param {number[]} one
      * @param {number[]} two
+     * @param {number} [sum]
+     * @param {number} [times] Of the prime field; order - 1 stands for -1.
      */
-    dot: (one, two) => one.reduce((sum, entry, place) => plus(sum, multiply(entry, two[place]), 1), 0),
-
-    /**
-     * Return the inverse of an element that is not 0: its power of order - 2.
-     * @param {number} element
-     */
-    inverse: (element) => {
-      let power = 1;
-      for (let exponent = order - 2; exponent; exponent >>= 1, element = multiply(element, element))
-        if (exponent & 1) power = multiply(power, element);
-      return power;
-    },
-
-    /**
-     * Return the vector of so many entries whose base-q digits a number has, most significant first.
-     * @param {number} number
-     * @param {number} length
-     */
-    vector: (number, length) => {
-      /** @type {number[]} */
-      const entries = [];
-      for (; entries.length < length; number = Math.floor(number / order)) entries.unshift(number % order);
-      return entries;
-    },
+    dot: (one, two, sum = 0, times = 1) =>
+      one.reduce((total, entry, place) => plus(total, multiply(entry, two[place]), times), sum),
   };
+}
+
+/**
+ * Return the vector of so many entries that are the digits of a number below 2^31, least significant first.
+ * @param {number} number
+ * @param {number} order
+ * @param {number} length
+ */
+export function vectorOf(number, order, length) {
+  const entries = [];
+  for (; length--; number = (number / order) | 0) entries.push(number % order);
+  return entries;
 }

@@ -1,57 +1,58 @@
-import { below, bernoulli, thresholdOf } from "../randomness/draws.js";
-import { fieldOf } from "./fields.js";
-
 /**
- * @typedef {import("../types.js").Entropy} Entropy
- * @typedef {import("../types.js").Law} Law
- * @typedef {import("./fields.js").Field} Field
+ * Points of a projective space over a finite field: vectors, least significant entry first, whose last entry that is not
+ * 0 is 1 and the last that is written. They are numbered by the number that their entries make: by how many stand before
+ * the 1, and then by these (dither_shared/primitives/galois.py and projective.py).
  */
 
+import { below, bernoulli, hex } from "../randomness/draws.js";
+import { fieldOf, vectorOf } from "./fields.js";
+
+/** @typedef {ReturnType<typeof fieldOf>} Field */
+
 /**
- * Return the projective point of an index, as the vector of that length whose first entry that is not 0 is 1. Points are
- * numbered by the number that their entries make: by how many stand behind the leading 1, and then by these.
- * @param {Field} field
+ * Return the point of an index.
  * @param {number} index
- * @param {number} length
+ * @param {number} order
  */
-export function pointOf({ order }, index, length) {
-  /** @type {number[]} */
+export function pointOf(index, order) {
   const entries = [];
-  for (; index; index = Math.floor((index - 1) / order)) entries.unshift((index - 1) % order);
-  return [...Array(length - 1 - entries.length).fill(0), 1, ...entries];
+  for (; index; index = ((index - 1) / order) | 0) entries.push((index - 1) % order);
+  return [...entries, 1];
 }
 
 /**
  * Return the index of the point on which a vector, not 0, lies.
- * @param {Field} field
  * @param {number[]} vector
+ * @param {number} order
+ * @param {Field} field
  */
-export function indexOf({ order, inverse, multiply }, vector) {
-  const lead = vector.findIndex(Boolean);
-  const scale = inverse(vector[lead]);
-  return vector.slice(lead + 1).reduce((index, entry) => index * order + 1 + multiply(scale, entry), 0);
+export function indexOf(vector, order, { multiply }) {
+  let lead = vector.length - 1;
+  while (!vector[lead]) lead--;
+  let scale = 1; // the inverse of the last entry: its power of order - 2
+  for (let rest = order - 2, power = vector[lead]; rest; rest >>= 1, power = multiply(power, power))
+    if (rest & 1) scale = multiply(scale, power);
+  let index = 0;
+  while (lead--) index = index * order + 1 + multiply(scale, vector[lead]);
+  return index;
 }
 
 /**
- * Return what draws a point that a point owns, with the law's probability `inside`, or else one of the others, uniformly
- * on its side. A point owns those of its hyperplane: the vectors whose product with it is 0.
- * @param {Law} law
- * @returns {(point: number, entropy: Entropy) => number}
+ * A point that the marked one owns with probability `inside`, otherwise one of the others (Feldman, Nelson, Nguyen and
+ * Talwar 2022), uniformly on its side. A point owns those of its hyperplane: the vectors whose product with it is 0.
+ * @type {import("./channels.js").Channel}
  */
-export function pointChannel({ order, lower, length, inside }) {
+export const points = ({ inside, order, lower, length }) => {
+  const threshold = hex(inside);
   const field = fieldOf(order, lower);
-  const threshold = thresholdOf(inside);
   const free = order ** (length - 1);
-  return (point, entropy) => {
-    const value = pointOf(field, point, length);
-    const owned = bernoulli(entropy, threshold);
-    const drawn = owned ? 1 + below(entropy, free - 1) : below(entropy, free * (order - 1));
-    const product = owned ? 0 : 1 + Math.floor(drawn / free);
-    // All entries are uniform but the one at the leading 1 of the value, which they and the product determine.
-    const vector = field.vector(drawn % free, length - 1);
-    const lead = value.indexOf(1);
-    vector.splice(lead, 0, 0);
-    vector[lead] = field.minus(product, field.dot(vector, value));
-    return indexOf(field, vector);
+  return (entropy, [marked]) => {
+    const value = pointOf(marked, order);
+    const drawn = bernoulli(entropy, threshold) ? 1 + below(entropy, free - 1) : free + below(entropy, free * (order - 1));
+    // All entries are uniform but the one at the 1 of the value, which they and the product determine.
+    const vector = vectorOf(drawn % free, order, length - 1);
+    vector.splice(value.length - 1, 0, 0);
+    vector[value.length - 1] = field.dot(value, vector, (drawn / free) | 0, order - 1);
+    return [indexOf(vector, order, field)];
   };
-}
+};

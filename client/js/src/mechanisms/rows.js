@@ -1,55 +1,36 @@
-import { bitLength } from "../randomness/draws.js";
+import { bitLength, rowOf } from "../randomness/draws.js";
 
 /** @typedef {import("../types.js").Law} Law */
 
 /**
- * Return a number in as few bytes, big-endian, as hold every number below `bound`: a symbol, and also a cohort, which
- * takes none if it is the only one.
- * @param {number} number
+ * Return numbers of as many bits as those below `bound` take, one behind the other from the lowest bit on.
+ * @param {number[]} numbers
  * @param {number} bound
  */
-export function bigEndian(number, bound) {
-  const bytes = new Uint8Array((bitLength(bound - 1) + 7) >> 3);
-  for (let at = bytes.length; at--; number >>= 8) bytes[at] = number;
-  return bytes;
-}
-
-/**
- * Return a row of `width` lanes, lane i being bit i % 8 of byte i >> 3, of which these are 1.
- * @param {number} width
- * @param {number[]} lanes
- */
-export function rowOf(width, lanes) {
-  const row = new Uint8Array((width + 7) >> 3);
-  for (const lane of lanes) row[lane >> 3] |= 1 << (lane & 7);
-  return row;
-}
-
-/**
- * Return the list of these cells, ascending: their numbers one behind the other from the lowest bit on, little-endian.
- * @param {Law} law
- * @param {number[]} cells
- */
-function listOf(law, cells) {
-  const width = bitLength(law.cells - 1);
+function packed(numbers, bound) {
+  const width = bitLength(bound - 1);
+  /** @type {number[]} */
   const lanes = [];
-  for (let lane = 0; lane < law.listed * width; lane++) if ((cells[(lane / width) | 0] >> lane % width) & 1) lanes.push(lane);
-  return rowOf(law.listed * width, lanes);
+  numbers.forEach((number, place) => {
+    for (let bit = 0; bit < width; bit++) if ((number >> bit) & 1) lanes.push(place * width + bit);
+  });
+  return rowOf(lanes, numbers.length * width);
 }
 
 /**
- * The payload that reports these cells, ascending, by the shape of a law (dither_shared/rows.py).
- * @type {Record<Law["shape"], (law: Law, cells: number[]) => Uint8Array>}
+ * Return a number, alone in an array, in as few bytes, big-endian, as hold every number below `bound`: a symbol, and also
+ * a cohort, which takes none if it is the only one.
+ * @param {number[]} number
+ * @param {number} bound
  */
-const SHAPES = {
-  symbol: (law, cells) => bigEndian(cells[0], law.cells),
-  bits: (law, cells) => rowOf(law.cells, cells),
-  list: listOf,
-};
+export const bigEndian = (number, bound) => packed(number, bound).reverse();
 
 /**
- * Return the payload that reports these cells, ascending (dither_shared/rows.py).
- * @param {Law} law
- * @param {number[]} cells
+ * The payloads that report these cells, by the shape of a law (dither_shared/rows.py).
+ * @type {Record<Law["shape"], (cells: number[], bound: number) => Uint8Array>}
  */
-export const payload = (law, cells) => SHAPES[law.shape](law, cells);
+export const PAYLOADS = {
+  symbol: bigEndian,
+  bits: rowOf,
+  list: (cells, bound) => packed(cells.sort((one, two) => one - two), bound),
+};

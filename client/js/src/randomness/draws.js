@@ -2,14 +2,11 @@
  * Exact draws from uniformly random bytes, each with just the law that it states. They take the same bytes, in the same
  * order, as those of Python (dither_shared/primitives/entropy.py), where the proofs stand.
  *
- * A threshold t over 2^64 is its two halves of 32 bits, the high one first; certainty is [2^32, 0]. Rows of lanes are
- * bytes, lane i being bit i % 8 of byte i >> 3.
+ * A threshold is an integer in [0, 2^64], and the probability that a uniform word of 64 bits is below it. Lanes are
+ * numbers of bits; a row of them is bytes, lane i being bit i % 8 of byte i >> 3.
  *
  * @typedef {import("../types.js").Entropy} Entropy
- * @typedef {[high: number, low: number]} Threshold
  */
-
-const WORD = 2 ** 32;
 
 /**
  * Return the 32 bits at `at`, big-endian.
@@ -19,6 +16,18 @@ const WORD = 2 ** 32;
 export const word32 = (bytes, at) =>
   ((bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3]) >>> 0;
 
+/** @param {Entropy} entropy */
+const word64 = (entropy) => {
+  const bytes = entropy.take(8);
+  return (BigInt(word32(bytes, 0)) << 32n) | BigInt(word32(bytes, 4));
+};
+
+/**
+ * Return the threshold that is written as hex digits; throw SyntaxError if it is not of such.
+ * @param {string} digits
+ */
+export const hex = (digits) => BigInt("0x" + digits);
+
 /**
  * Return how many binary digits a number below 2^32 has; 0 for 0.
  * @param {number} number
@@ -26,14 +35,22 @@ export const word32 = (bytes, at) =>
 export const bitLength = (number) => 32 - Math.clz32(number);
 
 /**
- * Return a threshold that is written as 16 hex digits; throw SyntaxError if it is not of such.
- * @param {string} hex
- * @returns {Threshold}
+ * Return a row of `width` lanes, of which these are 1.
+ * @param {number[]} lanes
+ * @param {number} width
  */
-export function thresholdOf(hex) {
-  const whole = BigInt("0x" + hex);
-  return [Number(whole >> 32n), Number(whole % 2n ** 32n)];
+export function rowOf(lanes, width) {
+  const row = new Uint8Array((width + 7) >> 3);
+  for (const lane of lanes) row[lane >> 3] |= 1 << (lane & 7);
+  return row;
 }
+
+/**
+ * Return whether a lane is 1, as a number.
+ * @param {Uint8Array} row
+ * @param {number} lane
+ */
+const has = (row, lane) => (row[lane >> 3] >> (lane & 7)) & 1;
 
 /**
  * Return a uniform integer in [0, bound), for 1 <= bound <= 2^64, by rejection.
@@ -42,179 +59,127 @@ export function thresholdOf(hex) {
  */
 export function belowWide(entropy, bound) {
   for (;;) {
-    const bytes = entropy.take(8);
-    const word = (BigInt(word32(bytes, 0)) << 32n) | BigInt(word32(bytes, 4));
+    const word = word64(entropy);
     const rest = word % bound;
     if (word - rest + bound <= 2n ** 64n) return rest;
   }
 }
 
 /**
- * Return a uniform integer in [0, bound), for 1 <= bound <= 2^53, by rejection.
+ * Return a uniform integer in [0, bound), for 1 <= bound <= 2^53.
  * @param {Entropy} entropy
  * @param {number} bound
  */
-export function below(entropy, bound) {
-  if (bound > 2 ** 21) return Number(belowWide(entropy, BigInt(bound)));
-  for (;;) {
-    const bytes = entropy.take(8);
-    const high = word32(bytes, 0);
-    const low = word32(bytes, 4);
-    const rest = ((high % bound) * WORD + low) % bound; // of numbers below 2^53
-    // A word is taken if none is missing of those up to the next multiple of the bound: only the last few are not.
-    if (high < WORD - 1 || WORD - low >= bound - rest) return rest;
-  }
-}
+export const below = (entropy, bound) => Number(belowWide(entropy, BigInt(bound)));
 
 /**
- * Return what draws independent uniform integers in [0, bound), for 1 <= bound <= 2^32, from words of 32 bits, 16 of
- * them at a time.
+ * Yield independent uniform integers in [0, bound), for 1 <= bound <= 2^32, from words of 32 bits, 16 of them at a time.
  * @param {Entropy} entropy
  * @param {number} bound
+ * @returns {Generator<number, never>}
  */
-export function eachBelow(entropy, bound) {
-  const limit = WORD - (WORD % bound);
-  /** @type {Uint8Array} */
-  let bytes;
-  let at = 64;
-  return () => {
-    for (;;) {
-      if (at > 60) {
-        bytes = entropy.take(64);
-        at = 0;
-      }
-      const word = word32(bytes, at);
-      at += 4;
-      if (word < limit) return word % bound;
+export function* eachBelow(entropy, bound) {
+  for (;;) {
+    const words = entropy.take(64);
+    for (let at = 0; at < 64; at += 4) {
+      const word = word32(words, at);
+      if (word < 2 ** 32 - (2 ** 32 % bound)) yield word % bound;
     }
-  };
+  }
 }
 
 /**
  * Return true with probability threshold/2^64.
  * @param {Entropy} entropy
- * @param {Threshold} threshold
+ * @param {bigint} threshold
  */
-export function bernoulli(entropy, [high, low]) {
-  const bytes = entropy.take(8);
-  const word = word32(bytes, 0);
-  return word < high || (word === high && word32(bytes, 4) < low);
-}
+export const bernoulli = (entropy, threshold) => word64(entropy) < threshold;
 
 /**
- * Return digit `place` of a threshold, the highest being digit 0.
- * @param {Threshold} threshold
- * @param {number} place
- */
-const digit = (threshold, place) => (threshold[place >> 5] >>> ~place) & 1; // shifts are modulo 32
-
-/**
- * Return `width` independent bits: a lane that is set in `marked` is 1 with probability high/2^64, any other with
- * low/2^64. Each lane compares a uniform word of its own with its threshold, digit by digit until they differ, and all
- * do so at once.
+ * Return which of `width` lanes are 1, ascending. They are independent: one that is `marked` is 1 with probability
+ * high/2^64, any other with low/2^64. Each compares a uniform word of its own with its threshold, digit by digit until
+ * they differ, and all do so at once.
  * @param {Entropy} entropy
  * @param {number} width
- * @param {Uint8Array} marked
- * @param {Threshold} high
- * @param {Threshold} low
+ * @param {number[]} marked
+ * @param {bigint} high
+ * @param {bigint} low
  */
 export function bernoulliBits(entropy, width, marked, high, low) {
-  const size = (width + 7) >> 3;
-  const result = new Uint8Array(size);
-  const open = new Uint8Array(size).fill(255); // the lanes whose words are so far those of their thresholds
-  open[size - 1] >>= -width & 7;
-  /** @param {number} one @param {number} other */
-  const thresholds = (one, other) => (/** @type {number} */ i) => (marked[i] & -one) | (~marked[i] & -other);
-  const certain = thresholds((high[0] / WORD) | 0, (low[0] / WORD) | 0);
-  for (let i = 0; i < size; i++) open[i] ^= result[i] = open[i] & certain(i);
-  let steps = 64; // digits up to the last that is not 0: a lane that is open behind it can gain nothing
-  while (steps && !(digit(high, steps - 1) | digit(low, steps - 1))) steps--;
-  for (let step = 0, top = size; step < steps; ) {
-    while (top && !open[top - 1]) top--;
+  const marks = rowOf(marked, width);
+  const row = rowOf([], width);
+  const open = row.map(() => 255); // the lanes whose words are so far those of their thresholds
+  open[row.length - 1] >>= -width & 7;
+  const [ones, others] = [high, low].map((threshold) => threshold.toString(2).padStart(65, "0"));
+  const last = Math.max(ones.lastIndexOf("1"), others.lastIndexOf("1")); // behind it, a lane can gain nothing
+  for (let step = 0, top = width; step <= last; ) {
+    while (top && !has(open, top - 1)) top--;
     if (!top) break;
-    // As many slices as are likely to be used.
-    const slices = Math.min(steps - step, bitLength(8 * (top - 1) + bitLength(open[top - 1])) + 2);
-    const drawn = entropy.take(size * slices);
+    // As many slices as are likely to be used; but digit 0, which only 2^64 has, is 0 in every word.
+    const slices = Math.min(last + 1 - step, bitLength(top) + 2);
+    const drawn = step ? entropy.take(row.length * slices) : rowOf([], width);
     for (let at = 0; at < drawn.length; step++) {
-      const threshold = thresholds(digit(high, step), digit(low, step));
-      for (let i = 0; i < size; i++, at++) {
-        result[i] |= open[i] & threshold(i) & ~drawn[at];
-        open[i] &= ~(threshold(i) ^ drawn[at]);
+      const one = -ones[step];
+      const other = -others[step];
+      for (let i = 0; i < row.length; i++, at++) {
+        const threshold = (marks[i] & one) | (~marks[i] & other);
+        row[i] |= open[i] & threshold & ~drawn[at];
+        open[i] &= ~(threshold ^ drawn[at]);
       }
     }
   }
-  return result;
-}
-
-/**
- * Return which lanes of a row are 1, ascending.
- * @param {Uint8Array} row
- */
-export function lanesOf(row) {
   const lanes = [];
-  for (let lane = 0; lane < 8 * row.length; lane++) if ((row[lane >> 3] >> (lane & 7)) & 1) lanes.push(lane);
+  for (let lane = 0; lane < width; lane++) if (has(row, lane)) lanes.push(lane);
   return lanes;
 }
 
 /**
- * Return those of `lanes` by their numbers among all lanes, if so far they were numbered without the `skipped` ones.
- * Both ascend.
+ * Return `lanes` by their numbers among all lanes, if so far they are numbered without the `skipped` ones, which ascend.
  * @param {number[]} lanes
  * @param {number[]} skipped
  */
-export function past(lanes, skipped) {
-  let passed = 0;
-  return lanes.map((lane) => {
-    while (skipped[passed] <= lane + passed) passed++;
-    return lane + passed;
-  });
-}
+export const past = (lanes, skipped) =>
+  lanes.map((lane) => skipped.reduce((moved, one) => (one > moved ? moved : moved + 1), lane));
 
 /**
- * Return `lanes`, so far numbered without `lane`, and it with them, ascending.
- * @param {number[]} lanes
- * @param {number} lane
- */
-export const joined = (lanes, lane) => [...past(lanes, [lane]), lane].sort((one, two) => one - two);
-
-/**
- * Return `size` of `width` lanes, ascending, each such set with the same probability: independent bits of about the
- * right density, and then uniform lanes added or taken away until the size is right.
+ * Return `size` of `width` lanes, each such set with the same probability: independent bits of about the right density,
+ * and then uniform lanes added or taken away until the size is right.
  * @param {Entropy} entropy
  * @param {number} width
  * @param {number} size
  */
 export function subset(entropy, width, size) {
-  const digits = (bitLength(width) >> 1) + 2; // more would cost as much in drawing as it saves in mending
-  const density = Math.floor((size * 2 ** digits) / width) * 2 ** (32 - digits);
-  const row = bernoulliBits(entropy, width, new Uint8Array((width + 7) >> 3), [0, 0], [density, 0]);
-  let missing = size - lanesOf(row).length;
-  const turned = missing < 0 ? 1 : 0; // what a lane is that is turned
+  const coarse = BigInt(62 - (bitLength(width) >> 1)); // finer would cost as much in drawing as it saves in mending
+  const density = ((BigInt(size) << 64n) / BigInt(width) >> coarse) << coarse;
+  const lanes = new Set(bernoulliBits(entropy, width, [], 0n, density));
   const chosen = eachBelow(entropy, width);
-  while (missing) {
-    const lane = chosen();
-    if (((row[lane >> 3] >> (lane & 7)) & 1) !== turned) continue;
-    row[lane >> 3] ^= 1 << (lane & 7);
-    missing += 2 * turned - 1;
-  }
-  return lanesOf(row);
+  while (lanes.size < size) lanes.add(chosen.next().value);
+  while (lanes.size > size) lanes.delete(chosen.next().value);
+  return [...lanes];
 }
 
 /**
- * Return `size` of `width` lanes that have some of the `marked` ones among them, ascending, each such set with the same
- * probability: a marked lane and a subset of the others, which come in as many ways as the set has marked lanes, and so
- * are kept once in so many times. For 1 <= size <= width, 2 <= width, and some lane marked.
+ * Return `size` of `width` lanes of which a given one, alone in an array, is one, each such set with the same probability.
+ * @param {Entropy} entropy
+ * @param {number} width
+ * @param {number} size
+ * @param {number[]} lane
+ */
+export const subsetWith = (entropy, width, size, lane) => [...lane, ...past(subset(entropy, width - 1, size - 1), lane)];
+
+/**
+ * Return `size` of `width` lanes that have some of the `marked` ones among them, each such set with the same probability:
+ * a marked lane and a subset of the others, which come in as many ways as the set has marked lanes, and so are kept once
+ * in so many times. For 1 <= size <= width, 2 <= width, and some lane marked.
  * @param {Entropy} entropy
  * @param {number} width
  * @param {number} size
  * @param {number[]} marked
  */
 export function subsetMeeting(entropy, width, size, marked) {
-  const among = new Set(marked);
   for (;;) {
-    const lane = marked[below(entropy, marked.length)];
-    const chosen = joined(subset(entropy, width - 1, size - 1), lane);
-    const ways = chosen.filter((one) => among.has(one)).length;
-    if (ways === 1 || !below(entropy, ways)) return chosen;
+    const chosen = subsetWith(entropy, width, size, [marked[below(entropy, marked.length)]]);
+    const ways = chosen.filter((lane) => marked.includes(lane)).length;
+    if (ways < 2 || !below(entropy, ways)) return chosen;
   }
 }

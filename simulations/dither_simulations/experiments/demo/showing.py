@@ -1,7 +1,6 @@
 """What the demo does: it asks, collects, and tells and draws what comes out."""
 
 import json
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,16 +19,17 @@ from ...collection.collector_process import (
     fetch_estimate,
     running_collector,
 )
-from ...collection.fleet import send_all
-from ...limits import DEVICES
+from ...collection.visitors import CHECKOUT
+from ...limits import DEVICES, VISITORS
 from ...output.files import write_bytes
 from ...output.plots import estimates_plot, save
 from .answers import Answer
+from .crowds import Crowd
 from .numbers import NumberAnswer
 from .shares import ShareAnswer
-from .surveys import Survey, browser_survey, column_survey
+from .surveys import Survey, browser_survey, column_survey, page_survey
 
-__all__ = ["count", "show_all", "survey_of"]
+__all__ = ["asked_on_the_page", "count", "show_all", "survey_of"]
 
 _DEFINITION = "demo-metrics.toml"
 
@@ -55,10 +55,16 @@ def survey_of(devices: int | None, seed: int, source: Path | None, column: str |
     return column_survey(source, column)
 
 
-def show_all(survey: Survey, out: Path | None, jobs: int, *, as_json: bool) -> None:
+def asked_on_the_page(visitors: int | None, seed: int) -> Survey:
+    """Return what the demo's page asks, and visitors drawn for it."""
+    definition = (CHECKOUT / "demo" / "metrics.toml").read_text(encoding="utf-8")
+    return page_survey(definition, visitors or VISITORS, np.random.default_rng(seed))
+
+
+def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -> None:
     """Collect, tell, and draw into the folder ``out`` if there is one."""
     with ended_by_sigterm(), _folder(out) as folder:
-        answers = _collect(survey, folder, jobs, quiet=as_json)
+        answers = _collect(survey, folder, crowd, quiet=as_json)
         if as_json:
             click.echo(json.dumps([answer.described() for answer in answers], indent=1))
         else:
@@ -83,26 +89,24 @@ def _folder(out: Path | None) -> Iterator[Path]:
     yield out
 
 
-def _collect(survey: Survey, folder: Path, jobs: int, quiet: bool) -> list[Answer]:
+def _collect(survey: Survey, folder: Path, crowd: Crowd, quiet: bool) -> list[Answer]:
     """Send every person's answers to a collector of their own, and ask it what it makes of them."""
     definition = folder / _DEFINITION
     write_bytes(definition, survey.definition.encode("utf-8"))
-    devices = len(survey.people)
-    try:
-        with running_collector(definition, folder) as collector:
-            if not quiet:
-                click.echo(f"A collector listens at {collector.url}; {devices:,} devices report to it.\n")
-            with tqdm(total=devices, unit="device", disable=None, leave=False) as bar:
-                delivered = send_all(survey.metrics, collector.url, survey.people, jobs, bar.update)
-            if not delivered:
-                raise CollectorError("it took no reports from a device for as long as a device waits")
-            return [
-                _ANSWERS[metric.question.kind].from_json(survey, name, fetch_estimate(collector, name))
-                for name, metric in survey.metrics.items()
-            ]
-    except CollectorError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+    people = len(survey.people)
+    with running_collector(definition, folder, crowd.origins) as collector:
+        if not quiet:
+            click.echo(f"A collector listens at {collector.url}; {people:,} {crowd.unit}s report to it.\n")
+        with tqdm(total=people, unit=crowd.unit, disable=None, leave=False) as bar:
+            crowd.report(survey, definition, collector.url, bar.update)
+        answers = [
+            _ANSWERS[metric.question.kind].from_json(survey, name, fetch_estimate(collector, name))
+            for name, metric in survey.metrics.items()
+        ]
+    for answer in answers:
+        if answer.reports != people:
+            raise CollectorError(f"of {answer.metric.name} it counted {answer.reports:,} reports of {people:,}")
+    return answers
 
 
 def _tell(answers: list[Answer]) -> None:

@@ -15,7 +15,7 @@ from dither_shared import Metric, parse_metrics
 from ...users.columns import read_column, read_histogram
 from ...users.populations import Population
 
-__all__ = ["OTHER", "Survey", "browser_survey", "column_survey"]
+__all__ = ["OTHER", "Survey", "browser_survey", "column_survey", "page_survey"]
 
 OTHER = "other"
 _MOST_VALUES = 63
@@ -120,6 +120,15 @@ def column_survey(path: Path, column: str) -> Survey:
         name=name, description=_toml(f"The column {column}"), values=_toml(values), other=_toml(OTHER)
     )
     return _survey(definition, ({name: answer} for answer in _users(answers)))
+
+
+def page_survey(definition: str, visitors: int, rng: np.random.Generator) -> Survey:
+    """Return what the demo's page asks, by its ``metrics.toml``, and visitors drawn for it."""
+    themes = rng.choice(["light", "dark", "system"], visitors, p=[0.35, 0.45, 0.2]).tolist()
+    translated = (rng.random(visitors) < 0.3).tolist()
+    tabs = np.minimum(rng.geometric(0.12, visitors), 50).tolist()
+    answers = zip(themes, translated, tabs, strict=True)
+    return _survey(definition, (dict(zip(("theme", "translated", "tabs"), one, strict=True)) for one in answers))
 
 
 def _survey(definition: str, people: Iterable[Mapping[str, object]]) -> Survey:

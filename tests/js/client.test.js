@@ -1,0 +1,251 @@
+/** The client of an app, with all its parts, in memory; nothing here waits for a clock. */
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+
+import { Client } from "../../client/js/src/client.js";
+import { MemoryState } from "../../client/js/src/state/memory.js";
+import { compiled } from "./browser/harness.js";
+
+const TOML = `
+[metrics.theme]
+type = "choice"
+values = ["light", "dark"]
+epsilon = 2.0
+strata = { platform = ["linux", "windows"] }
+
+[metrics.again]
+type = "boolean"
+epsilon = 1.0
+cap = 2.0
+
+[metrics.load]
+type = "number"
+low = 0
+high = 60
+epsilon = 1.0
+expires = 2027-06-30
+`;
+const DAY = Date.UTC(2027, 4, 1) / 864e5; // a Saturday
+const ENDPOINT = "https://telemetry.example.org/";
+
+/** @type {any} */
+let metrics;
+before(async () => void (metrics = await compiled(TOML)));
+
+/** A client and what it meets. @param {object} [given] */
+function scene(given = {}) {
+  /** @type {any} */
+  const met = { day: DAY, status: 202, posts: [], logged: [], state: new MemoryState() };
+  const fetch = async (/** @type {string} */ url, /** @type {any} */ init) => {
+    met.posts.push({ url, ...init });
+    if (!met.status) throw new TypeError("fetch failed");
+    return new Response(null, { status: met.status });
+  };
+  const options = { app: "notes", endpoint: ENDPOINT, state: met.state, background: false, fetch, locks: undefined };
+  const times = { today: () => met.day, now: () => met.day * 864e5 + 1000, uniform: () => 0.5 };
+  met.client = new Client(metrics, /** @type {any} */ ({ ...options, ...times, log: (/** @type {string} */ text) => met.logged.push(text), ...given }));
+  return met;
+}
+
+test("nothing is drawn, kept or sent unless asked", async () => {
+  const { client, state, posts } = scene();
+  assert.equal(await client.record("theme", "dark"), "off");
+  assert.deepEqual(await client.pending(), ["theme", "again", "load"]);
+  assert.equal((await client.status()).decidedBy, "default: nobody has been asked");
+  assert.equal(await client.flush(), true);
+  assert.deepEqual([posts, state.stored], [[], undefined]);
+});
+
+test("what is previewed is what is sent, once a period", async () => {
+  const { client, posts } = scene({ strata: { platform: "linux" } });
+  assert.equal(await client.consent("on"), true);
+  assert.deepEqual(await client.pending(), []);
+  assert.equal(await client.record("theme", "dark"), "kept");
+  assert.equal(await client.record("theme", "light"), "answered");
+  const [body] = await client.preview();
+  assert.equal(await client.flush(), true);
+  assert.deepEqual(await client.preview(), []);
+  assert.deepEqual(await client.sent(), [body]);
+  assert.equal(posts.length, 1);
+  const { url, method, credentials, referrerPolicy, redirect } = posts[0];
+  assert.deepEqual([url, posts[0].body, method], ["https://telemetry.example.org/v1/reports", body, "POST"]);
+  assert.deepEqual([credentials, referrerPolicy, redirect], ["omit", "no-referrer", "manual"]);
+  const { metric, version, stratum } = JSON.parse(body);
+  assert.deepEqual([metric, version, stratum], ["theme", metrics.metrics[0].version, "linux"]);
+  const status = await client.status();
+  assert.deepEqual([status.mode, status.queued, status.sent, status.counts.ignored], ["on", 0, 1, 1]);
+  const { state, since, spent, reports, reported } = status.metrics[0];
+  assert.deepEqual([state, since, reports, reported], ["collected", "2027-05-01", 1, true]);
+  assert.ok(spent >= metrics.metrics[0].epsilon && spent < 2.001);
+});
+
+test("consent covers what was shown, as it was shown", async () => {
+  const first = scene();
+  await first.client.consent("on", ["theme"]);
+  assert.deepEqual(await first.client.pending(), ["again", "load"]);
+  assert.equal(await first.client.record("again", true), "off");
+  assert.equal((await first.client.status()).metrics[1].state, "not accepted");
+  await first.client.consent("on", ["again"]);
+  assert.equal(await first.client.record("again", true), "kept");
+  assert.equal(await first.client.record("theme", "dark"), "kept");
+  const later = { ...metrics, metrics: metrics.metrics.map((/** @type {any} */ one) => ({ ...one, terms: "0".repeat(16) })) };
+  const changed = new Client(later, { app: "notes", endpoint: ENDPOINT, state: first.state, background: false });
+  assert.deepEqual(await changed.pending(), ["theme", "again", "load"]);
+});
+
+test("local is for the user's eyes only; on and off drop what must not be sent", async () => {
+  const { client, posts } = scene();
+  await client.consent("local");
+  assert.equal(await client.record("theme", "dark"), "kept");
+  assert.equal((await client.preview()).length, 1);
+  assert.deepEqual([await client.flush(), posts.length], [true, 0]);
+  await client.consent("on");
+  assert.deepEqual(await client.preview(), []);
+  assert.equal(await client.record("theme", "dark"), "answered"); // what was spent stays spent
+  assert.equal(await client.record("again", true), "kept");
+  await client.consent("off");
+  const { queued, dropped, mode, decidedBy } = await client.status();
+  assert.deepEqual([queued, dropped, mode, decidedBy], [0, 2, "off", "the user's choice"]);
+  assert.deepEqual(await client.pending(), []);
+  assert.deepEqual([await client.flush(), posts.length], [true, 0]);
+});
+
+test("another tab's choice holds at once, and two tabs make one report", async () => {
+  const one = scene();
+  const two = scene({ state: one.state });
+  await one.client.consent("on");
+  const outcomes = await Promise.all([one.client.record("theme", "dark"), two.client.record("theme", "dark")]);
+  assert.deepEqual(outcomes.sort(), ["answered", "kept"]);
+  await two.client.consent("off");
+  assert.equal(await one.client.record("again", true), "off");
+});
+
+test("caps, last days and the collector's 410 end a metric", async () => {
+  const met = scene();
+  const { client } = met;
+  await client.consent("on");
+  const fates = [];
+  for (; met.day < DAY + 3; met.day++) fates.push(await client.record("again", true));
+  assert.deepEqual(fates, ["kept", "kept", "spent"]);
+  met.day = Date.UTC(2027, 6, 1) / 864e5;
+  assert.equal(await client.record("load", 5), "off");
+  met.status = 410;
+  assert.equal(await client.record("theme", "dark"), "kept");
+  await client.flush();
+  const { metrics: statuses } = await client.status();
+  assert.deepEqual(statuses.map((/** @type {any} */ { state }) => state), ["disabled", "spent", "expired"]);
+});
+
+test("a flush that fails says so, and the report waits", async () => {
+  const met = scene();
+  await met.client.consent("on");
+  await met.client.record("theme", "dark");
+  met.status = 503;
+  assert.equal(await met.client.flush(), false);
+  const { queued, lastAttempt } = await met.client.status();
+  assert.deepEqual([queued, lastAttempt.accepted, lastAttempt.failures], [1, false, 1]);
+});
+
+test("forget deletes all, and stays off", async () => {
+  const { client, state } = scene();
+  await client.consent("on");
+  await client.record("theme", "dark");
+  assert.equal(await client.forget(), true);
+  const { mode, sent, queued, metrics: statuses } = await client.status();
+  assert.deepEqual([mode, sent, queued, statuses[0].reports], ["off", 0, 0, 0]);
+  assert.deepEqual(await client.pending(), []);
+  assert.doesNotMatch(JSON.stringify(state.stored), /theme/);
+});
+
+test("damaged data are kept as they are until a person chooses anew; then today's answers are taken for given", async () => {
+  const met = scene({ state: new MemoryState({ format: 1, choice: "?" }) });
+  const { client } = met;
+  assert.equal(await client.record("theme", "dark"), "failed");
+  assert.deepEqual([await client.pending(), await client.preview(), await client.flush()], [[], [], false]);
+  assert.equal((await client.status()).decidedBy, "the user's choice, which cannot be read");
+  assert.equal(await client.consent("on"), true);
+  assert.equal(await client.record("theme", "dark"), "answered");
+  met.day++;
+  assert.equal(await client.record("theme", "dark"), "kept");
+});
+
+test("a state that fails makes nothing fail", async () => {
+  const fails = () => Promise.reject(new DOMException("no", "QuotaExceededError"));
+  const { client, logged } = scene({ state: { read: fails, update: fails, erase: fails } });
+  assert.equal(await client.consent("on"), false);
+  assert.ok(["off", "failed"].includes(await client.record("theme", "dark")));
+  const rest = [await client.pending(), await client.preview(), await client.sent(), await client.flush(), await client.forget()];
+  assert.deepEqual(rest, [[], [], [], false, false]);
+  assert.equal((await client.status()).mode, "off");
+  assert.ok(logged.length > 0);
+});
+
+test("hostile arguments come to an outcome", async () => {
+  const { client } = scene();
+  await client.consent("on");
+  const angry = new Proxy({}, { get: () => { throw new Error("no"); }, ownKeys: () => { throw new Error("no"); } });
+  const revoked = Proxy.revocable({}, {});
+  revoked.revoke();
+  const values = [undefined, null, NaN, Symbol("s"), 10n, () => 0, [], angry, revoked.proxy, "x".repeat(1e5)];
+  const outcomes = new Set(["kept", "answered", "off", "spent", "unknown", "failed"]);
+  for (const one of values) {
+    assert.ok(outcomes.has(await client.record(one, "dark")));
+    assert.ok(outcomes.has(await client.record("theme", one)));
+    assert.ok(outcomes.has(await client.record("load", 3, one)));
+    assert.equal(typeof (await client.flush(one)), "boolean");
+    assert.equal(typeof (await client.consent(one, one)), "boolean");
+    assert.equal(typeof (await client.consentText(one)), "string");
+  }
+  assert.equal(await client.record("constructor", 1), "unknown");
+});
+
+test("a mistake in the options makes a client that is silent and says why", async () => {
+  const good = { app: "notes", endpoint: ENDPOINT, state: new MemoryState() };
+  /** @type {[unknown, object | undefined, RegExp][]} */
+  const mistakes = [
+    [{}, good, /metrics/],
+    [undefined, good, /metrics/],
+    [metrics, undefined, /mistake/],
+    [metrics, { ...good, app: "../notes" }, /app/],
+    [metrics, { ...good, app: ". ." }, /app/],
+    [metrics, { ...good, app: "a\u0000" }, /app/],
+    [metrics, { ...good, endpoint: "ftp://example.org" }, /endpoint/],
+    [metrics, { ...good, endpoint: undefined }, /endpoint/],
+    [metrics, { ...good, token: "a b" }, /token/],
+    [metrics, { ...good, spread: -1 }, /spread/],
+    [metrics, { ...good, spread: "soon" }, /spread/],
+    [metrics, { ...good, lifetimeCap: NaN }, /lifetimeCap/],
+  ];
+  for (const [compiledFile, options, why] of mistakes) {
+    const log = () => {};
+    const client = new Client(/** @type {any} */ (compiledFile), /** @type {any} */ (options && { log, ...options }));
+    assert.equal(await client.record("theme", "dark"), "failed");
+    assert.equal(await client.consent("on"), false);
+    const { mode, decidedBy, unrecorded } = await client.status();
+    assert.deepEqual([mode, unrecorded], ["off", 1]);
+    assert.match(decidedBy, why);
+    assert.throws(() => new Client(/** @type {any} */ (compiledFile), /** @type {any} */ ({ ...options, strict: true })));
+    client.close();
+  }
+  for (const app of ["org.example.notes", "Füße & Hände", "-"]) assert.doesNotThrow(() => new Client(metrics, { ...good, app, strict: true, background: false }));
+});
+
+test("a closed client is silent, and shows what there is", async () => {
+  const { client } = scene();
+  await client.consent("on");
+  await client.record("theme", "dark");
+  client.close();
+  client.close();
+  assert.equal(await client.record("again", true), "off");
+  assert.equal((await client.preview()).length, 1);
+  assert.equal(await client.flush(), false);
+  assert.equal((await client.status()).decidedBy, "the app: it is closed");
+});
+
+test("surroundings that say no are off whatever was said", async () => {
+  const { client, posts } = scene({ surroundings: { navigator: { globalPrivacyControl: true } } });
+  assert.equal(await client.consent("on"), true);
+  assert.equal(await client.record("theme", "dark"), "off");
+  assert.deepEqual([await client.pending(), posts.length], [[], 0]);
+  assert.equal((await client.status()).decidedBy, "Global Privacy Control");
+});

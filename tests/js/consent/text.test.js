@@ -1,0 +1,87 @@
+/** What a person reads before consent is, line by line, what Python's client shows; the example is drawn anew. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { Client } from "../../../client/js/src/client.js";
+import { MemoryState } from "../../../client/js/src/state/memory.js";
+import { compiled } from "../browser/harness.js";
+
+const TOML = `
+[metrics.theme]
+description = "Which colour theme?"
+why = "to choose the default"
+owner = "the editor's team"
+tier = "interaction"
+type = "choice"
+values = ["light", "dark"]
+epsilon = 2.0
+strata = { platform = ["linux", "windows"] }
+
+[metrics.again]
+type = "boolean"
+epsilon = 1.0
+period = "week"
+expires = 2099-12-31
+cap = 5.0
+
+[metrics.load]
+type = "number"
+low = 0
+high = 60
+epsilon = 1.0
+
+[metrics.tools]
+description = "Which are used? <b>\\u00e9</b>"
+type = "selection"
+values = ["a", "b", "c"]
+epsilon = 2.0
+`;
+
+const SCRIPT = `
+import sys, dither
+from dither_shared import parse_metrics
+from dither.state.state import MemoryState
+client = dither.Client(parse_metrics(sys.stdin.read()), "http://127.0.0.1:9", "notes", MemoryState(),
+                       background=False, environ={})
+names = sys.argv[1:] or None
+sys.stdout.write(client.consent_text(names))
+`;
+
+const beside = fileURLToPath(new URL("../../../.venv/bin/python", import.meta.url));
+const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(beside) ? beside : "python3");
+
+/** @param {string[]} names */
+function pythons(names) {
+  const { stdout, stderr, status } = spawnSync(PYTHON, ["-c", SCRIPT, ...names], { input: TOML, encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  return stdout;
+}
+
+const DRAWN = /^ {4}(An upload, for example|It says): /;
+
+/** @param {string} text */
+const fixed = (text) => text.split("\n").filter((line) => !DRAWN.test(line));
+
+test("the text is Python's, but for the example", async () => {
+  const metrics = await compiled(TOML);
+  const options = { app: "notes", endpoint: "http://127.0.0.1:9", state: new MemoryState(), background: false, strict: true };
+  const client = new Client(metrics, options);
+  for (const names of [[], ["theme"], ["again"], ["load", "tools"]]) {
+    const text = await client.consentText(names.length ? names : undefined);
+    assert.deepEqual(fixed(text), fixed(pythons(names)));
+    const examples = text.split("\n").filter((line) => DRAWN.test(line));
+    assert.equal(examples.length, names.length || 4);
+    for (const line of examples) {
+      const body = JSON.parse(line.replace(DRAWN, ""));
+      const metric = metrics.metrics.find((/** @type {any} */ one) => one.name === body.metric);
+      assert.equal(body.version, metric.version);
+      assert.equal(body.stratum, body.metric === "theme" ? "linux" : undefined);
+    }
+  }
+  assert.notEqual(await client.consentText(["theme"]), await client.consentText(["theme"])); // another batch id, at least
+  assert.deepEqual(await client.preview(), []);
+  assert.equal((await client.status()).metrics[0].spent, 0);
+});

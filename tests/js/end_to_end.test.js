@@ -1,0 +1,51 @@
+/** Node's client and a real collector: an answer is asked, drawn, sent and counted. */
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { Client, FileState } from "../../client/js/src/node.js";
+import { collector, compiled } from "./browser/harness.js";
+
+const TOML = `
+[metrics.theme]
+type = "choice"
+values = ["light", "dark"]
+epsilon = 2.0
+
+[metrics.load]
+type = "number"
+low = 0
+high = 60
+epsilon = 2.0
+`;
+
+test("reports of Node's client are counted, and its state outlives it", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const [server, metrics] = await Promise.all([collector(t, TOML, []), compiled(TOML)]);
+  const make = () => {
+    const options = { app: "notes", endpoint: server.url, state: new FileState(folder, "notes") };
+    return new Client(metrics, { ...options, background: false, surroundings: {}, strict: true });
+  };
+  const client = make();
+  await client.consent("on");
+  assert.deepEqual([await client.record("theme", "dark"), await client.record("load", 12.5)], ["kept", "kept"]);
+  client.close();
+  const later = make();
+  assert.equal(await later.record("theme", "dark"), "answered");
+  const waiting = await later.preview();
+  assert.equal(await later.flush(20_000), true);
+  assert.deepEqual((await later.sent()).sort(), waiting.sort());
+  assert.deepEqual([await server.reports("theme"), await server.reports("load")], [1, 1]);
+  assert.deepEqual(await readdir(folder), ["notes"]);
+});
+
+test("in a test, Node's client is off by itself", async () => {
+  const client = new Client(await compiled(TOML), { app: "notes", endpoint: "https://example.org", background: false });
+  const { mode, decidedBy } = await client.status();
+  assert.equal(mode, "off");
+  assert.match(decidedBy, /in the environment/);
+  assert.deepEqual(await client.pending(), []);
+});

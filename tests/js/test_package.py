@@ -1,0 +1,122 @@
+"""The npm package: its types, its size, what it holds, and what its files may use."""
+
+import gzip
+import json
+import re
+import shutil
+import tarfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from js.tools import CLIENT, node, packages, run
+
+SOURCES = sorted((CLIENT / "src").rglob("*.js"))
+MOST = 6 * 1024
+"""Bytes of the client for browsers, minified and gzipped."""
+
+FORBIDDEN = re.compile(r"Math\.random|\beval\b|new Function|sendBeacon")
+
+
+@pytest.fixture(scope="module")
+def imports(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
+    """What each source file imports, as esbuild reads it: other files by their place in ``src``, else the name."""
+    folder = tmp_path_factory.mktemp("bundle")
+    files = [path.relative_to(CLIENT) for path in SOURCES]
+    options = ["--bundle", "--format=esm", "--platform=node", f"--outdir={folder}", f"--metafile={folder}/meta.json"]
+    run(packages() / ".bin" / "esbuild", *files, *options, "--log-level=error")
+    inputs = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["inputs"]
+    return {name: [one["path"] for one in told["imports"]] for name, told in inputs.items()}
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as ``npm publish`` would send it, installed into the ``node_modules`` of an app's folder."""
+    copy, app = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("app")
+    for name in ("package.json", "tsconfig.json", "README.md"):
+        shutil.copy(CLIENT / name, copy)
+    shutil.copytree(CLIENT / "src", copy / "src")
+    (copy / "node_modules").symlink_to(packages())
+    run("npm", "pack", "--pack-destination", app, folder=copy)
+    (archive,) = app.glob("*.tgz")
+    with tarfile.open(archive) as content:
+        content.extractall(app / "node_modules", filter="data")
+    (app / "node_modules" / "package").rename(app / "node_modules" / "dither-client")
+    return app
+
+
+def reached(imports: Mapping[str, list[str]], *begin: str) -> set[str]:
+    """The files that some files need."""
+    seen: set[str] = set()
+    waiting = list(begin)
+    while waiting:
+        if (name := waiting.pop()) in seen:
+            continue
+        seen.add(name)
+        waiting += [one for one in imports[name] if one in imports]
+    return seen
+
+
+def foreign(imports: Mapping[str, list[str]], files: Iterable[str]) -> set[str]:
+    """What files import that is no file of ``src``."""
+    return {one for name in files for one in imports[name] if one not in imports}
+
+
+def test_its_types_are_right() -> None:
+    assert run(packages() / ".bin" / "tsc") == ""
+
+
+def test_the_client_for_browsers_is_small(capsys: pytest.CaptureFixture[str]) -> None:
+    esbuild = packages() / ".bin" / "esbuild"
+    sizes = {}
+    for name in ("index.js", "element.js", "node.js"):
+        options = ["--bundle", "--minify", "--format=esm", "--log-level=error"]
+        bundle = run(esbuild, f"src/{name}", *options, *(["--platform=node"] if name == "node.js" else []))
+        sizes[name] = len(gzip.compress(bundle.encode("utf-8"), 9, mtime=0))
+    with capsys.disabled():
+        print(f"\nbytes, minified and gzipped: {sizes}")
+    assert sizes["index.js"] <= MOST
+
+
+def test_browsers_get_no_part_of_node_and_no_one_gets_another_package(imports: Mapping[str, list[str]]) -> None:
+    assert all(name.startswith("src/") for name in imports)
+    assert foreign(imports, reached(imports, "src/index.js", "src/element.js")) == set()
+    assert all(name.startswith("node:") for name in foreign(imports, imports))
+    users = {name for name, needed in imports.items() if any(one.startswith("node:") for one in needed)}
+    assert users
+    assert users <= reached(imports, "src/node.js")
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(CLIENT)))
+def test_a_file_is_short_and_neither_guesses_nor_makes_code(source: Path) -> None:
+    text = source.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 300
+    assert FORBIDDEN.findall(text) == []
+
+
+def test_it_holds_its_sources_types_and_bundle_and_nothing_else(packed: Path) -> None:
+    package = packed / "node_modules" / "dither-client"
+    held = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
+    sources = {str(path.relative_to(CLIENT)) for path in SOURCES}
+    types = {re.sub(r"^src/(.*)\.js$", r"types/\1.d.ts", name) for name in sources}
+    assert held == sources | types | {"package.json", "README.md", "dist/dither.min.js"}
+    told: dict[str, Any] = json.loads((package / "package.json").read_text(encoding="utf-8"))
+    assert [key for key in told if "ependencies" in key] == ["devDependencies"]
+    assert not {"preinstall", "install", "postinstall", "prepare"} & told["scripts"].keys()
+
+
+def test_an_app_imports_it_with_its_types(packed: Path) -> None:
+    app = packed / "app.mts"
+    app.write_text(
+        'import { Client } from "dither-client";\n'
+        'const client = new Client({ format: "dither-compiled-1", metrics: [] }, {});\n'
+        'const outcome: "kept" | "answered" | "off" | "spent" | "unknown" | "failed" = await client.record("x", 1);\n'
+        "console.log(outcome);\nclient.close();\n"
+        "// @ts-expect-error: there is no such method.\nclient.surprise?.();\n",
+        encoding="utf-8",
+    )
+    options = ["--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom", "--types", ""]
+    run(packages() / ".bin" / "tsc", *options, app, folder=packed)
+    assert run(node(), "app.mjs", folder=packed) in {"unknown\n", "off\n"}

@@ -1,0 +1,103 @@
+"""Node, the npm packages and Chromium, as the tests of the client for JavaScript find them, or skip."""
+
+import fcntl
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+__all__ = ["CLIENT", "HERE", "chromium", "node", "packages", "run"]
+
+HERE = Path(__file__).parent
+CLIENT = HERE.parents[1] / "client" / "js"
+_LEAST = 20
+_INSTALL = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]
+_PATIENCE = 600.0
+"""Seconds for a program that does its work in a few, on a machine that does much else."""
+
+
+@functools.cache
+def node() -> str:
+    """Return the path of Node, version 20 or later; skip the test if there is none."""
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip(f"no Node here: install version {_LEAST} or later (.ci/run does)")
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    if int(re.findall(r"\d+", version)[0]) < _LEAST:
+        pytest.skip(f"Node {version.strip()} is older than {_LEAST}")
+    return program
+
+
+@functools.cache
+def packages() -> Path:
+    """Return the folder of the npm packages that the client's development takes, installed if need be; or skip."""
+    node()
+    with _alone(CLIENT):
+        if _lacking():
+            if shutil.which("npm") is None:
+                pytest.skip(f"no npm here, to install {', '.join(_lacking())}")
+            done = subprocess.run(
+                [*_INSTALL, str(CLIENT)], capture_output=True, text=True, check=False, timeout=_PATIENCE
+            )
+            if done.returncode or _lacking():
+                pytest.skip(f"npm cannot install {', '.join(_lacking())}: {done.stderr[-300:]}")
+    return CLIENT / "node_modules"
+
+
+@functools.cache
+def chromium() -> str:
+    """Return the path of Chromium; skip the test if there is none."""
+    program = os.environ.get("DITHER_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no Chromium here: apt-get install chromium")
+    return program
+
+
+def run(*command: str | Path, folder: Path = CLIENT, chromium: str | None = None) -> str:
+    """Run a program in a folder and return what it prints; what it complained of is the test's failure."""
+    # Names of Node's would change how it runs, and consent looks at CI.
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("NODE_") and key != "CI"}
+    named = {"DITHER_PYTHON": sys.executable} | ({"DITHER_CHROMIUM": chromium} if chromium else {})
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env=inherited | named,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_PATIENCE,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def _lacking() -> list[str]:
+    wanted: Mapping[str, str] = json.loads((CLIENT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    return [f"{name}@{version}" for name, version in wanted.items() if _installed(name) != version]
+
+
+def _installed(name: str) -> str | None:
+    try:
+        found = json.loads((CLIENT / "node_modules" / name / "package.json").read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    return str(found["version"])
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one process of those that run tests do this at a time."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,92 @@
+"""Visitors of a web page, and ``dither-sim demo --browser``."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dither_shared import ParameterError
+from dither_simulations.cli import main
+from dither_simulations.collection.visitors import CHECKOUT, Tools, VisitError, served
+from dither_simulations.experiments.demo.showing import asked_on_the_page
+from js.tools import chromium, node, packages
+
+
+@pytest.fixture
+def tools() -> Tools:
+    packages()
+    return Tools(node(), chromium())
+
+
+def demo(*arguments: str | Path) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, ["demo", "--browser", *map(str, arguments)])
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.usefixtures("tools")
+def test_from_visitors_of_a_page_to_estimates(tmp_path: Path) -> None:
+    """Everything real: Chromium, the page's form, another origin, a collector process. Each report is counted once."""
+    status, said, complaints = demo("--visitors", "12", "--jobs", "3", "--json", "--out", tmp_path)
+    assert status == 0, complaints
+    theme, translated, tabs = json.loads(said)
+    assert [answer["reports"] for answer in (theme, translated, tabs)] == [12, 12, 12]
+    assert sum(row["truth"] for row in theme["values"]) == pytest.approx(1)
+    assert [row["statistic"] for row in tabs["values"]] == ["mean", "p50", "p95"]
+    assert (tmp_path / "tabs.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_visitor_whose_reports_go_nowhere_is_an_error(tools: Tools, tmp_path: Path) -> None:
+    survey = asked_on_the_page(1, 0)
+    (definition := tmp_path / "metrics.toml").write_text(survey.definition, encoding="utf-8")
+    people = [{"theme": "purple", "translated": True, "tabs": 3}]
+    done: list[int] = []
+    with served(tools) as page, pytest.raises(VisitError, match="could not report"):
+        page.visit(definition, "http://127.0.0.1:9", people, 1, lambda: done.append(1))
+    assert done == []
+
+
+def test_what_cannot_be_compiled_is_an_error(tmp_path: Path) -> None:
+    (definition := tmp_path / "metrics.toml").write_text('[metrics.a]\ntype = "mood"\n')
+    with served(Tools("node", "chromium")) as page, pytest.raises(VisitError, match="mood"):
+        page.visit(definition, "http://127.0.0.1:9", [], 1, int)
+
+
+def programs(folder: Path, names: Sequence[str]) -> str:
+    """A PATH with programs of these names alone; this Node is of version 18."""
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\necho v18.1.0\n")
+        (folder / name).chmod(0o700)
+    return str(folder)
+
+
+def test_all_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (checkout := tmp_path / "js").mkdir()
+    with pytest.raises(ParameterError, match="checkout"):
+        Tools.found(checkout)
+    (checkout / "demo").mkdir()
+    (checkout / "demo" / "index.html").touch()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ParameterError, match=r"Node 20.*npm install.*apt-get install chromium"):
+        Tools.found(checkout)
+    monkeypatch.setenv("PATH", programs(tmp_path, ["node", "chromium"]) + os.pathsep + os.defpath)
+    with pytest.raises(ParameterError, match=r"lacks Node 20 or later \(.*\), the npm packages \([^)]*\)$"):
+        Tools.found(checkout)
+
+
+def test_the_page_asks_what_its_definitions_do() -> None:
+    survey = asked_on_the_page(300, 1)
+    form = (CHECKOUT / "demo" / "index.html").read_text(encoding="utf-8")
+    assert len(survey.people) == 300
+    for name, metric in survey.metrics.items():
+        assert metric.description in form
+        assert f'name="{name}"' in form
+
+
+@pytest.mark.parametrize("others", [["--no-http"], ["--input", "x.csv", "--column", "a"], ["--column", "a"]])
+def test_the_page_asks_questions_of_its_own(others: list[str]) -> None:
+    status, _, complaints = demo(*others)
+    assert status == 2
+    assert "--browser" in complaints
