@@ -12,6 +12,6 @@ export async function check(load) {
     const entropy = new FixedEntropy(bytesOf(one.entropy));
     const item = typeof one.item === "string" ? bytesOf(one.item) : one.item;
     const payload = await mechanismOf(law).randomize(item, one.cohort, entropy);
-    return { row: hexOf(bigEndian(one.cohort, law.cohorts)) + hexOf(payload), used: entropy.used };
+    return { row: hexOf(bigEndian([one.cohort], law.cohorts)) + hexOf(payload), used: entropy.used };
   });
 }

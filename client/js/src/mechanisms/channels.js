@@ -1,6 +1,4 @@
-import { below, bernoulli, bernoulliBits, past, subset } from "../randomness/draws.js";
-import { fieldOf } from "./fields.js";
-import { drawPoint } from "./points.js";
+import { below, bernoulli, bernoulliBits, hex, past, subset } from "../randomness/draws.js";
 
 /**
  * What reports the cells that are drawn for what is marked, by a law.
@@ -8,9 +6,6 @@ import { drawPoint } from "./points.js";
  * @typedef {import("../types.js").Law} Law
  * @typedef {(law: Law) => (entropy: Entropy, marked: number[]) => number[]} Channel
  */
-
-/** @param {string} digits */
-const hex = (digits) => BigInt("0x" + digits);
 
 /** The symbol with probability `truth`, otherwise one of the others (Warner 1965). @type {Channel} */
 export const symbol = ({ truth, cells }) => {
@@ -54,11 +49,4 @@ export const hadamard = ({ inside, cells }) => {
     for (let shared = drawn & row; shared; shared &= shared - 1) wrong = !wrong;
     return [wrong ? drawn ^ (row & -row) : drawn];
   };
-};
-
-/** A point that the marked one owns with probability `inside` (Feldman et al. 2022). @type {Channel} */
-export const points = ({ inside, order, lower, length }) => {
-  const threshold = hex(inside);
-  const field = fieldOf(order, lower);
-  return (entropy, [marked]) => [drawPoint(entropy, marked, threshold, order, length, field)];
 };

@@ -60,13 +60,13 @@ export function fieldOf(order, lower) {
 }
 
 /**
- * Return the vector of so many entries that are the digits of a number, least significant first.
+ * Return the vector of so many entries that are the digits of a number below 2^31, least significant first.
  * @param {number} number
  * @param {number} order
  * @param {number} length
  */
 export function vectorOf(number, order, length) {
   const entries = [];
-  for (; length--; number = Math.floor(number / order)) entries.push(number % order);
+  for (; length--; number = (number / order) | 0) entries.push(number % order);
   return entries;
 }

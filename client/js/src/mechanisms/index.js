@@ -1,6 +1,7 @@
 import { below, subsetMeeting, subsetWith } from "../randomness/draws.js";
-import { hadamard, points, subsets, symbol, unary } from "./channels.js";
+import { hadamard, subsets, symbol, unary } from "./channels.js";
 import { bucket, hash, itself, padded, pattern, step } from "./markings.js";
+import { points } from "./points.js";
 import { PAYLOADS } from "./rows.js";
 
 /**
@@ -50,7 +51,7 @@ export function mechanismOf(law) {
       let place = drawn % whole;
       let level = 0;
       while (place >= weights[level]) place -= weights[level++];
-      return level * rows + Math.floor(drawn / whole);
+      return level * rows + ((drawn / whole) | 0);
     },
 
     /**

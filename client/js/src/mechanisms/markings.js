@@ -17,7 +17,7 @@ export const hash = ({ order, lower, length }) => {
 };
 
 /** The step of a wide grid into which a point falls, the cohort being the phase of the grid. @type {Marking} */
-export const step = ({ cohorts }) => (item, cohort) => [Math.floor((item + cohort) / cohorts)];
+export const step = ({ cohorts }) => (item, cohort) => [((item + cohort) / cohorts) | 0];
 
 /** The pattern of a set in a window on the circle of all values, which the cohort begins. @type {Marking} */
 export const pattern = ({ cohorts, window }) => (item, cohort) => {
@@ -30,22 +30,14 @@ export const pattern = ({ cohorts, window }) => (item, cohort) => {
 export const padded = ({ size, at_most }) => (item) => [...item, ...Array.from({ length: at_most - item.length }, (_, dummy) => size + dummy)];
 
 /**
- * Resolve to the bucket of a value in a row of a level: the row's word of SHA-256 of a prefix, the level in one byte, and
- * the value (dither_shared/primitives/buckets.py). Rejects where the page is not secure (https), for no browser digests
- * anything there.
- * @param {Uint8Array} value
- * @param {number} level
- * @param {number} row
- * @param {number} buckets
+ * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the row's word
+ * of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py). Rejects where the page
+ * is not secure (https), for no browser digests anything there.
+ * @type {Marking}
  */
-export async function bucketOf(value, level, row, buckets) {
-  const message = new Uint8Array([...new TextEncoder().encode("dither-sketch-1"), level, ...value]);
-  return word32(new Uint8Array(await crypto.subtle.digest("SHA-256", message)), 4 * row) % buckets;
-}
-
-/** The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. @type {Marking} */
 export const bucket = ({ rows, buckets, lengths = [] }) => async (item, cohort) => {
-  const level = Math.floor(cohort / rows);
-  const prefix = item.slice(0, level < lengths.length - 1 ? lengths[level] : item.length);
-  return [await bucketOf(prefix, level, cohort % rows, buckets)];
+  const level = (cohort / rows) | 0;
+  const prefix = item.slice(0, lengths.slice(0, -1)[level]);
+  const message = new Uint8Array([...new TextEncoder().encode("dither-sketch-1"), level, ...prefix]);
+  return [word32(new Uint8Array(await crypto.subtle.digest("SHA-256", message)), 4 * (cohort % rows)) % buckets];
 };

@@ -4,13 +4,10 @@
  * the 1, and then by these (dither_shared/primitives/galois.py and projective.py).
  */
 
-import { below, bernoulli } from "../randomness/draws.js";
+import { below, bernoulli, hex } from "../randomness/draws.js";
 import { fieldOf, vectorOf } from "./fields.js";
 
-/**
- * @typedef {import("../types.js").Entropy} Entropy
- * @typedef {ReturnType<typeof fieldOf>} Field
- */
+/** @typedef {ReturnType<typeof fieldOf>} Field */
 
 /**
  * Return the point of an index.
@@ -19,7 +16,7 @@ import { fieldOf, vectorOf } from "./fields.js";
  */
 export function pointOf(index, order) {
   const entries = [];
-  for (; index; index = Math.floor((index - 1) / order)) entries.push((index - 1) % order);
+  for (; index; index = ((index - 1) / order) | 0) entries.push((index - 1) % order);
   return [...entries, 1];
 }
 
@@ -41,24 +38,21 @@ export function indexOf(vector, order, { multiply }) {
 }
 
 /**
- * Return a point that the one of index `point` owns, with probability inside/2^64, or else one of the others, uniformly on
- * its side. A point owns those of its hyperplane: the vectors whose product with it is 0.
- * @param {Entropy} entropy
- * @param {number} point
- * @param {bigint} inside
- * @param {number} order
- * @param {number} length
- * @param {Field} field
+ * A point that the marked one owns with probability `inside`, otherwise one of the others (Feldman, Nelson, Nguyen and
+ * Talwar 2022), uniformly on its side. A point owns those of its hyperplane: the vectors whose product with it is 0.
+ * @type {import("./channels.js").Channel}
  */
-export function drawPoint(entropy, point, inside, order, length, field) {
-  const value = pointOf(point, order);
+export const points = ({ inside, order, lower, length }) => {
+  const threshold = hex(inside);
+  const field = fieldOf(order, lower);
   const free = order ** (length - 1);
-  const owned = bernoulli(entropy, inside);
-  const drawn = owned ? 1 + below(entropy, free - 1) : free + below(entropy, free * (order - 1));
-  // All entries are uniform but the one at the 1 of the value, which they and the product determine.
-  const vector = vectorOf(drawn % free, order, length - 1);
-  const lead = value.length - 1;
-  vector.splice(lead, 0, 0);
-  vector[lead] = field.dot(value, vector, Math.floor(drawn / free), order - 1);
-  return indexOf(vector, order, field);
-}
+  return (entropy, [marked]) => {
+    const value = pointOf(marked, order);
+    const drawn = bernoulli(entropy, threshold) ? 1 + below(entropy, free - 1) : free + below(entropy, free * (order - 1));
+    // All entries are uniform but the one at the 1 of the value, which they and the product determine.
+    const vector = vectorOf(drawn % free, order, length - 1);
+    vector.splice(value.length - 1, 0, 0);
+    vector[value.length - 1] = field.dot(value, vector, (drawn / free) | 0, order - 1);
+    return [indexOf(vector, order, field)];
+  };
+};

@@ -14,23 +14,23 @@ function packed(numbers, bound) {
   numbers.forEach((number, place) => {
     for (let bit = 0; bit < width; bit++) if ((number >> bit) & 1) lanes.push(place * width + bit);
   });
-  return rowOf(numbers.length * width, lanes);
+  return rowOf(lanes, numbers.length * width);
 }
 
 /**
- * Return a number in as few bytes, big-endian, as hold every number below `bound`: a symbol, and also a cohort, which
- * takes none if it is the only one.
- * @param {number} number
+ * Return a number, alone in an array, in as few bytes, big-endian, as hold every number below `bound`: a symbol, and also
+ * a cohort, which takes none if it is the only one.
+ * @param {number[]} number
  * @param {number} bound
  */
-export const bigEndian = (number, bound) => packed([number], bound).reverse();
+export const bigEndian = (number, bound) => packed(number, bound).reverse();
 
 /**
  * The payloads that report these cells, by the shape of a law (dither_shared/rows.py).
  * @type {Record<Law["shape"], (cells: number[], bound: number) => Uint8Array>}
  */
 export const PAYLOADS = {
-  symbol: ([cell], bound) => bigEndian(cell, bound),
-  bits: (cells, bound) => rowOf(bound, cells),
+  symbol: bigEndian,
+  bits: rowOf,
   list: (cells, bound) => packed(cells.sort((one, two) => one - two), bound),
 };

@@ -34,4 +34,4 @@ const named = (value, axes) =>
     ? value.length === 2
       ? axes.map(([name], place) => [name, value[place]])
       : []
-    : (members(Map.prototype.entries, value) ?? namesOf(value).map((name) => [name, value[name]]));
+    : (members(Map, value) ?? namesOf(value).map((name) => [name, value[name]]));

@@ -1,9 +1,10 @@
 import { encoded, textOf } from "./plain.js";
 
 /**
- * Any text of up to `length` of `characters`: `length` symbols, a byte each. Character i is i + 1, 0 is the end, and the
- * number above the last character's is the mark of what is left out: it takes the place of the last symbol of a longer
- * text, and is all that a text with another character says. Both are outside. With `fold` A to Z count as a to z.
+ * Any text of up to `length` of `characters`: `length` symbols, a byte each. Character i is i + 1, 0 is the end, and
+ * the number above the last character's is the mark of what is left out: it takes the place of the last symbol of a
+ * longer text, and is all that a text with another character says. Both are outside. With `fold` A to Z count as a to
+ * z.
  * @param {import("../types.js").Question} question
  * @param {unknown} value
  */
@@ -19,7 +20,8 @@ export const discovery = ({ characters, length, fold }, value) => {
     // Below "[" only A to Z have small letters: all programs agree on these.
     .map((each) => alphabet.indexOf(fold && each < "[" ? each.toLowerCase() : each) + 1);
   const other = symbols.includes(0);
+  if (cut) symbols.push(mark);
   const item = new Uint8Array(length);
-  item.set(other ? [mark] : cut ? [...symbols, mark] : symbols);
+  item.set(other ? [mark] : symbols);
   return encoded(item, other || cut, text === undefined);
 };

@@ -7,8 +7,8 @@
  * An answer of several is an array or a typed array, whose order counts, or a Set, whose order does not. An iterator is
  * none, for it is code of the app, and may never end.
  *
- * No code of the app is run but what stands behind a member that is read: a getter or a proxy. If that throws, the object
- * is no answer.
+ * No code of the app is run but what stands behind a member that is read: a getter or a proxy. If that throws, the
+ * object is no answer.
  */
 
 /** Bytes of a text in UTF-8; what is beyond is cut off. */
@@ -58,16 +58,16 @@ const WRITTEN = {
 export const textOf = (value) => WRITTEN[typeof value]?.(value);
 
 /**
- * Return the first members that a built-in method finds in an object of its type; undefined if it is of another type, or
- * throws.
- * @param {() => Iterable<any>} method Such as `Set.prototype.values`.
+ * Return the first members of a collection by the iterator of a built-in class, whatever its own one is; undefined if it
+ * is no such collection, or throws. The iterator of Uint8Array is that of all typed arrays.
+ * @param {{ prototype: any }} type Set, Map, Uint8Array; or Array, for what is known to be one.
  * @param {unknown} value
  */
-export const members = (method, value, most = MOST_MEMBERS) =>
+export const members = (type, value) =>
   attempt(() => {
     /** @type {any[]} */
     const found = [];
-    for (const each of method.call(value)) if (found.push(each) === most) break;
+    for (const each of type.prototype[Symbol.iterator].call(value)) if (found.push(each) === MOST_MEMBERS) break;
     return found;
   });
 

@@ -1,7 +1,5 @@
 import { encoded, members, textOf } from "./plain.js";
 
-const TYPED = Object.getPrototypeOf(Uint8Array.prototype).values;
-
 /**
  * Any of `values`: the places of those given, ascending. A value that is not listed is outside, and left out. Of more
  * than `at_most` the first ones count, in the order of an array, or of the list if a Set gives them. What is no
@@ -10,8 +8,8 @@ const TYPED = Object.getPrototypeOf(Uint8Array.prototype).values;
  * @param {unknown} value
  */
 export const selection = ({ values, at_most: most }, value) => {
-  const row = members(Array.isArray(value) ? Array.prototype.values : TYPED, value);
-  const given = row ?? members(Set.prototype.values, value);
+  const row = members(Array.isArray(value) ? Array : Uint8Array, value);
+  const given = row ?? members(Set, value);
   const told = new Set((given ?? [typeof value === "string" ? value : undefined]).map(textOf));
   const listed = new Set(values);
   const known = (row ? [...told] : values).filter((/** @type {string} */ text) => told.has(text) && listed.has(text));

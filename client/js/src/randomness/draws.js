@@ -23,6 +23,12 @@ const word64 = (entropy) => {
 };
 
 /**
+ * Return the threshold that is written as hex digits; throw SyntaxError if it is not of such.
+ * @param {string} digits
+ */
+export const hex = (digits) => BigInt("0x" + digits);
+
+/**
  * Return how many binary digits a number below 2^32 has; 0 for 0.
  * @param {number} number
  */
@@ -30,10 +36,10 @@ export const bitLength = (number) => 32 - Math.clz32(number);
 
 /**
  * Return a row of `width` lanes, of which these are 1.
- * @param {number} width
  * @param {number[]} lanes
+ * @param {number} width
  */
-export function rowOf(width, lanes) {
+export function rowOf(lanes, width) {
   const row = new Uint8Array((width + 7) >> 3);
   for (const lane of lanes) row[lane >> 3] |= 1 << (lane & 7);
   return row;
@@ -100,8 +106,8 @@ export const bernoulli = (entropy, threshold) => word64(entropy) < threshold;
  * @param {bigint} low
  */
 export function bernoulliBits(entropy, width, marked, high, low) {
-  const marks = rowOf(width, marked);
-  const row = rowOf(width, []);
+  const marks = rowOf(marked, width);
+  const row = rowOf([], width);
   const open = row.map(() => 255); // the lanes whose words are so far those of their thresholds
   open[row.length - 1] >>= -width & 7;
   const [ones, others] = [high, low].map((threshold) => threshold.toString(2).padStart(65, "0"));
@@ -111,7 +117,7 @@ export function bernoulliBits(entropy, width, marked, high, low) {
     if (!top) break;
     // As many slices as are likely to be used; but digit 0, which only 2^64 has, is 0 in every word.
     const slices = Math.min(last + 1 - step, bitLength(top) + 2);
-    const drawn = step ? entropy.take(row.length * slices) : rowOf(width, []);
+    const drawn = step ? entropy.take(row.length * slices) : rowOf([], width);
     for (let at = 0; at < drawn.length; step++) {
       const one = -ones[step];
       const other = -others[step];

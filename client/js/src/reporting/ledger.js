@@ -25,19 +25,11 @@ const MAX_BYTES = 500_000;
 const isAhead = (day, today) => day > today + 1 && today >= WRITTEN;
 
 /**
- * Return the first day of the period that a day lies in; a week begins on Monday. A clock before 1970 opens nothing, for
- * a metric that never reported has 0 as its last day.
- * @param {number} day
+ * Return the first day of the period that a day lies in; a week begins on Monday.
+ * @param {number} day Positive.
  * @param {Metric} metric
  */
-export const firstDay = (day, { period }) => day - (period === "week" ? (day + 3) % 7 : 0);
-
-/**
- * Return the last day on which a metric, of whatever version, reported; 0 if it never did.
- * @param {Data} data
- * @param {Metric} metric
- */
-export const lastDay = ({ last }, { name }) => (Object.hasOwn(last, name) ? last[name] : 0);
+const firstDay = (day, { period }) => day - (period === "week" ? (day + 3) % 7 : 0);
 
 /**
  * Return a privacy loss in units of 2^-80, rounded up; exact from 2^-27 on.
@@ -46,45 +38,40 @@ export const lastDay = ({ last }, { name }) => (Object.hasOwn(last, name) ? last
 const units = (epsilon) => BigInt(Math.ceil(epsilon * 2 ** 80));
 
 /**
- * Return whether a metric may report today, and if not, why.
+ * Return whether a metric may report today, and if not, why. A clock before 1970, or of no number, opens nothing.
  * @param {Data} data
  * @param {Metric} metric
  * @param {number} today
  * @param {number} lifetimeCap The most that all reports of all metrics may cost together; Infinity for no cap.
  * @returns {"open" | "answered" | "spent" | "disabled"}
  */
-export function standing(data, metric, today, lifetimeCap) {
-  if (today <= data.disabled[metric.version] + MONTH) return "disabled";
-  if (!(firstDay(today, metric) > lastDay(data, metric))) return "answered";
-  let total = units(metric.epsilon);
-  for (const { reports, epsilon } of Object.values(data.accounts)) total += BigInt(reports) * units(epsilon);
-  const capped = (data.accounts[metric.version]?.reports ?? 0) >= (metric.reports ?? Infinity);
-  return capped || !(total <= lifetimeCap * 2 ** 80) ? "spent" : "open"; // an integer and a double, compared exactly
+export function standing({ accounts, last, disabled }, metric, today, lifetimeCap) {
+  const { name, version, reports, epsilon } = metric;
+  if (today <= disabled[version] + MONTH) return "disabled";
+  if (!(today > 0) || (Object.hasOwn(last, name) && !(last[name] < firstDay(today, metric)))) return "answered";
+  if ((accounts[version]?.reports ?? 0) >= (reports ?? Infinity)) return "spent";
+  const all = Object.values(accounts).concat(/** @type {any} */ ({ reports: 1, epsilon }));
+  const total = all.reduce((sum, { reports, epsilon }) => sum + BigInt(reports) * units(epsilon), 0n);
+  return total <= lifetimeCap * 2 ** 80 ? "open" : "spent"; // an integer and a double are compared exactly
 }
 
 /**
- * Charge a metric for one more report.
+ * Charge a metric that is open for one more report.
  * @param {Data} data
  * @param {Metric} metric
  * @param {number} today
  */
-export function debit(data, metric, today) {
-  const { name, version, epsilon } = metric;
-  const { reports = 0, day = 0 } = data.accounts[version] ?? {};
-  data.accounts[version] = { name, reports: reports + 1, epsilon, day: Math.max(day, today) };
-  data.last[name] = Math.max(lastDay(data, metric), today);
+export function debit({ accounts, last }, { name, version, epsilon }, today) {
+  accounts[version] = { name, reports: (accounts[version]?.reports ?? 0) + 1, epsilon, day: today };
+  last[name] = today;
 }
 
 /**
- * Return the privacy loss of all reports of this version of a metric, rounded up.
+ * Return the privacy loss of all reports of this version of a metric, to the nearest double.
  * @param {Data} data
  * @param {Metric} metric
  */
-export function spent(data, { version }) {
-  const { reports = 0, epsilon = 0 } = data.accounts[version] ?? {};
-  const product = reports * epsilon;
-  return BigInt(reports) * units(epsilon) > product * 2 ** 80 ? product * (1 + Number.EPSILON) : product;
-}
+export const spent = ({ accounts }, { version }) => (accounts[version]?.reports ?? 0) * (accounts[version]?.epsilon ?? 0);
 
 /**
  * Make marks of days beyond tomorrow today's, if there are any and the rule allows it.
@@ -93,12 +80,13 @@ export function spent(data, { version }) {
  * @returns {boolean} Whether that was done.
  */
 export function correct(data, today) {
-  const marks = [data.last, data.disabled];
-  if (!marks.some((days) => Object.values(days).some((day) => isAhead(day, today)))) return false;
-  if (data.corrected.some((day) => Math.abs(today - day) < MONTH)) return false;
-  data.corrected.push(today);
-  for (const days of marks) for (const key in days) if (isAhead(days[key], today)) days[key] = today;
-  for (const account of Object.values(data.accounts)) if (isAhead(account.day, today)) account.day = today;
+  const { last, disabled, corrected } = data;
+  const ahead = [last, disabled].flatMap((days) =>
+    Object.keys(days).filter((key) => isAhead(days[key], today)).map((key) => () => (days[key] = today)),
+  );
+  if (!ahead[0] || corrected.some((day) => Math.abs(today - day) < MONTH)) return false;
+  corrected.push(today);
+  for (const right of ahead) right();
   return true;
 }
 

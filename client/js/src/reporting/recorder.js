@@ -28,7 +28,7 @@
  */
 import { decide, permission } from "../consent/rules.js";
 import { encode } from "../questions/index.js";
-import { correct, debit, firstDay, standing, trim } from "./ledger.js";
+import { correct, debit, standing, trim } from "./ledger.js";
 import { buildReport } from "./report.js";
 import { labelOf, outsideOf, undeclared } from "./strata.js";
 
@@ -49,7 +49,7 @@ export class Recorder {
     this.parts = parts;
     /** @type {Counts} */
     this.counts = { ignored: 0, withheld: 0, outside: 0, mistakes: 0, unlisted: {} };
-    /** @type {Map<string, number>} By metric, the last day on which it is known to have been answered. */
+    /** @type {Map<string, number>} By metric, the last day on which it was found answered. */
     this.answered = new Map();
   }
 
@@ -69,9 +69,8 @@ export class Recorder {
       return "unknown";
     } catch (/** @type {any} */ error) {
       if (strict) throw error;
-      const secure = globalThis.isSecureContext !== false;
-      const word = error?.code?.at ? error.code : error?.name; // its message may quote the value
-      diagnostics.note(`record failed: ${secure ? word : "the page needs https"}`);
+      const insecure = globalThis.isSecureContext === false; // without digests; and a message may quote the value
+      diagnostics.note(`record failed: ${insecure ? "the page needs https" : error?.name}`);
       return "failed";
     }
   }
@@ -84,23 +83,23 @@ export class Recorder {
    */
   async answer(metric, value, given) {
     const { counts, parts } = this;
-    const { name } = metric;
+    const place = `metrics.${metric.name}`;
     const { item, outside, mistake } = encode(metric.question, value); // at once, before the app can change it
     if (mistake) {
       counts.mistakes++;
-      this.mistake(`mistaken value for metrics.${name}`, typeof value);
+      this.mistake("mistaken value for " + place, typeof value);
     }
     const unknown = undeclared(metric, given);
-    if (unknown[0]) this.mistake(`unknown attribute in metrics.${name}.strata`, `${unknown}`);
+    if (unknown[0]) this.mistake(`unknown attribute in ${place}.strata`, `${unknown}`);
     const attributes = { ...parts.strata, ...given };
     const today = parts.today();
     const fate = await this.report(metric, item, attributes, today);
     const [outcome, counter] = OUTCOMES[fate];
     if (counter) counts[/** @type {"ignored"} */ (counter)]++;
-    if (outcome === "kept" || outcome === "answered") this.answered.set(name, today);
-    if (outcome === "kept") {
+    if (fate === "kept" || fate === "answered") this.answered.set(metric.name, today);
+    if (fate === "kept") {
       counts.outside += +outside;
-      for (const attribute of outsideOf(metric, attributes)) this.unlisted(`metrics.${name}.strata.${attribute}`, attributes[attribute]);
+      for (const name of outsideOf(metric, attributes)) this.unlisted(`${place}.strata.${name}`, attributes[name]);
     }
     return outcome;
   }
@@ -114,8 +113,7 @@ export class Recorder {
    */
   async report(metric, item, attributes, today) {
     const { state, entropy } = this.parts;
-    const last = this.answered.get(metric.name) ?? 0;
-    if (last >= firstDay(today, metric) && last <= today + 1) return "answered"; // as the state would say
+    if (this.answered.get(metric.name) === today) return "answered"; // as the state would say
     const data = await state.read();
     const corrected = correct(data, today);
     const word = this.standing(data, metric, today);

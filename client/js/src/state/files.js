@@ -15,9 +15,7 @@ import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { checked } from "./data.js";
-
-/** @typedef {import("../types.js").Data} Data */
+import { BaseState } from "./base.js";
 
 const NAME = "state.json";
 const LARGEST = 1 << 24;
@@ -29,110 +27,89 @@ const CLAIM = /^state\.json\.([^.]*)\.(\d+)\.[0-9a-f]{8}$/;
 const PLAIN = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** A state in a folder, one for each app. Faults of the system reject; so does a turn that does not come in time. */
-export class FileState {
+export class FileState extends BaseState {
   /**
    * @param {string} folder
    * @param {string} app
    * @param {number} [patience] Milliseconds to wait for a turn.
    */
   constructor(folder, app, patience = 5_000) {
-    this.folder = join(folder, app);
-    this.file = join(this.folder, NAME);
-    this.patience = patience;
-    /** @type {Promise<unknown>} The last thing to do in this process. */
-    this.last = Promise.resolve();
-  }
-
-  /** Return what is kept. Nothing is made if there is nothing. */
-  async read() {
-    return checked(await stored(this.file));
-  }
-
-  /**
-   * Let `change` alter the data, and keep what it left.
-   * @template T
-   * @param {(data: Data) => T} change
-   * @param {() => Data} [anew] Gives what takes the place of damaged data.
-   * @returns {Promise<T>}
-   */
-  update(change, anew) {
-    return this.turn(async (claim) => {
-      const data = checked(await stored(this.file), anew);
-      const result = change(data);
-      await write(claim, JSON.stringify(data));
-      await rename(claim, this.file);
-      await sync(this.folder);
-      return result;
+    const own = join(folder, app);
+    let last = Promise.resolve(); // done in this process, whatever became of it
+    super((writes, work) => {
+      const deadline = performance.now() + patience;
+      const done = writes
+        ? last.then(() => write(own, work, deadline))
+        : stored(join(own, NAME)).then((found) => work(found, () => {}));
+      if (writes) last = done.then(nothing, nothing);
+      return done.catch(named);
     });
   }
+}
 
-  /** Delete all of it. */
-  erase() {
-    return this.turn(async () => {
-      await unlink(this.file).catch(unlessMissing);
-      await sync(this.folder);
+/**
+ * Return what `work` returns, with what is stored in a folder, and keep what it puts.
+ * @template T
+ * @param {string} folder
+ * @param {(stored: any, put: (data: unknown) => void) => T} work
+ * @param {number} deadline When to wait no longer for a turn.
+ */
+async function write(folder, work, deadline) {
+  const file = join(folder, NAME);
+  const claim = await claimed(folder, deadline);
+  try {
+    let text = "";
+    const result = work(await stored(file), (data) => {
+      text = data ? JSON.stringify(data) : "";
     });
-  }
-
-  /**
-   * Return what `work` returns, called with our claim when nobody else has one.
-   * @template T
-   * @param {(claim: string) => Promise<T>} work
-   * @returns {Promise<T>}
-   */
-  turn(work) {
-    const deadline = performance.now() + this.patience;
-    const run = async () => {
-      const claim = await this.claim(deadline);
-      try {
-        return await work(claim);
-      } finally {
-        await unlink(claim).catch(unlessMissing);
-      }
-    };
-    const result = this.last.then(run, run);
-    this.last = result.catch(() => {});
+    if (text) await replace(file, claim, text);
+    else await unlink(file).catch(unlessMissing);
+    await sync(folder);
     return result;
+  } finally {
+    await unlink(claim).catch(unlessMissing);
   }
+}
 
-  /**
-   * Return the path of our claim, once nobody else has one.
-   * @param {number} deadline
-   */
-  async claim(deadline) {
-    const made = await mkdir(this.folder, { recursive: true, mode: 0o700 });
-    if (made) await sync(dirname(made));
-    for (;;) {
-      const name = `${NAME}.${HOST}.${process.pid}.${randomBytes(4).toString("hex")}`;
-      const path = join(this.folder, name);
-      await (await open(path, "wx", 0o600)).close();
-      try {
-        if (!(await this.contested(name))) return path;
-      } catch (error) {
-        await unlink(path).catch(unlessMissing);
-        throw error;
-      }
-      await unlink(path).catch(unlessMissing);
-      if (performance.now() > deadline) throw new DOMException("another process holds the state", "TimeoutError");
-      await sleep(1 + Math.random() * 10);
+/**
+ * Return the path of our claim, once nobody else has one.
+ * @param {string} folder
+ * @param {number} deadline
+ */
+async function claimed(folder, deadline) {
+  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (made) await sync(dirname(made));
+  for (;;) {
+    const name = `${NAME}.${HOST}.${process.pid}.${randomBytes(4).toString("hex")}`;
+    const path = join(folder, name);
+    let ours = false;
+    await (await open(path, "wx", 0o600)).close();
+    try {
+      ours = !(await isContested(folder, name));
+      if (ours) return path;
+    } finally {
+      if (!ours) await unlink(path).catch(unlessMissing);
     }
+    if (performance.now() > deadline) throw new DOMException("another process holds the state", "TimeoutError");
+    await sleep(1 + Math.random() * 10);
   }
+}
 
-  /**
-   * Return whether a process that lives has a claim beside ours; delete those of others.
-   * @param {string} ours
-   */
-  async contested(ours) {
-    let found = false;
-    for (const name of await readdir(this.folder)) {
-      const [, host, pid] = CLAIM.exec(name) ?? [];
-      if (!pid || name === ours) continue;
-      const path = join(this.folder, name);
-      if (!(await isOld(path)) && (host !== HOST || runs(Number(pid)))) found = true;
-      else await unlink(path).catch(unlessMissing);
-    }
-    return found;
+/**
+ * Return whether a process that lives has a claim beside ours; delete those of others.
+ * @param {string} folder
+ * @param {string} ours
+ */
+async function isContested(folder, ours) {
+  let found = false;
+  for (const name of await readdir(folder)) {
+    const [, host, pid] = CLAIM.exec(name) ?? [];
+    if (!pid || name === ours) continue;
+    const path = join(folder, name);
+    if (!(await isOld(path)) && (host !== HOST || runs(Number(pid)))) found = true;
+    else await unlink(path).catch(unlessMissing);
   }
+  return found;
 }
 
 /**
@@ -153,11 +130,12 @@ async function stored(file) {
 }
 
 /**
- * Write a text and its sum, durably, into a claim that is there; raise ENOENT if somebody has deleted it.
+ * Replace a file by our claim, with a text and its sum, durably; raise ENOENT if somebody has deleted the claim.
+ * @param {string} file
  * @param {string} claim
  * @param {string} text
  */
-async function write(claim, text) {
+async function replace(file, claim, text) {
   const handle = await open(claim, "r+");
   try {
     await handle.writeFile(`${text}\n${sumOf(text)}\n`);
@@ -165,6 +143,7 @@ async function write(claim, text) {
   } finally {
     await handle.close();
   }
+  await rename(claim, file);
 }
 
 /**
@@ -206,9 +185,21 @@ function runs(pid) {
 }
 
 /**
+ * Throw an error, by the system's name for it if it is one of the system.
+ * @param {any} error
+ * @returns {never}
+ */
+function named(error) {
+  if (typeof error.code === "string") error.name = error.code;
+  throw error;
+}
+
+/**
  * @param {NodeJS.ErrnoException} error
  * @returns {undefined}
  */
 function unlessMissing(error) {
   if (error.code !== "ENOENT") throw error;
 }
+
+const nothing = () => {};

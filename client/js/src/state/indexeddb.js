@@ -1,6 +1,4 @@
-import { checked } from "./data.js";
-
-/** @typedef {import("../types.js").Data} Data */
+import { BaseState } from "./base.js";
 
 const STORE = "state";
 const KEY = 0;
@@ -12,78 +10,41 @@ const KEY = 0;
  * rejects, and the next transaction makes a new connection; so it does after the browser has closed it, or we have, for
  * somebody who deletes the database.
  */
-export class IndexedDBState {
+export class IndexedDBState extends BaseState {
   /**
    * @param {string} app
    * @param {number} [patience] Milliseconds after which what another tab holds up rejects.
    */
   constructor(app, patience = 10_000) {
-    this.app = app;
-    this.patience = patience;
     /** @type {Promise<IDBDatabase> | undefined} */
-    this.connection = undefined;
-  }
-
-  /** Return what is kept. */
-  read() {
-    return this.transact("readonly", (stored) => checked(stored));
-  }
-
-  /**
-   * Let `change` alter the data, and keep what it left.
-   * @template T
-   * @param {(data: Data) => T} change
-   * @param {() => Data} [anew] Gives what takes the place of damaged data.
-   * @returns {Promise<T>}
-   */
-  update(change, anew) {
-    return this.transact("readwrite", (stored, store) => {
-      const data = checked(stored, anew);
-      const result = change(data);
-      store.put(data, KEY);
-      return result;
-    });
-  }
-
-  /** Delete all of it. */
-  erase() {
-    return this.transact("readwrite", (_, store) => void store.clear());
-  }
-
-  /**
-   * Return what `work` returns, given what is stored (null if that is unreadable), once the transaction is done.
-   * @template T
-   * @param {IDBTransactionMode} mode
-   * @param {(stored: unknown, store: IDBObjectStore) => T} work
-   * @returns {Promise<T>}
-   */
-  async transact(mode, work) {
-    const drop = () => {
-      if (this.connection === connection) this.connection = undefined;
-      connection.then((database) => database.close()).catch(() => {});
-    };
-    const connection = (this.connection ??= open(this.app, () => drop()));
-    /** @type {IDBTransaction | undefined} */
-    let transaction;
-    let timer;
-    try {
+    let current;
+    super(async (writes, work) => {
+      const connection = (current ??= open(app, () => drop()));
+      const drop = () => {
+        if (current === connection) current = undefined;
+        connection.then((database) => database.close()).catch(() => {});
+      };
+      /** @type {IDBTransaction | undefined} */
+      let transaction;
+      /** @type {Promise<never>} */
       const timeout = new Promise((_, reject) => {
-        timer = setTimeout(reject, this.patience, new DOMException("it takes too long", "TimeoutError"));
+        const signal = AbortSignal.timeout(patience);
+        signal.onabort = () => reject(signal.reason);
       });
-      const database = await Promise.race([connection, timeout]);
-      transaction = /** @type {IDBDatabase} */ (database).transaction(STORE, mode, { durability: "strict" });
-      return await Promise.race([done(transaction, work), timeout]);
-    } catch (error) {
-      drop();
       try {
-        transaction?.abort();
-      } catch {
-        // It is over.
+        const database = await Promise.race([connection, timeout]);
+        transaction = database.transaction(STORE, writes ? "readwrite" : "readonly", { durability: "strict" });
+        return await Promise.race([done(transaction, work), timeout]);
+      } catch (error) {
+        drop();
+        try {
+          transaction?.abort();
+        } catch {
+          // It is over.
+        }
+        throw error;
       }
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
+    });
   }
 }
 
@@ -109,23 +70,24 @@ const open = (app, gone) =>
  * Return what `work` returns in a transaction, once that is done.
  * @template T
  * @param {IDBTransaction} transaction
- * @param {(stored: unknown, store: IDBObjectStore) => T} work
+ * @param {(stored: any, put: (data: unknown) => void) => T} work
  * @returns {Promise<T>}
  */
 const done = (transaction, work) =>
   new Promise((resolve, reject) => {
     const store = transaction.objectStore(STORE);
     const request = store.get(KEY);
+    const put = (/** @type {unknown} */ data) => (data ? store.put(data, KEY) : store.clear());
     /** @type {T} */
     let result;
     request.onsuccess = request.onerror = (event) => {
-      event.preventDefault(); // lest an error abort the transaction
+      event.preventDefault(); // lest what cannot be read abort the transaction
       try {
-        result = work(request.error ? null : request.result, store);
+        result = work(request.error ? null : request.result, put);
       } catch (error) {
         reject(error);
       }
     };
     transaction.oncomplete = () => resolve(result);
-    transaction.onabort = () => reject(transaction.error ?? new DOMException("", "AbortError"));
+    transaction.onabort = () => reject(transaction.error);
   });

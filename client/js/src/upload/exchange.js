@@ -7,7 +7,8 @@
 
 import { UNANSWERED, UNREACHED } from "./retry.js";
 
-const DEADLINE = 20e3;
+/** Milliseconds from the look-up of the name to the head of the answer. */
+export const DEADLINE = 20e3;
 
 /** Browsers let the bodies of all requests that outlive their page be 64 KiB. */
 const MOST_KEPT_ALIVE = 6e4;

@@ -1,4 +1,5 @@
-import { addressOf, exchange, headersOf } from "./exchange.js";
+import { trim } from "../reporting/ledger.js";
+import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
 import { BUSY, GONE, NETWORK, UNANSWERED, uniform, UNREACHED, verdictOn, windowOf } from "./retry.js";
 import { nextOf, scheduleOf } from "./schedule.js";
 
@@ -24,10 +25,11 @@ import { nextOf, scheduleOf } from "./schedule.js";
 const PAUSE = 1e3;
 /** Look for new reports, and for a clock that jumped, however long those that are known are put off. */
 const LOOK = 900e3;
-/** The oldest that a report may be. */
-const MOST_DAYS = 30;
 /** How many bodies are kept to be shown. */
 const MOST_SHOWN = 30;
+
+/** @param {Data} data */
+const waitingIn = ({ outbox }) => outbox.filter(({ local }) => !local);
 
 /**
  * Takes one report after the other from the outbox to the collector, by the rules of `client/dither/upload/sender.py`.
@@ -128,7 +130,7 @@ export class Sender {
   /** @param {Set<string> | null} haste */
   async #step(haste) {
     const { state, allowed, fetch, diagnostics } = this.#options;
-    if (!(await allowed()) || !this.#waiting(await state.read()).length) return;
+    if (this.#stopped || !(await allowed()) || !waitingIn(await state.read()).length) return;
     const claim = await state.update((data) => this.#claim(data, haste));
     if (!claim?.entry) return claim?.wait;
     const { entry, again } = claim;
@@ -141,12 +143,6 @@ export class Sender {
     return 0;
   }
 
-  /** @param {Data} data */
-  #waiting({ outbox }) {
-    const oldest = this.#options.today() - MOST_DAYS;
-    return outbox.filter(({ local, day }) => !local && day >= oldest && !this.#stopped);
-  }
-
   /**
    * Take what is due, and note it as one that got no answer.
    * @param {Data} data
@@ -155,7 +151,8 @@ export class Sender {
    */
   #claim(data, haste) {
     const at = this.#options.now();
-    const waiting = this.#waiting(data);
+    trim(data, this.#options.today());
+    const waiting = waitingIn(data);
     this.#schedule.plan(data, waiting);
     const entry = nextOf(data, waiting, at, haste);
     if (!entry) return;
@@ -163,6 +160,7 @@ export class Sender {
     if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK) };
     const again = hold.failures++ > 0;
     this.#schedule.putOff(hold, BUSY);
+    hold.notBefore += DEADLINE;
     this.#schedule.redraw(data);
     const failures = (data.attempt?.failures ?? 0) + 1;
     data.attempt = { at, endpoint: this.#address, accepted: false, result: UNANSWERED, failures };
@@ -187,7 +185,7 @@ export class Sender {
     if (/\d/.test(result)) this.#unreached = 0;
     if (result === UNREACHED) {
       hold.failures--;
-      hold.moment = 0;
+      hold.moment = hold.notBefore = 0;
       this.#schedule.rest(data, this.#options.uniform() * windowOf(NETWORK, this.#unreached++));
     } else this.#schedule.putOff(hold, patience, retryAfter);
     this.#schedule.redraw(data);
@@ -195,6 +193,7 @@ export class Sender {
     const key = result === GONE ? version : batch;
     data.outbox = outbox.filter((other) => other.local || !other.body.includes(key));
     totals[fate] += outbox.length - data.outbox.length;
+    this.#schedule.plan(data, waitingIn(data));
     if (accepted) data.sent = [...data.sent, body].slice(-MOST_SHOWN);
     if (result === GONE) data.disabled[version] = this.#options.today();
   }

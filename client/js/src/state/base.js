@@ -1,0 +1,43 @@
+import { checked } from "./data.js";
+
+/**
+ * What all kinds of state do with a turn.
+ *
+ * @typedef {import("../types.js").Data} Data
+ *
+ * @typedef {<T>(writes: boolean, work: (stored: any, put: (data: Data | undefined) => void) => T) => Promise<T>} Turn
+ * Return what `work` returns, once what it has put is durable. It is given what is stored: undefined if that is nothing,
+ * null if it cannot be read. Those that write take turns; if `work` throws, nothing is kept.
+ */
+export class BaseState {
+  /** @param {Turn} turn */
+  constructor(turn) {
+    this.turn = turn;
+  }
+
+  /** Return what is kept, as a copy. */
+  read() {
+    return this.turn(false, (stored) => checked(stored));
+  }
+
+  /**
+   * Let `change` alter the data, and keep what it left.
+   * @template T
+   * @param {(data: Data) => T} change
+   * @param {() => Data} [anew] Gives what takes the place of damaged data.
+   * @returns {Promise<T>}
+   */
+  update(change, anew) {
+    return this.turn(true, (stored, put) => {
+      const data = checked(stored, anew);
+      const result = change(data);
+      put(data);
+      return result;
+    });
+  }
+
+  /** Delete all of it. @returns {Promise<void>} */
+  erase() {
+    return this.turn(true, (_, put) => put(undefined));
+  }
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { SystemEntropy } from "../../../client/js/src/randomness/entropy.js";
+
+/** Let the system hand out the numbers 1, 2, 3, … in 4 bytes each; return the sizes of what it was asked for. */
+function count(context) {
+  const asked = [];
+  let last = 0;
+  context.mock.method(globalThis.crypto, "getRandomValues", (bytes) => {
+    asked.push(bytes.length);
+    new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4).forEach((_, place, all) => (all[place] = ++last));
+    return bytes;
+  });
+  return asked;
+}
+
+test("no byte is handed out twice, whatever the requests", (context) => {
+  const asked = count(context);
+  const entropy = new SystemEntropy();
+  const seen = new Set();
+  let total = 0;
+  for (const size of [8, 4, 64, 1536, 2480, 8, 4096, 4096, 4100, 12, 65536, 65540, 200_000, 4092, 8, ...Array(2000).fill(8)]) {
+    const taken = entropy.take(size);
+    assert.equal(taken.length, size);
+    for (const word of new Uint32Array(taken.buffer)) seen.add(word);
+    total += size / 4;
+  }
+  assert.equal(seen.size, total);
+  assert.ok(!seen.has(0));
+  assert.ok(asked.every((size) => size <= 65536));
+});
+
+test("small requests share a page of 4,096 bytes, larger ones come in pieces of 65,536", (context) => {
+  const asked = count(context);
+  const entropy = new SystemEntropy();
+  for (let report = 0; report < 512; report++) entropy.take(8);
+  assert.deepEqual(asked, [4096]);
+  entropy.take(8);
+  entropy.take(4096);
+  entropy.take(4100);
+  entropy.take(140_000);
+  assert.deepEqual(asked, [4096, 4096, 4096, 4100, 65536, 65536, 8928]);
+});
+
+test("what was handed out is wiped, and belongs to the caller alone", (context) => {
+  count(context);
+  const entropy = new SystemEntropy();
+  const first = entropy.take(8);
+  const second = entropy.take(1000);
+  assert.ok(entropy.page.subarray(0, 1008).every((byte) => byte === 0));
+  assert.notEqual(first.buffer, entropy.page.buffer);
+  second.fill(255);
+  assert.deepEqual([...new Uint32Array(entropy.take(8).buffer)], [253, 254]);
+});
+
+test("without the system's generator nothing is handed out", (context) => {
+  const entropy = new SystemEntropy();
+  const broken = context.mock.method(globalThis.crypto, "getRandomValues", () => {
+    throw new Error("none");
+  });
+  assert.throws(() => entropy.take(8), /none/);
+  assert.throws(() => entropy.take(5000), /none/);
+  broken.mock.restore();
+  assert.ok(entropy.take(8).some((byte) => byte));
+});
