@@ -11,13 +11,14 @@ test               try a collector, and say what an app would meet there
 audit              attack the randomizers, and fail if one of them tells more than it declares
 lint               say what the definitions lack
 catalogue          write the questions down as Markdown
+compile            compile the definitions to JSON, for the client in JavaScript
 """
 
 import argparse
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dither_shared.errors import DitherError
 
@@ -34,6 +35,7 @@ _OF_THE_DEVELOPER = {
     "lint": "say what the definitions lack",
     "catalogue": "write the questions down as Markdown",
     "audit": "attack the randomizers, and fail if one tells more than it declares",
+    "compile": "compile the definitions to JSON, for the client in JavaScript",
 }
 _ASKING = frozenset({"ledger", "on", "local"})
 """Commands that show or accept questions, and so need them."""
@@ -97,16 +99,16 @@ def _parser() -> argparse.ArgumentParser:
             "--state", metavar="FOLDER", help="read the app's state in this folder, not in the usual one"
         )
     for name, text in _OF_THE_DEVELOPER.items():
-        command = subparsers.add_parser(name, help=text, description=text)
-        needed = name in {"lint", "catalogue"}
-        tried = "; each version of it is tried, too" if name == "test" else ""
-        command.add_argument("--metrics", required=needed, metavar="FILE", help="the app's metrics.toml" + tried)
-        if name in _MORE:
-            _MORE[name](command)
+        _ARGUMENTS[name](subparsers.add_parser(name, help=text, description=text))
     return parser
 
 
+def _add_metrics(command: argparse.ArgumentParser, required: bool = True, more: str = "") -> None:
+    command.add_argument("--metrics", required=required, metavar="FILE", help="the app's metrics.toml" + more)
+
+
 def _add_audit(command: argparse.ArgumentParser) -> None:
+    _add_metrics(command, required=False)
     command.add_argument("--mechanism", metavar="NAME", help="attack this mechanism, and not those of --metrics")
     command.add_argument("--epsilon", type=float, metavar="E", help="privacy loss of one report")
     command.add_argument(
@@ -126,16 +128,29 @@ def _add_audit(command: argparse.ArgumentParser) -> None:
 
 
 def _add_test(command: argparse.ArgumentParser) -> None:
+    _add_metrics(command, required=False, more="; each version of it is tried, too")
     command.add_argument("--endpoint", required=True, metavar="URL", help="the collector's URL, as the app uses it")
     command.add_argument("--token", help="the app's token, if the collector asks for one")
     command.add_argument("--json", action="store_true", help="print JSON for programs")
 
 
+def _add_compile(command: argparse.ArgumentParser) -> None:
+    command.add_argument("metrics", metavar="FILE", help="the app's metrics.toml")
+    command.add_argument("-o", "--output", metavar="FILE", help="write to this file, and not to standard output")
+
+
 def _add_lint(command: argparse.ArgumentParser) -> None:
+    _add_metrics(command)
     command.add_argument("--app", metavar="NAME", help="check the app's name, too")
 
 
-_MORE = {"audit": _add_audit, "test": _add_test, "lint": _add_lint}
+_ARGUMENTS: Mapping[str, Callable[[argparse.ArgumentParser], None]] = {
+    "audit": _add_audit,
+    "catalogue": _add_metrics,
+    "compile": _add_compile,
+    "lint": _add_lint,
+    "test": _add_test,
+}
 
 if __name__ == "__main__":
     sys.exit(main())

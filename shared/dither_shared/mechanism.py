@@ -218,6 +218,33 @@ class Mechanism(Facts, ABC):
         """Return the privacy loss of ``reports`` reports of one value, rounded up: ε_T."""
         return epsilon_of(self.ratio_after(reports))
 
+    @property
+    def compiled(self) -> Mapping[str, object]:
+        """The law of one report as JSON, for clients that calibrate nothing: its name, its rows, and ``integers``.
+
+        Raises ParameterError if a report repeats a permanent draw, or if there are no ``integers``.
+        """
+        if self.memoised:
+            place = "mechanism" if self.always_memoised else "permanent_epsilon"
+            raise ParameterError(
+                place,
+                f"{self.name} repeats a permanent draw here, and storage that is cleared loses its secret: it would be"
+                f" drawn anew, and epsilon spent again; and browsers have no SHAKE-256, by which it is drawn; leave"
+                f" {place} out",
+            )
+        rows = {"shape": self.shape.value, "cohorts": self.cohorts, "cells": self.cells, "listed": self.listed}
+        return {"mechanism": self.name, **rows, **self.integers}
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """What a device draws one report by, beside the shape of rows; raises ParameterError if there is no such thing.
+
+        Thresholds over 2^64 are 16 hex digits (``probability.threshold_text``).
+        """
+        raise ParameterError(
+            "mechanism", f"{self.name} has no law in a few integers; leave mechanism out, for the best one that has"
+        )
+
     @cached_property
     def row_format(self) -> RowFormat:
         """The layout of its report rows."""

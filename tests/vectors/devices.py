@@ -11,7 +11,7 @@ from .questions import defined
 from .rendering import Case, File
 from .scripts import Recorded
 
-__all__ = ["BODIES", "PERMANENT", "SURVEYS"]
+__all__ = ["BODIES", "PERMANENT", "SENT", "STRATIFIED", "SURVEYS"]
 
 _SECRETS = (bytes(32), bytes(range(32)), b"\xff" * 32)
 _DAY = 739_940  # 2026-11-20, which is in no body
@@ -144,7 +144,7 @@ SURVEYS = File(
     _surveys,
 )
 
-_SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
+SENT: tuple[tuple[str, str, tuple[object, ...]], ...] = (
     ("mobile", 'type = "boolean"\ntruth = 0.75', (True, False, "maybe")),
     ("many", f'type = "choice"\nvalues = {[str(n) for n in range(100)]}\nepsilon = 1.0', ("7", "x")),
     (
@@ -170,7 +170,7 @@ _PLATFORM = 'type = "boolean"\ntruth = 0.75\nstrata = {platform = ["linux", "win
 _TWO = (
     'type = "boolean"\nepsilon = 1.0\npermanent_epsilon = 2.0\nstrata = {beta = ["true", "false"], major = ["1", "2"]}'
 )
-_STRATIFIED: tuple[tuple[str, str, Mapping[str, object]], ...] = (
+STRATIFIED: tuple[tuple[str, str, Mapping[str, object]], ...] = (
     *(
         ("mobile", _PLATFORM, {"platform": text})
         for text in ("linux", "Zo\u00eb", "Linux", "linux ", "other", "", None)
@@ -183,13 +183,13 @@ _STRATIFIED: tuple[tuple[str, str, Mapping[str, object]], ...] = (
 
 
 def _bodies() -> Iterator[Case]:
-    for name, table, values in _SENT:
+    for name, table, values in SENT:
         metric = defined(name, table)
         for value in values:
             entropy = Recorded(f"body {name} {value!r}")
             queued = build(metric, metric.item(value), Keys(_SECRETS[1]), entropy, _DAY, local=False)
             yield _sent(metric, table, value, entropy, queued.body)
-    for name, table, given in _STRATIFIED:
+    for name, table, given in STRATIFIED:
         metric = defined(name, table)
         if metric.strata is None:
             raise AssertionError(table)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from .collecting import BATCHES, TALLIES, UPLOADS
+from .compiling import COMPILED, LAWS
 from .devices import BODIES, PERMANENT, SURVEYS
 from .draws import DRAWS, FIELDS, POINTS, STREAMS
 from .grids import NUMBERS
@@ -20,6 +21,7 @@ FILES: dict[str, File] = {
     "fields.json": FIELDS,
     "points.json": POINTS,
     "mechanisms.json": MECHANISMS,
+    "laws.json": LAWS,
     "choices.json": CHOICES,
     "reports.json": REPORTS,
     "bloom.json": BLOOM,
@@ -28,6 +30,7 @@ FILES: dict[str, File] = {
     "numbers.json": NUMBERS,
     "metrics.json": METRICS,
     "refused_metrics.json": REFUSED_METRICS,
+    "compiled.json": COMPILED,
     "permanent.json": PERMANENT,
     "surveys.json": SURVEYS,
     "bodies.json": BODIES,

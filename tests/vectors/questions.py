@@ -23,9 +23,9 @@ from dither_shared import (
 from .catalogue import exact, written
 from .rendering import Case, File
 
-__all__ = ["ANSWERS", "METRICS", "REFUSED_METRICS", "defined"]
+__all__ = ["ANSWERS", "METRICS", "REFUSED_METRICS", "TABLES", "defined"]
 
-_TABLES: tuple[tuple[str, str], ...] = (
+TABLES: tuple[tuple[str, str], ...] = (
     ("a", 'type = "boolean"\ntruth = 0.75'),
     ("mobile", 'type = "boolean"\ntruth = 0.75'),
     ("mobile", 'type = "boolean"\nepsilon = 1.0'),
@@ -134,7 +134,7 @@ def defined(name: str, table: str) -> Metric:
 
 
 def _metrics() -> Iterator[Case]:
-    for name, table in _TABLES:
+    for name, table in TABLES:
         metric = defined(name, table)
         strata = {} if metric.strata is None else {"strata": list(metric.strata.labels)}
         yield {

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dither_shared.errors import ParameterError
@@ -15,8 +17,10 @@ from dither_shared.privacy.audit import Finding, audit
 
 from ..transparency.explain import catalogue
 from . import probe
+from .compile import compiled_file, refusals, size_advice
 from .http_get import Target
 from .lint import lint
+from .output import same_file, write_whole
 from .plain import paragraph
 from .progress import Progress
 from .tables import table
@@ -36,6 +40,34 @@ def _lint(options: argparse.Namespace) -> int:
 
 def _catalogue(options: argparse.Namespace) -> int:
     print(catalogue(load_metrics(options.metrics).values()), end="")
+    return 0
+
+
+_ITS_OWN = (
+    "nothing is written; keep what browsers ask in a file of its own, and give a metric another name there if it"
+    " differs from that of other clients in more than words"
+)
+
+
+def _compile(options: argparse.Namespace) -> int:
+    """Write the compiled definitions; the exit status is 2 if one cannot be compiled, and all of these are named."""
+    output = None if options.output is None else Path(options.output)
+    metrics = list(load_metrics(options.metrics).values())
+    if output is not None and same_file(output, Path(options.metrics)):
+        raise ParameterError("--output", f"{output} is the file of the definitions; name another, such as metrics.json")
+    refused = [refusal for metric in metrics for refusal in refusals(metric)]
+    for refusal in refused:
+        print(f"dither: {options.metrics}: {refusal}", file=sys.stderr)
+    if refused:
+        print(f"dither: {_ITS_OWN}", file=sys.stderr)
+        return 2
+    text = compiled_file(metrics)
+    if output is None:
+        print(text, end="")
+    else:
+        write_whole(output, text.encode("ascii"))
+    if advice := size_advice(metrics, text):
+        print(f"dither: {advice}", file=sys.stderr)
     return 0
 
 
@@ -111,5 +143,6 @@ DEVELOPERS: dict[str, Callable[[argparse.Namespace], int]] = {
     "lint": _lint,
     "catalogue": _catalogue,
     "audit": _audit,
+    "compile": _compile,
     "test": _test,
 }

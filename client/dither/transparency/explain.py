@@ -13,7 +13,19 @@ from ..reporting.draws.keys import Keys
 from ..reporting.report import build
 from ..state.journal_records import SECRET_BYTES
 
-__all__ = ["CLEAR", "HIDES", "MANY", "PERIODS", "after", "catalogue", "consent_text", "cost", "odds", "reading"]
+__all__ = [
+    "CLEAR",
+    "HIDES",
+    "MANY",
+    "PERIODS",
+    "after",
+    "catalogue",
+    "consent_text",
+    "cost",
+    "facts",
+    "odds",
+    "reading",
+]
 
 MANY = (10, 100)
 """The numbers of reports for which the privacy loss is stated."""
@@ -101,7 +113,8 @@ def catalogue(metrics: Iterable[Metric]) -> str:
     return "\n".join(["# What is asked", "", *(_chapter(metric) for metric in metrics)])
 
 
-def _facts(metric: Metric) -> list[tuple[str, str]]:
+def facts(metric: Metric) -> list[tuple[str, str]]:
+    """Return what a person is told of a metric before they answer: names of facts, and the facts, in order."""
     return [
         ("Why", metric.why or "nobody has said"),
         ("Read by", metric.owner or "nobody has said"),
@@ -129,18 +142,18 @@ def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: 
     item = metric.item(metric.question.example)
     stratum = None if metric.strata is None else metric.strata.label_of({**metric.strata.example, **strata})
     body = build(metric, item, keys, entropy, today, local=True, stratum=stratum).body
-    facts = [*_facts(metric), ("An upload, for example", body.decode("ascii"))]
+    told = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body):
-        facts.append(("It says", says))
+        told.append(("It says", says))
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
-    lines += [f"    {name}: {text}" for name, text in facts]
+    lines += [f"    {name}: {text}" for name, text in told]
     return "\n".join(lines)
 
 
 def _chapter(metric: Metric) -> str:
     lines = [f"## {metric.name}", "", metric.description or "No description.", "", "| | |", "|---|---|"]
-    facts = (*_facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
-    lines += [f"| {name} | {_cell(text)} |" for name, text in facts]
+    told = (*facts(metric), ("Mechanism", metric.mechanism.name), ("Version", metric.version))
+    lines += [f"| {name} | {_cell(text)} |" for name, text in told]
     return "\n".join([*lines, ""])
 
 

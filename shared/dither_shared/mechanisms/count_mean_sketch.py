@@ -70,6 +70,14 @@ class Sketch(Mechanism):
         """The third central moment of the bias, per Σ_(u≠v) f_u³."""
         return (self.bits - 2) / ((self.bits - 1) * self.cohorts) ** 2
 
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """None: its columns are drawn by SHAKE-256."""
+        raise ParameterError(
+            "mechanism",
+            f"{self.name} needs SHAKE-256, which browsers lack; leave mechanism out, for a sketch that takes SHA-256",
+        )
+
     def column(self, item: Item, cohort: int) -> int:
         """Return the column of a value (its UTF-8 bytes) under hash function ``cohort``."""
         return bloom_positions(bytes_of(item), cohort, self.bits, 1)[0]

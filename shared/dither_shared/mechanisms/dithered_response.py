@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
-from ..primitives.probability import as_probability, exp_below, toward
+from ..primitives.probability import as_probability, exp_below, threshold_text, toward
 from .chained import ChainOfSymbols
 from .checks import checked_count, checked_epsilons, index_of
 from .numeric import NumericMechanism, check_no_size
@@ -160,6 +160,11 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value in one phase."""
         return self._chain.ratio_after(reports)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The truth; the phases are the cohorts."""
+        return {"truth": threshold_text(self.truth)}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the cell into which the point falls in the phase ``cohort``."""

@@ -1,12 +1,13 @@
 """Hadamard response: one symbol, from the half of them on which the value's row of a Hadamard matrix is +1."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar, Self
 
 from ..mechanism import Item, Mechanism, Shape
 from ..primitives.entropy import Entropy
-from ..primitives.probability import ONE, checked_epsilon
+from ..primitives.probability import ONE, checked_epsilon, threshold_text
 from .checks import checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
 
@@ -68,6 +69,11 @@ class HadamardResponse(Mechanism):
         shared, others = Fraction(self.cells, 4), self.room - 2
         all_three = shared * (1 + others) / (2 * others)
         return self.a * shared, self.a * all_three + self.b * (shared - all_three)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probability of an owned symbol."""
+        return {"inside": threshold_text(self.inside)}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the half of the symbols that the item owns; O(cells)."""

@@ -1,5 +1,6 @@
 """Local hashing with linear seeds: the value is hashed to a few symbols by a public seed, and the symbol perturbed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
@@ -8,8 +9,8 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, Item, Shape
 from ..primitives.galois import field as galois_field
-from ..primitives.galois import prime_power, prime_powers
-from ..primitives.probability import as_probability, toward
+from ..primitives.galois import field_integers, prime_power, prime_powers
+from ..primitives.probability import as_probability, threshold_text, toward
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 from .randomized_response import symbol_chain, truths
@@ -102,6 +103,11 @@ class LocalHashing(ChainOfSymbols):
         on_line = g - 2
         all_three = Fraction(on_line * g + others - on_line, others * g**2) if others else Fraction(0)
         return self.p / g, self.p * all_three + self.b * (Fraction(1, g) - all_three)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The truth, the field of the hashes, and the entries of a vector."""
+        return {"truth": threshold_text(self.truth), **field_integers(self.symbols, self._length)}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the symbol ⟨c, v⟩."""

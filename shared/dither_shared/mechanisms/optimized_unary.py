@@ -1,5 +1,6 @@
 """Optimised unary encoding: one bit an answer, the true one kept with 1/2, the others raised as rarely as ε allows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -7,7 +8,7 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
 from ..primitives.channel import BitChain, BitChannel
-from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_up
+from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, threshold_up
 from .chained import ChainOfBits
 from .checks import checked_epsilons, checked_size, index_of
 
@@ -80,6 +81,11 @@ class OptimizedUnary(ChainOfBits):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
         return self._chain.ratio_after(reports)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probabilities that a bit is reported, for the true answer and for another."""
+        return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""

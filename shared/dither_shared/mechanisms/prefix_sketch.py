@@ -110,6 +110,11 @@ class PrefixSketch(ProjectiveBuckets):
         return mechanism
 
     @property
+    def integers(self) -> Mapping[str, object]:
+        """Those of every such sketch, the symbols that each level reports, the confirming one last, and the weights."""
+        return {**super().integers, "lengths": [*self.levels, self.levels[-1]], "weights": [*self.weights]}
+
+    @property
     def confirming(self) -> int:
         """The number of the confirming level, which is the last."""
         return len(self.levels)

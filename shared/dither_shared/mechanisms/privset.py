@@ -10,7 +10,7 @@ from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, SETS, Item, Items, Shape
 from ..primitives.entropy import Entropy
 from ..primitives.lanes import lanes_of
-from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, toward
+from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, toward
 from ..rows import RowFormat
 from .chained import Chained
 from .checks import checked_count, checked_epsilons, checked_size, set_of
@@ -161,6 +161,16 @@ class PrivSet(Chained):
         unlikely = (1 - self.permanent_inside) / ((1 - chance) * subsets)
         same, other = (Fraction(self._kept, ONE) + afresh) ** reports, afresh**reports
         return (likely * same + (1 - likely) * other) / (unlikely * same + (1 - unlikely) * other)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probability of a subset that meets the marks, its size, and those of sets and of the list."""
+        return {
+            "inside": threshold_text(self.inside),
+            "subset": self.subset,
+            "at_most": self.at_most,
+            "size": self.size,
+        }
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the values of the set, and as many dummies as make ``at_most`` cells."""

@@ -1,7 +1,7 @@
 """What sketches by projective geometry response share: a string is hashed to a bucket, and the bucket is a point."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
@@ -12,8 +12,8 @@ from ..mechanism import MAX_CELLS, Item, Shape
 from ..primitives.buckets import MAX_BUCKETS, MAX_ROWS, bucket_in
 from ..primitives.channel import OwnedChain, OwnedChannel
 from ..primitives.entropy import Entropy
-from ..primitives.galois import prime_power, prime_powers
-from ..primitives.probability import ONE, threshold_down
+from ..primitives.galois import field_integers, prime_power, prime_powers
+from ..primitives.probability import ONE, threshold_down, threshold_text
 from ..primitives.projective import Points, point_length
 from .chained import Chained
 from .checks import checked_count
@@ -124,6 +124,16 @@ class ProjectiveBuckets(Chained):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
         return self.ratio**reports if self._chain is None else self._chain.ratio_after(reports)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probability of an owned point, the field, the entries of a point, the rows and their buckets."""
+        return {
+            "inside": threshold_text(self.inside),
+            **field_integers(self.order, self.length),
+            "rows": self.rows,
+            "buckets": self.buckets,
+        }
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the hyperplane of the bucket; O(cells)."""

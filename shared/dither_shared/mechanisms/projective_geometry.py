@@ -1,5 +1,6 @@
 """Projective geometry response: one symbol, a point of a projective space, from the hyperplane that the value owns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
@@ -8,8 +9,8 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import MAX_CELLS, Item, Mechanism, Shape
 from ..primitives.entropy import Entropy
-from ..primitives.galois import prime_power, prime_powers
-from ..primitives.probability import ONE, checked_epsilon
+from ..primitives.galois import field_integers, prime_power, prime_powers
+from ..primitives.probability import ONE, checked_epsilon, threshold_text
 from ..primitives.projective import Points, point_count, point_length
 from .checks import checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
@@ -96,6 +97,11 @@ class ProjectiveGeometry(Mechanism):
         of_three, on_line = point_count(order, max(0, self._points.length - 3)), order - 1
         all_three = Fraction(on_line * shared + (points - 2 - on_line) * of_three, points - 2)
         return self.a * shared, self.a * all_three + self.b * (shared - all_three)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probability of an owned point, the field, and the entries of a point."""
+        return {"inside": threshold_text(self.inside), **field_integers(self.order, self._points.length)}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the hyperplane of the item; O(cells)."""

@@ -8,7 +8,15 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
 from ..primitives.channel import SymbolChain, SymbolChannel
-from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from ..primitives.probability import (
+    ONE,
+    as_probability,
+    checked_epsilon,
+    exp_below,
+    threshold_down,
+    threshold_text,
+    toward,
+)
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 
@@ -96,6 +104,11 @@ class RandomizedResponse(ChainOfSymbols):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
         return self._chain.ratio_after(reports)
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The truth."""
+        return {"truth": threshold_text(self.truth)}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, SETS, Item, Items, Shape
-from ..primitives.probability import as_probability, toward
+from ..primitives.probability import as_probability, threshold_text, toward
 from .chained import ChainOfSymbols
 from .checks import checked_count, checked_epsilons, checked_size, set_of
 from .randomized_response import symbol_chain, truths
@@ -107,6 +107,11 @@ class SetResponse(ChainOfSymbols):
     def seen(self, cohort: int) -> tuple[int, ...]:
         """Return the values in the window ``cohort``, in the order of a pattern's bits, lowest first."""
         return tuple((cohort + place) % self.size for place in range(self.window))
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The truth, and the width of the window; the values are the cohorts."""
+        return {"truth": threshold_text(self.truth), "window": self.window}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the pattern of the set in the window ``cohort``."""

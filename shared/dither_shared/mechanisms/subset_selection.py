@@ -1,5 +1,6 @@
 """Subset selection: a report lists d of the k answers, and the true one is among them more often than by chance."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
@@ -7,7 +8,7 @@ from typing import ClassVar, Self
 
 from ..mechanism import Item, Mechanism, Shape
 from ..primitives.entropy import Entropy
-from ..primitives.probability import ONE, checked_epsilon
+from ..primitives.probability import ONE, checked_epsilon, threshold_text
 from .checks import checked_count, checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
 
@@ -74,6 +75,11 @@ class SubsetSelection(Mechanism):
         """p(d-1)/(k-1) with the true answer, ((d-1)(d-2)p + d(d-1)(1-p))/((k-1)(k-2)) without it."""
         k, d, p = self.size, self.subset, self.p
         return p * (d - 1) / (k - 1), (d - 1) * (p * (d - 2) + (1 - p) * d) / ((k - 1) * max(k - 2, 1))
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probability of a subset with the true answer, and the size of subsets."""
+        return {"inside": threshold_text(self.inside), "subset": self.subset}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""

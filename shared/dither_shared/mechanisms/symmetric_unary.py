@@ -1,5 +1,6 @@
 """Symmetric unary encoding: one bit an answer, each flipped with the same probability."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
@@ -7,7 +8,15 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
 from ..primitives.channel import BitChain, BitChannel
-from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
+from ..primitives.probability import (
+    ONE,
+    as_probability,
+    checked_epsilon,
+    exp_below,
+    threshold_down,
+    threshold_text,
+    toward,
+)
 from .chained import ChainOfBits
 from .checks import checked_size, index_of
 
@@ -56,6 +65,11 @@ class SymmetricUnary(ChainOfBits):
         """Return the mechanism with p = s/(s+1), s = e^(ε/2), rounded down."""
         odds = exp_below(checked_epsilon(epsilon) / 2)
         return cls(size=checked_size(size), keep=Fraction(threshold_down(odds / (odds + 1)), ONE))
+
+    @property
+    def integers(self) -> Mapping[str, object]:
+        """The probabilities that a bit is reported, for the true answer and for another."""
+        return {"high": threshold_text(self.p), "low": threshold_text(self.q)}
 
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the item itself."""

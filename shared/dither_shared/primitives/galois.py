@@ -13,7 +13,7 @@ from operator import mul, xor
 
 from ..errors import ParameterError
 
-__all__ = ["Field", "field", "prime_power", "prime_powers"]
+__all__ = ["Field", "field", "field_integers", "prime_power", "prime_powers"]
 
 _LONGEST = 32
 """More entries than a vector has in any table that can be held."""
@@ -58,6 +58,8 @@ class Field:
         self.characteristic, self.degree = factors
         # The first index of the points with 0, 1, 2, … entries behind their leading 1.
         self._firsts: tuple[int, ...] = tuple((order**free - 1) // (order - 1) for free in range(_LONGEST))
+        self.lower: int | None = None
+        """L of the primitive polynomial x^m + L, as a base-p number; None for a prime field, which needs none."""
         self._exp: list[int] = []
         self._log: list[int] = []
         if self.degree > 1:
@@ -132,6 +134,7 @@ class Field:
         for lower in range(1, self.order):
             powers = self._powers_of_x(lower)
             if len(powers) == self.order - 1:
+                self.lower = lower
                 self._exp = powers + powers
                 self._log = [0] * self.order
                 for exponent, element in enumerate(powers):
@@ -161,3 +164,8 @@ class Field:
 def field(order: int) -> Field:
     """Return GF(order), made once."""
     return Field(order)
+
+
+def field_integers(order: int, length: int) -> dict[str, int | None]:
+    """Return what it takes to reckon with vectors of GF(order) of that ``length``: no polynomial need be searched."""
+    return {"order": order, "lower": field(order).lower, "length": length}

@@ -27,6 +27,7 @@ __all__ = [
     "float_above",
     "log_above",
     "threshold_down",
+    "threshold_text",
     "threshold_up",
     "toward",
 ]
@@ -126,6 +127,11 @@ def threshold_down(probability: Fraction) -> int:
 def threshold_up(probability: Fraction) -> int:
     """Return the smallest t with t/2^64 >= probability."""
     return math.ceil(probability * ONE)
+
+
+def threshold_text(probability: Fraction) -> str:
+    """Return a multiple of 2^-64 below 1 as the 16 hex digits of its threshold."""
+    return f"{int(probability * ONE):016x}"
 
 
 def toward(centre: Fraction, probability: Fraction) -> Fraction:

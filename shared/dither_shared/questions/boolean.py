@@ -1,5 +1,6 @@
 """Questions of yes and no."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -31,6 +32,10 @@ class BooleanQuestion(ListedQuestion):
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how yes and no are read."""
         return _Answers(self.domain)
+
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return the kind: no is item 0, yes is item 1."""
+        return {"kind": self.kind}
 
     def _listed(self) -> Domain:
         return Domain.boolean()

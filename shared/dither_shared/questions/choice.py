@@ -1,6 +1,6 @@
 """Questions of one among listed values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -38,6 +38,10 @@ class ChoiceQuestion(ListedQuestion):
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how the values are read."""
         return _Answers(self.domain)
+
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return all values, in order, and the index of the catch-all."""
+        return {"kind": self.kind, "values": [*self.domain.labels], "other": self.domain.index(self.domain.other)}
 
     @property
     def names(self) -> Sequence[str]:

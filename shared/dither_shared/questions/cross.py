@@ -96,6 +96,11 @@ class CrossQuestion(ListedQuestion):
         """Return how pairs are read."""
         return _Answers({axis.name: axis.question.answers(mechanism) for axis in self.axes}, self.shape)
 
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return the axes by their names, each as the question that it is."""
+        axes = [[axis.name, axis.question.compiled(mechanism)] for axis in self.axes]
+        return {"kind": self.kind, "axes": axes}
+
     @property
     def shape(self) -> tuple[int, int]:
         """How many answers each axis has."""

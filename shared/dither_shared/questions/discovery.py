@@ -119,6 +119,10 @@ class DiscoveryQuestion(Question):
         """Return how texts are spelled."""
         return _Answers(self.characters, self.length, fold=bool(self.fold))
 
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return the characters in the order of their symbols, the length, and whether capitals are folded."""
+        return {"kind": self.kind, "characters": self.characters, "length": self.length, "fold": bool(self.fold)}
+
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
         """Return what a report says of the text, and how sure it can make anyone."""
         return f"a report speaks of the beginning of your text, or of all of it; {odds_sentence(mechanism, names)}"

@@ -1,7 +1,7 @@
 """Questions that a number answers: a duration, a size, a count."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -82,6 +82,12 @@ class NumberQuestion(Question):
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how numbers are placed on the mechanism's grid."""
         return _Answers(self.grid(mechanism))
+
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return the ends, and the least double of each point but the first: a number's point is how many are <= it."""
+        grid = self.grid(mechanism)
+        borders = [grid.border(point) for point in range(grid.points - 1)]
+        return {"kind": self.kind, "low": self.low, "high": self.high, "borders": borders}
 
     def odds(self, mechanism: Mechanism, names: tuple[str, str] | None = None) -> str:
         """Return what a report says of the number, and how sure it can make anyone of anything about it."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple, Self
 
+from ..errors import ParameterError
 from ..mechanism import Item, Items, Mechanism
 from ..privacy.wording import odds_sentence
 from ..wire import Report
@@ -78,6 +79,13 @@ class Question(ABC):
     @abstractmethod
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how its answers are read into items of ``mechanism``."""
+
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return, as JSON, how a client that knows the kinds by name makes items of ``mechanism`` of answers.
+
+        Raises ParameterError if such a client does not know this kind.
+        """
+        raise ParameterError("type", f"{self.kind} is no kind that other clients know; ask it by another type")
 
     @property
     def size(self) -> int | None:

@@ -89,6 +89,10 @@ class SelectionQuestion(Question):
         """Return how selections are read."""
         return _Answers(self.values, self.limit)
 
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return the values, and the limit."""
+        return {"kind": self.kind, "values": [*self.values], "at_most": self.limit}
+
     @property
     def size(self) -> int:
         """How many values are listed."""

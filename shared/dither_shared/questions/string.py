@@ -1,5 +1,6 @@
 """Questions that any string answers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -62,6 +63,10 @@ class StringQuestion(Question):
     def answers(self, mechanism: Mechanism) -> Answers:
         """Return how strings are read."""
         return _Answers()
+
+    def compiled(self, mechanism: Mechanism) -> Mapping[str, object]:
+        """Return the kind; the candidates are the server's business."""
+        return {"kind": self.kind}
 
     @property
     def labels(self) -> tuple[str, ...]:

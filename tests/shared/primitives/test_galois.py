@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from dither_shared import ParameterError
-from dither_shared.primitives.galois import Field, prime_power, prime_powers
+from dither_shared.primitives.galois import Field, field_integers, prime_power, prime_powers
 
 SMALL = prime_powers(32)
 
@@ -32,6 +32,21 @@ def test_field_axioms(order: int) -> None:
         assert sorted(space.add(element, other) for other in elements) == list(elements)
         if element:
             assert space.multiply(element, space.inverse(element)) == 1
+
+
+@pytest.mark.parametrize("order", SMALL)
+def test_x_is_a_root_of_the_polynomial_that_is_told(order: int) -> None:
+    space = Field(order)
+    if space.degree == 1:
+        assert space.lower is None
+        return
+    assert space.lower is not None
+    power = 1
+    for _ in range(space.degree):
+        power = space.multiply(power, space.characteristic)  # which is x
+    assert space.add(power, space.lower) == 0
+    assert {4: 3, 8: 3, 9: 5}.get(order, space.lower) == space.lower
+    assert field_integers(order, 7) == {"order": order, "lower": space.lower, "length": 7}
 
 
 def test_the_polynomials_are_fixed_for_ever() -> None:

@@ -1,0 +1,98 @@
+"""Compile definitions for a client that reads no TOML and calibrates nothing, such as that for browsers: to JSON.
+
+Each metric is one line: its question and its law in integers, and the words by which people are asked for consent. What
+needs a secret that is kept for ever is refused, for a browser's storage can be cleared.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+from dither_shared.errors import ParameterError
+from dither_shared.metrics.metric import Metric
+
+from ..consent.rules import terms
+from ..reporting.account import Price
+from ..transparency.explain import facts
+
+__all__ = ["FORMAT", "compiled", "compiled_file", "refusals", "size_advice"]
+
+FORMAT = "dither-compiled-1"
+
+_ONCE = (
+    "storage that is cleared forgets that there was an answer, so the question would be answered again, and epsilon"
+    ' spent again, against what "once" promises; set period = "day" or "week"'
+)
+_SURVEY = (
+    "which question of the survey is asked follows from a secret, which cleared storage loses, by SHAKE-256, which"
+    " browsers lack; leave one_of out"
+)
+
+_LARGE = 64
+"""KiB from which a file is large: every page loads it."""
+
+
+def refusals(metric: Metric) -> list[ParameterError]:
+    """Return why a metric cannot be compiled: a mistake for each key in the way, none if it can."""
+    found = []
+    if metric.period == "once":
+        found.append(ParameterError("period", _ONCE))
+    if metric.survey is not None:
+        found.append(ParameterError("one_of", _SURVEY))
+    parts: tuple[Callable[[], object], ...] = (
+        lambda: metric.mechanism.compiled,
+        lambda: metric.question.compiled(metric.mechanism),
+    )
+    for part in parts:
+        try:
+            part()
+        except ParameterError as error:
+            found.append(error)
+    return [error.within(f"metrics.{metric.name}.") for error in found]
+
+
+def compiled(metric: Metric) -> str:
+    """Return the line of a metric: a JSON object in ASCII.
+
+    Numbers are written as the shortest decimals that read as the same doubles. Raises the first of ``refusals``.
+    """
+    for refusal in refusals(metric):
+        raise refusal
+    most = Price.of(metric).most
+    told = {
+        "name": metric.name,
+        "version": metric.version,
+        "terms": terms(metric),
+        "period": metric.period,
+        "expires": None if metric.expires is None else metric.expires.isoformat(),
+        "epsilon": metric.mechanism.epsilon,
+        "reports": None if most == math.inf else int(most),
+        "question": metric.question.compiled(metric.mechanism),
+        "law": metric.mechanism.compiled,
+        "strata": [] if metric.strata is None else metric.strata.stored(),
+        "example": metric.question.example,
+        "description": metric.description,
+        "words": facts(metric),
+    }
+    return json.dumps(told, allow_nan=False, separators=(",", ":"))
+
+
+def compiled_file(metrics: Iterable[Metric]) -> str:
+    """Return the file of some metrics, one a line: the same text for the same definitions."""
+    lines = ",\n".join(map(compiled, metrics))
+    return f'{{"format":"{FORMAT}","metrics":[\n{lines}\n]}}\n'
+
+
+def size_advice(metrics: Sequence[Metric], text: str) -> str:
+    """Return what would make their file smaller, if it is large; "" if it is not."""
+    size = len(text) / 1024
+    if size <= _LARGE:
+        return ""
+    line, largest = max(zip(text.splitlines()[1:], metrics, strict=False), key=lambda each: len(each[0]))
+    fewer = "fewer or shorter values make"
+    if "resolution" in largest.mechanism.keys:
+        fewer = "resolution = 16, or fewer steps, make"
+    return (
+        f"the file has {size:.0f} KiB, and every page loads it; the largest metric is {largest.name}, with"
+        f" {len(line) / 1024:.0f} KiB: {fewer} it smaller"
+    )

@@ -1,0 +1,292 @@
+"""``python -m dither compile``: definitions as clients read them that know no TOML."""
+
+import json
+import struct
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dither import __main__ as program
+from dither.cli.compile import FORMAT, compiled, compiled_file, refusals, size_advice
+from dither.consent.rules import terms
+from dither.reporting.account import Price
+from dither_shared import NumberQuestion, ParameterError, parse_metrics
+
+KINDS = """\
+[metrics.theme]
+description = "Which theme do people use, \u00eb?"
+type = "choice"
+values = ["light", "dark", "\U0001f600"]
+epsilon = 1.0
+cap = 20.0
+why = "To drop themes that nobody uses"
+owner = "ui@example.org"
+expires = 2027-06-30
+tier = "technical"
+strata = {platform = ["linux", "mac"]}
+
+[metrics.mobile]
+type = "boolean"
+truth = 0.75
+period = "week"
+
+[metrics.used]
+type = "selection"
+values = ["export", "search", "print"]
+at_most = 2
+epsilon = 1.0
+
+[metrics.startup]
+type = "number"
+low = 0.05
+high = 60.0
+log = true
+unit = "s"
+epsilon = 1.0
+
+[metrics.browser]
+type = "string"
+epsilon = 2.0
+candidates = ["Firefox"]
+
+[metrics.crash]
+type = "string"
+discover = {alphabet = "a-z0-9._-", length = 12}
+epsilon = 2.0
+
+[metrics.both]
+type = "cross"
+cross = ["theme", "mobile"]
+epsilon = 2.0
+"""
+REFUSED = """
+[metrics.lasting]
+type = "boolean"
+epsilon = 1.0
+permanent_epsilon = 2.0
+period = "once"
+
+[metrics.asked]
+type = "boolean"
+epsilon = 1.0
+one_of = "looks"
+
+[metrics.load]
+type = "number"
+mechanism = "discrete-laplace"
+low = 0
+high = 100
+epsilon = 1.0
+
+[metrics.bits]
+type = "string"
+mechanism = "rappor"
+epsilon = 1.0
+
+[metrics.sketch]
+type = "string"
+mechanism = "count-mean-sketch"
+epsilon = 1.0
+"""
+
+
+def main(*arguments: object) -> int:
+    return program.main(["compile", *map(str, arguments)], environ={})
+
+
+@pytest.fixture
+def definitions(tmp_path: Path) -> Path:
+    path = tmp_path / "metrics.toml"
+    path.write_text(KINDS, encoding="utf-8")
+    return path
+
+
+def test_every_kind_is_compiled_to_a_line(definitions: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(definitions) == 0
+    told = capsys.readouterr()
+    assert told.err == ""
+    assert told.out.isascii()
+    assert told.out.endswith("}\n]}\n")
+    metrics = parse_metrics(KINDS)
+    assert [line.startswith('{"name":') for line in told.out.splitlines()] == [False, *[True] * len(metrics), False]
+    file = json.loads(told.out)
+    assert file.keys() == {"format", "metrics"}
+    assert file["format"] == FORMAT == "dither-compiled-1"
+    for each, metric in zip(file["metrics"], metrics.values(), strict=True):
+        assert (each["name"], each["version"], each["terms"]) == (metric.name, metric.version, terms(metric))
+        assert (each["epsilon"], each["period"]) == (metric.mechanism.epsilon, metric.period)
+        assert (each["law"], each["question"]["kind"]) == (metric.mechanism.compiled, metric.question.kind)
+        assert metric.item(each["example"]) == metric.item(metric.question.example)
+    assert [each["question"]["kind"] for each in file["metrics"]] == [
+        *("choice", "boolean", "selection", "number", "string", "discovery", "cross")
+    ]
+
+
+def test_what_people_are_told_comes_along(definitions: Path) -> None:
+    metric = parse_metrics(KINDS)["theme"]
+    told: dict[str, Any] = json.loads(compiled(metric))
+    assert [*told] == [
+        *("name", "version", "terms", "period", "expires", "epsilon", "reports", "question", "law"),
+        *("strata", "example", "description", "words"),
+    ]
+    assert date.fromisoformat(told["expires"]) == metric.expires
+    assert told["strata"] == [["platform", ["linux", "mac", "other"]]]
+    assert (told["description"], told["example"]) == (metric.description, "light")
+    words = dict(told["words"])
+    assert [*words] == [
+        *("Why", "Read by", "About", "Until", "How often", "Answers", "Sent in the clear, not changed at random"),
+        *("What a report tells", "Privacy loss"),
+    ]
+    assert words["Why"] == metric.why
+    assert words["Until"] == told["expires"]
+    assert words["Privacy loss"].startswith("epsilon 1 for one report")
+    assert json.loads(compiled(parse_metrics(KINDS)["mobile"]))["expires"] is None
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "cap", "reports"), [("1.0", None, None), ("1.0", "1.0", 1), ("0.1", "0.3", 2), ("0.3", "3.0", 10)]
+)
+def test_a_cap_allows_as_many_reports_as_the_ledger_pays_for(epsilon: str, cap: str | None, reports: int) -> None:
+    """Exactly: 0.1 as a double is more than a third of 0.3, and what a report costs is rounded up."""
+    capped = "" if cap is None else f"cap = {cap}\n"
+    metric = parse_metrics(f'[metrics.m]\ntype = "boolean"\nepsilon = {epsilon}\n{capped}')["m"]
+    found = json.loads(compiled(metric))["reports"]
+    assert found == (None if cap is None else Price.of(metric).most)
+    assert found == reports
+
+
+def test_borders_are_the_same_doubles_when_they_are_read(definitions: Path) -> None:
+    metric = parse_metrics(KINDS)["startup"]
+    told = json.loads(compiled(metric))["question"]
+    assert isinstance(metric.question, NumberQuestion)
+    grid = metric.question.grid(metric.mechanism)
+    bits = [struct.pack(">d", border) for border in told["borders"]]
+    assert bits == [struct.pack(">d", grid.border(point)) for point in range(grid.points - 1)]
+    assert len(bits) == (metric.mechanism.size or 0) - 1 > 100
+    assert (told["low"], told["high"]) == (0.05, 60.0)
+
+
+def test_the_file_is_the_same_each_time_and_as_it_is_printed(
+    definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "metrics.json"
+    assert main(definitions) == 0
+    printed = capsys.readouterr().out
+    for _ in range(2):
+        assert main(definitions, "-o", output) == 0
+        assert output.read_bytes() == printed.encode("ascii")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_all_that_is_refused_is_named_in_one_go_and_nothing_is_written(
+    definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definitions.write_text(KINDS + REFUSED, encoding="utf-8")
+    output = tmp_path / "metrics.json"
+    output.write_bytes(b"before")
+    assert main(definitions, "-o", output) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert output.read_bytes() == b"before"
+    *lines, advice = told.err.splitlines()
+    places = [line.removeprefix(f"dither: {definitions}: metrics.").partition(": ")[0] for line in lines]
+    assert places == [
+        *("lasting.period", "lasting.permanent_epsilon", "asked.one_of", "load.mechanism", "bits.mechanism"),
+        "sketch.mechanism",
+    ]
+    said = dict(zip(places, lines, strict=True))
+    assert 'set period = "day" or "week"' in said["lasting.period"]
+    assert said["lasting.permanent_epsilon"].endswith("leave permanent_epsilon out")
+    assert "SHAKE-256" in said["lasting.permanent_epsilon"]
+    assert said["asked.one_of"].endswith("leave one_of out")
+    assert "leave mechanism out" in said["load.mechanism"]
+    assert "repeats a permanent draw" in said["bits.mechanism"]
+    assert "takes SHA-256" in said["sketch.mechanism"]
+    assert "a file of its own" in advice
+
+
+def test_what_is_left_out_as_it_is_told_compiles() -> None:
+    """Each refusal says what would be right, and it is."""
+    with pytest.raises(ParameterError, match=r"metrics\.lasting\.period: "):
+        compiled(parse_metrics(REFUSED)["lasting"])
+    for key in ("period", "permanent_epsilon", "one_of", "mechanism"):
+        kept = [line for line in REFUSED.splitlines() if not line.startswith(key)]
+        left = {
+            refusal.place.rpartition(".")[2]
+            for one in parse_metrics("\n".join(kept)).values()
+            for refusal in refusals(one)
+        }
+        assert left == {"period", "permanent_epsilon", "one_of", "mechanism"} - {key}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "metrics: missing"),
+        ("[metrics.m", "not TOML"),
+        ('[metrics.m]\ntype = "boolean"\n', "metrics.m.epsilon: missing"),
+        ('[metrics.m]\ntype = "date"\nepsilon = 1.0\n', "metrics.m.type"),
+    ],
+)
+def test_a_mistake_in_the_definitions_is_told_as_everywhere(
+    text: str, says: str, definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    definitions.write_text(text, encoding="utf-8")
+    assert main(definitions, "-o", tmp_path / "metrics.json") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"dither: {definitions}: ")
+    assert says in line
+    assert not (tmp_path / "metrics.json").exists()
+
+
+def test_files_that_cannot_be_read_or_written_are_told(
+    definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arguments, says in (
+        ([tmp_path / "missing.toml"], "missing.toml: cannot be read: No such file"),
+        ([definitions, "-o", tmp_path / "missing" / "metrics.json"], "cannot be written: No such file"),
+        ([definitions, "-o", tmp_path], "cannot be written: Is a directory"),
+        ([definitions, "-o", definitions], "--output: "),
+    ):
+        assert main(*arguments) == 2
+        assert says in capsys.readouterr().err
+    assert definitions.read_text(encoding="utf-8") == KINDS
+    assert [*tmp_path.iterdir()] == [definitions]
+
+
+def test_a_large_file_is_written_and_told_with_the_metric_that_makes_it_so(
+    definitions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fine = '[metrics.fine]\ntype = "number"\nlow = 0\nhigh = 1\nepsilon = 1.0\nresolution = 256\nsteps = 16\n'
+    definitions.write_text(KINDS + fine, encoding="utf-8")
+    output = tmp_path / "metrics.json"
+    assert main(definitions, "-o", output) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"the file has {output.stat().st_size / 1024:.0f} KiB" in line
+    assert "the largest metric is fine, with " in line
+    assert line.endswith("resolution = 16, or fewer steps, make it smaller")
+    definitions.write_text(KINDS + fine.replace("= 256", "= 16").replace("steps = 16", "steps = 2"), encoding="utf-8")
+    assert main(definitions, "-o", output) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_what_makes_a_list_smaller_is_no_resolution() -> None:
+    values = [f"value number {number}" for number in range(4000)]
+    metrics = [*parse_metrics(f'[metrics.m]\ntype = "choice"\nvalues = {values}\nepsilon = 1.0\n').values()]
+    assert size_advice(metrics, compiled_file(metrics)).endswith("fewer or shorter values make it smaller")
+
+
+def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main("--help")
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    for words in ("compile the definitions to JSON", "the app's metrics.toml", "--output FILE", "standard output"):
+        assert words in told
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "FILE" in capsys.readouterr().err
+    assert "compile  " in (program.__doc__ or "")
