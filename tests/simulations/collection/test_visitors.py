@@ -38,10 +38,8 @@ def test_a_visitor_who_cannot_report_is_an_error(tmp_path: Path) -> None:
     survey = asked_on_the_page(2, 0)
     (definition := tmp_path / "metrics.toml").write_text(survey.definition, encoding="utf-8")
     done: list[int] = []
-    with (
-        served(Tools(node(), "/nowhere/chromium")) as page,
-        pytest.raises(VisitError, match="could not report: .*launch"),
-    ):
+    tools = Tools(node(), "/nowhere/chromium")
+    with served(tools) as page, pytest.raises(VisitError, match=r"could not report: .*launch"):
         page.visit(definition, "http://127.0.0.1:9", survey.people, 1, lambda: done.append(1))
     assert done == []
 
