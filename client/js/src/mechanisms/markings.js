@@ -27,12 +27,15 @@ export const pattern = ({ cohorts, window }) => (item, cohort) => {
 };
 
 /** The values of a set, and the first dummies behind them all, up to `at_most` (Wang et al. 2018). @type {Marking} */
-export const padded = ({ size, at_most }) => (item) => [...item, ...Array.from({ length: at_most - item.length }, (_, dummy) => size + dummy)];
+export const padded = ({ size, at_most }) => (item) => [
+  ...item,
+  ...Array.from({ length: at_most - item.length }, (_, dummy) => size + dummy),
+];
 
 /**
- * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the row's word
- * of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py). Rejects where the page
- * is not secure (https), for no browser digests anything there.
+ * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the
+ * row's word of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py).
+ * Rejects where the page is not secure (https), for no browser digests anything there.
  * @type {Marking}
  */
 export const bucket = ({ rows, buckets, lengths = [] }) => async (item, cohort) => {
