@@ -50,6 +50,12 @@ test("an item stays as it is", async () => {
   assert.deepEqual(item, [1, 3]);
 });
 
+test("a set of more values than are allowed is not reported", async () => {
+  const { randomize } = mechanismOf(symbols("privset", 10, { inside: HALF, subset: 1, at_most: 2, size: 8 }));
+  assert.equal((await randomize([1, 3], 0, new SeededEntropy("two"))).length, 1);
+  await assert.rejects(randomize([1, 3, 5], 0, new SeededEntropy("three")), RangeError);
+});
+
 test("a list ascends, and has as many cells as it should", async () => {
   const law = { ...symbols("subset-selection", 4096, { inside: HALF, subset: 75 }), shape: "list", listed: 75 };
   const { randomize } = mechanismOf(law);
