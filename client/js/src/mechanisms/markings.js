@@ -27,8 +27,8 @@ export const pattern = ({ cohorts, window }) => (item, cohort) => {
 };
 
 /**
- * The values of a set, and the first dummies behind them all, up to `at_most` (Wang et al. 2018). Throws RangeError if the
- * set has more, for its report would tell more than epsilon.
+ * The values of a set, and the first dummies behind them all, up to `at_most` (Wang et al. 2018). Throws RangeError if
+ * the set has more, for its report would tell more than epsilon.
  * @type {Marking}
  */
 export const padded = ({ size, at_most }) => (item) => [
