@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
 import { Client } from "../../client/js/src/client.js";
+import { empty } from "../../client/js/src/state/data.js";
 import { MemoryState } from "../../client/js/src/state/memory.js";
 import { compiled } from "./browser/harness.js";
 
@@ -53,7 +54,7 @@ test("nothing is drawn, kept or sent unless asked", async () => {
   assert.deepEqual(await client.pending(), ["theme", "again", "load"]);
   assert.equal((await client.status()).decidedBy, "default: nobody has been asked");
   assert.equal(await client.flush(), true);
-  assert.deepEqual([posts, state.stored], [[], undefined]);
+  assert.deepEqual([posts, await state.read()], [[], empty()]);
 });
 
 test("what is previewed is what is sent, once a period", async () => {
@@ -154,7 +155,7 @@ test("forget deletes all, and stays off", async () => {
   const { mode, sent, queued, metrics: statuses } = await client.status();
   assert.deepEqual([mode, sent, queued, statuses[0].reports], ["off", 0, 0, 0]);
   assert.deepEqual(await client.pending(), []);
-  assert.doesNotMatch(JSON.stringify(state.stored), /theme/);
+  assert.doesNotMatch(JSON.stringify(await state.read()), /theme/);
 });
 
 test("damaged data are kept as they are until a person chooses anew; then today's answers are taken for given", async () => {

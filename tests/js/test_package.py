@@ -111,12 +111,13 @@ def test_an_app_imports_it_with_its_types(packed: Path) -> None:
     app = packed / "app.mts"
     app.write_text(
         'import { Client } from "dither-client";\n'
-        'const client = new Client({ format: "dither-compiled-1", metrics: [] }, {});\n'
+        'const options = { endpoint: "http://127.0.0.1:9", app: "app", background: false, log: () => {} };\n'
+        'const client = new Client({ format: "dither-compiled-1", metrics: [] }, options);\n'
         'const outcome: "kept" | "answered" | "off" | "spent" | "unknown" | "failed" = await client.record("x", 1);\n'
         "console.log(outcome);\nclient.close();\n"
         "// @ts-expect-error: there is no such method.\nclient.surprise?.();\n",
         encoding="utf-8",
     )
-    options = ["--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom", "--types", ""]
+    options = ["--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom"]
     run(packages() / ".bin" / "tsc", *options, app, folder=packed)
     assert run(node(), "app.mjs", folder=packed) in {"unknown\n", "off\n"}

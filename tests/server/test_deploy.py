@@ -1,13 +1,15 @@
 """The deployment files: read by what they are for where that is installed, and held to what they promise."""
 
 import configparser
+import re
 import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,7 +17,8 @@ import pytest
 
 from dither_server.access.gatekeeper import Role
 from dither_server.config.sources import SETTINGS, configured, resolve, variable_of
-from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment
+from server.collecting import METRICS, METRICS_TOML, TODAY, batch, environment, running
+from server.test_near import await_port
 from server.test_process import PATIENCE, connect, tally
 from torture.devices import post
 
@@ -35,6 +38,7 @@ def test_the_settings_file_is_one(tmp_path: Path) -> None:
     assert config.open == {Role.REPORT}
     assert not config.trust_loopback
     assert not config.local_token
+    assert not config.origins.listed
     assert config.retention.before("theme", TODAY) == TODAY - timedelta(days=400)
 
 
@@ -68,12 +72,6 @@ def test_the_unit_is_one_and_strict() -> None:
         ["systemd-analyze", "verify", str(DEPLOY / "dither.service")], capture_output=True, text=True, check=False
     )
     assert "Unknown" not in told.stderr, told.stderr
-
-
-def test_nginx_keeps_no_addresses() -> None:
-    lines = [line.partition("#")[0].strip() for line in (DEPLOY / "nginx.conf").read_text("utf-8").splitlines()]
-    assert "access_log off;" in lines
-    assert not any("$remote_addr" in line or "$proxy_add_x_forwarded_for" in line for line in lines)
 
 
 def test_gunicorn_runs_two_workers_on_one_file(tmp_path: Path) -> None:
@@ -155,17 +153,89 @@ def test_granian_serves_the_same_app_and_lets_no_stranger_in(tmp_path: Path) -> 
     assert tally(tmp_path, METRICS["theme"]).total == 3
 
 
-def test_nginx_reads_the_sample(tmp_path: Path) -> None:
+SITES = ("nginx.conf", "nginx-own-site.conf")
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_nginx_keeps_no_addresses(name: str) -> None:
+    lines = [line.partition("#")[0].strip() for line in (DEPLOY / name).read_text("utf-8").splitlines()]
+    assert "access_log off;" in lines
+    assert not any("$remote_addr" in line or "$proxy_add_x_forwarded_for" in line for line in lines)
+
+
+def sample(name: str, folder: Path) -> str:
+    """A file of sites-enabled whose certificate and logs are in the folder."""
     nginx, openssl = shutil.which("nginx"), shutil.which("openssl")
     if nginx is None or openssl is None:
         pytest.skip("no nginx or openssl here: apt-get install nginx openssl")
     names = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=t", "-keyout", "key.pem"]
-    subprocess.run([*names, "-out", "cert.pem"], cwd=tmp_path, check=True, capture_output=True)
-    site = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
+    subprocess.run([*names, "-out", "cert.pem"], cwd=folder, check=True, capture_output=True)
+    site = (DEPLOY / name).read_text(encoding="utf-8").replace("/var/log/nginx/", f"{folder}/")
     for before, after in (("fullchain.pem", "cert.pem"), ("privkey.pem", "key.pem")):
-        site = site.replace(f"/etc/letsencrypt/live/telemetry.example.org/{before}", str(tmp_path / after))
-    site = site.replace("/var/log/nginx/", f"{tmp_path}/")
+        site = re.sub(rf"/etc/letsencrypt/live/[a-z.]+/{before}", str(folder / after), site)
+    return site
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_nginx_reads_the_sample(name: str, tmp_path: Path) -> None:
     whole = tmp_path / "nginx.conf"
-    whole.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{site}\n}}\n", encoding="utf-8")
-    read = subprocess.run([nginx, "-t", "-c", str(whole)], capture_output=True, text=True, check=False)
+    whole.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{sample(name, tmp_path)}\n}}\n", encoding="utf-8")
+    command = [shutil.which("nginx") or "", "-t", "-c", str(whole)]
+    read = subprocess.run(command, capture_output=True, text=True, check=False)
     assert read.returncode == 0, read.stderr
+
+
+@contextmanager
+def served(site: str, folder: Path, url: str) -> Iterator[int]:
+    """Run nginx with a site in front of a collector, without TLS, and yield its port."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    site = site.replace("http://127.0.0.1:8000", url).replace("listen [::]:443 ssl;", "")
+    site = site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
+    (folder / "nginx.conf").write_text(
+        f"daemon off; pid {folder}/pid; error_log stderr crit; worker_processes 1; events {{}}\n"
+        f"http {{ client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; {site} }}\n",
+        encoding="utf-8",
+    )
+    command = [shutil.which("nginx") or "", "-p", str(folder), "-c", "nginx.conf"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            await_port(port)
+            yield port
+        finally:
+            process.terminate()
+
+
+def of_page(port: int, path: str, origin: str | None, method: str = "POST") -> tuple[int, str | None]:
+    """The status, and whose pages may read it, of what is answered to a page's report."""
+    headers = {"Content-Type": "text/plain;charset=UTF-8", "Cookie": "session=secret", "Host": "app.example"}
+    if origin is not None:
+        headers["Origin"] = origin
+    with closing(connect(f"http://127.0.0.1:{port}")) as connection:
+        connection.request(method, path, batch().encode() if method == "POST" else None, headers)
+        response = connection.getresponse()
+        return response.status, response.headers["Access-Control-Allow-Origin"]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "path"),
+    [
+        ("nginx.conf", "", "/v1/reports"),
+        ("nginx-own-site.conf", "", "/telemetry/v1/reports"),
+        ("nginx-own-site.conf", "/telemetry", "/v1/reports"),  # as its comment says of an endpoint without a prefix
+    ],
+)
+def test_pages_report_through_nginx(name: str, before: str, path: str, tmp_path: Path) -> None:
+    site, app = sample(name, tmp_path), "https://app.example"
+    if before:
+        site = site.replace(f"location = {before}/", "location = /")
+    options = ("--open", "report", "--no-trust-loopback", "--origins", app)
+    with running(tmp_path, *options) as (url, _), served(site, tmp_path, url) as port:
+        assert of_page(port, path, app) == (202, app)
+        for origin in ("https://evil.example", "null", f"{app}:443"):
+            assert of_page(port, path, origin) == (403, None)
+        assert of_page(port, path, None) == (415, None)
+        if name != SITES[0]:
+            for other in ("/telemetry/", "/telemetry/v1/metrics", "/metrics", "/telemetry/v1/reports/x", "/healthz"):
+                assert of_page(port, other, app, "GET")[0] in {403, 404}  # nginx has no such file
+    assert tally(tmp_path, METRICS["theme"]).total == 3

@@ -107,7 +107,7 @@ def test_requests_that_are_not_what_they_seem(tmp_path: Path) -> None:
             fine + b"X_Forwarded_For: x\r\nx-forwarded-FOR:\r\n",
             fine + b"Origin: https://evil.example\r\n",
         ):
-            assert raw(url, head + rest) in {400, 401}, head
+            assert raw(url, head + rest) in {400, 401, 403}, head
 
 
 @contextmanager
@@ -199,3 +199,15 @@ def test_through_nginx_nobody_reads(trusting: bool, tmp_path: Path) -> None:
         for far, report in sites.items():
             for headers in ({}, {"Host": "localhost"}, {"Host": url.removeprefix("http://")}):
                 assert statuses(far, headers) == (401, 401, report if trusting else 401)
+
+
+def test_the_start_says_that_pages_cannot_report_without_a_token(tmp_path: Path) -> None:
+    """A page's report is not local, though its browser is, and being listed stands for no token."""
+    page = {"Origin": "http://localhost:3000"}
+    for opened, report in (("", 401), ("report", 202)):
+        with running(tmp_path, "--open", opened, "--origins", page["Origin"]) as (url, process):
+            assert statuses(url, page) == (401, 401, report)
+            assert statuses(url) == (401, 401, 202)
+            process.terminate()
+            _, errors = process.communicate(timeout=PATIENCE)
+        assert ("pages of http://localhost:3000 send no token, and are answered 401" in errors) is (report == 401)

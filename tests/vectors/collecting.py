@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from dither_server.access.gatekeeper import Role
+from dither_server.access.origins import Origins
 from dither_server.app import collector_of, create_app
 from dither_server.config.settings import Config
 from dither_server.tally.tally import Tally
@@ -102,6 +103,7 @@ _METRICS = parse_metrics(
     'epsilon = 1.0\n[metrics.browser]\ntype = "string"\nepsilon = 2.0\nbits = 20\ncohorts = 3\n'
 )
 _JSON = {"Content-Type": "application/json"}
+_PAGE, _PLAIN_TEXT = "https://app.example", "text/plain;charset=UTF-8"
 
 
 def _upload(number: int, rows: str, of: Metric, **changed: str) -> str:
@@ -134,6 +136,12 @@ def _uploads() -> Iterator[tuple[Mapping[str, str], str]]:
     yield {**_JSON, "Content-Encoding": "gzip"}, _upload(15, "00", theme)
     yield {}, _upload(15, "00", theme)
     yield _JSON, _upload(15, "00", theme)
+    for number, content_type in enumerate(("text/plain", _PLAIN_TEXT, "application/json"), 16):
+        for origin in (None, _PAGE, "https://other.example", "null", f"{_PAGE}/", f"{_PAGE}, {_PAGE}"):
+            headers = {"Content-Type": content_type, **({} if origin is None else {"Origin": origin})}
+            yield headers, _upload(number, "00", theme)
+    yield {"Content-Type": "text/plain;charset=latin-1", "Origin": _PAGE}, _upload(19, "00", theme)
+    yield {"Content-Type": _PLAIN_TEXT, "Origin": _PAGE}, "{}"
 
 
 def _answered() -> Iterator[Case]:
@@ -145,6 +153,7 @@ def _answered() -> Iterator[Case]:
             open=frozenset({Role.REPORT}),
             body_limit=1000,
             rows_limit=10,
+            origins=Origins((_PAGE,)),
         )
         app = create_app(config)
         try:
@@ -158,6 +167,7 @@ def _answered() -> Iterator[Case]:
                     "status": response.status_code,
                     "accepted": told.get("accepted"),
                     "problem": told.get("type"),
+                    "readable": response.headers.get("Access-Control-Allow-Origin"),
                 }
         finally:
             collector_of(app).close()
@@ -166,13 +176,15 @@ def _answered() -> Iterator[Case]:
 UPLOADS = File(
     "Uploads: requests to POST /v1/reports of a collector with an empty database, one after the other. It asks the"
     " metrics theme (randomized-response of light, dark, system and other, epsilon 1.0) and browser (a string, epsilon"
-    " 2.0, 20 bits, 3 cohorts), and takes bodies of at most 1000 bytes and 10 rows.",
+    " 2.0, 20 bits, 3 cohorts), and takes bodies of at most 1000 bytes and 10 rows, and reports of the pages of"
+    f" {_PAGE} and no other.",
     {
         "headers": "the headers of the request, besides its Content-Length",
         "body": "the body",
         "status": "the status of the answer",
         "accepted": "how many reports it says were accepted, or null",
         "problem": "the type of the problem that it is, or null",
+        "readable": "the origin whose pages may read the answer (Access-Control-Allow-Origin), or null",
     },
     _answered,
 )

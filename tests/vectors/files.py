@@ -10,6 +10,7 @@ from .grids import NUMBERS
 from .questions import ANSWERS, METRICS, REFUSED_METRICS
 from .randomizers import BLOOM, BUCKETS, CHOICES, MECHANISMS, REPORTS
 from .rendering import File, render
+from .uploading import VERDICTS
 
 __all__ = ["FILES", "FOLDER", "render"]
 
@@ -36,5 +37,6 @@ FILES: dict[str, File] = {
     "bodies.json": BODIES,
     "batches.json": BATCHES,
     "uploads.json": UPLOADS,
+    "verdicts.json": VERDICTS,
     "tallies.json": TALLIES,
 }

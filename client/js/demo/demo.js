@@ -10,7 +10,8 @@ const [compiled, { endpoint }] = await Promise.all([json("metrics.json"), json("
 const client = new Client(compiled, { endpoint, app: "dither-demo", spread: 1 });
 const form = document.forms[0];
 
-document.querySelector("dither-consent").client = client;
+const consent = document.querySelector("dither-consent");
+consent.client = client;
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -37,9 +38,12 @@ async function show() {
   const { mode, decidedBy, queued, sent } = await client.status();
   const status = document.querySelector("#status");
   const text = `Reports are ${mode} (${decidedBy}): ${queued} wait, ${sent} were sent.`;
-  if (status.textContent !== text) status.textContent = text;
-  document.querySelector("#sent").textContent = (await client.sent()).join("\n\n");
-  status.dataset.sent = String(sent);
+  if (status.textContent !== text) {
+    status.textContent = text;
+    document.querySelector("#sent").textContent = (await client.sent()).join("\n\n");
+    status.dataset.sent = String(sent);
+    if (!consent.matches(":focus-within")) consent.refresh();
+  }
   setTimeout(show, 250);
 }
 show();

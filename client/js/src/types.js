@@ -49,10 +49,10 @@
  * @property {boolean} local Whether it is for the user's eyes only.
  * @property {string} body ASCII, the same at every try.
  *
- * @typedef {object} Hold Of a report that failed. Moments are milliseconds since 1970.
+ * @typedef {object} Hold When a report leaves that waits. Moments are milliseconds since 1970.
  * @property {number} moment When it leaves next.
  * @property {number} notBefore Before when not even in haste; 0 if the collector named none.
- * @property {number} failures
+ * @property {number} failures How often it has failed.
  *
  * @typedef {object} Data All that a client keeps, as JSON.
  * @property {1} format

@@ -167,8 +167,9 @@ class IngestLayer:
 
 
 def _extended(answer: Answer, headers: Iterable[tuple[str, str]]) -> Answer:
-    status, own, body = answer
-    return status, [*own, *headers], body
+    """Add headers to an answer, which is fresh and nobody else's, and return it."""
+    answer[1].extend(headers)
+    return answer
 
 
 def _extending(then: Callable[[Answer], object], headers: Iterable[tuple[str, str]]) -> Callable[[Answer], object]:

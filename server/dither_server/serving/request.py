@@ -64,7 +64,7 @@ def environ_of(request: Request, peer: str, here: tuple[str, int]) -> WSGIEnviro
         key = _key(name)
         if key is None:
             continue
-        text = value.decode("latin-1").strip()
+        text = value.decode("latin-1").strip(" \t")
         environ[key] = text if key not in environ else environ[key] + _REPEATED.get(key, ", ") + text
     if request.is_chunked:
         environ["CONTENT_LENGTH"] = str(len(request.body))

@@ -74,13 +74,14 @@ def ended_by_sigterm() -> Iterator[None]:
 def running_collector(metrics: Path, folder: Path, origins: str = "") -> Iterator[Access]:
     """Run a collector while the context lasts and yield how it is reached; its database and log are in ``folder``.
 
-    Web pages of ``origins`` may report to it.
+    Web pages of ``origins`` may report to it, and then so may anyone here.
 
     It is ended as an operator would end it, by SIGTERM. Raises CollectorError if it does not start.
     """
     log = folder / "demo-collector.log"
     command = [sys.executable, "-m", "dither_server", "run", "--metrics", str(metrics)]
-    command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0", "--origins", origins]
+    command += ["--db", f"sqlite:///{folder / DATABASE}", "--port", "0"]
+    command += ["--origins", origins, "--open", "report"] if origins else []  # a page has no token that it could hide
     command += ["--config", os.devnull]  # and not what a collector.toml here says of another one
     # In a session of its own Ctrl-C does not reach it: it outlives the devices, which would wait for it, and ends then.
     with (

@@ -28,8 +28,9 @@ const send = (address, headers = {}) => exchange(fetch, address, headers, "{}");
 test("a report arrives as it is, and of the answer the status and Retry-After are read", async (context) => {
   const requests = [];
   const server = createServer(async (request, response) => {
-    const body = (await Array.fromAsync?.(request)) ?? [];
-    requests.push({ method: request.method, url: request.url, headers: request.headers, body: Buffer.concat(body) });
+    let body = "";
+    for await (const piece of request) body += piece;
+    requests.push({ method: request.method, url: request.url, headers: request.headers, body });
     response.writeHead(429, { "retry-after": "60", "set-cookie": "id=1", etag: '"1"' }).end("x");
   });
   const address = addressOf(`${await listening(context, server)}/of/us/`);
@@ -38,6 +39,7 @@ test("a report arrives as it is, and of the answer the status and Retry-After ar
   assert.deepEqual(requests.map(({ method, url }) => `${method} ${url}`), Array(2).fill("POST /of/us/v1/reports"));
   const told = requests.map(({ headers }) => [headers["content-type"], headers.authorization]);
   assert.deepEqual(told, [["text/plain;charset=UTF-8", undefined], ["application/json", "Bearer a-token"]]);
+  assert.deepEqual(requests.map(({ body }) => body), ["{}", "{}"]);
   for (const { headers } of requests)
     for (const name of ["cookie", "referer", "origin", "if-none-match"]) assert.equal(headers[name], undefined);
 });

@@ -7,3 +7,4 @@ export { check as fields } from "./fields.js";
 export { check as numbers } from "./numbers.js";
 export { check as points } from "./points.js";
 export { check as reports } from "./reports.js";
+export { check as verdicts } from "./verdicts.js";

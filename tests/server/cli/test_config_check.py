@@ -66,6 +66,25 @@ def test_check_says_what_is_wrong_and_what_is_unwise(folder: Path) -> None:
     assert wrong.stdout.count("error: ") == 2
 
 
+def test_pages_that_may_report_and_cannot_are_named(folder: Path) -> None:
+    pages = ("check", "--origins", "https://app.example,http://localhost:3000")
+    mute = invoke(folder, *pages)
+    named = "https://app.example, http://localhost:3000"
+    assert f'warning: origins: pages of {named} send no token, and are answered 401; set open = ["report"]' in (
+        mute.stdout
+    )
+    for role in ("report", "admin"):
+        heard = invoke(folder, *pages, "--open", role)
+        assert f"ok: pages of {named} may report; a page of any other origin may not" in heard.stdout
+        assert "send no token" not in heard.stdout
+    assert "pages of" not in invoke(folder, "check").stdout
+    wrong = invoke(folder, "check", "--origins", "https://app.example/")
+    assert wrong.exit_code == 2
+    assert "--origins: 'https://app.example/' is no origin as browsers write it" in wrong.stderr
+    shown = json.loads(invoke(folder, "config", "--json", "--origins", "https://app.example").stdout)
+    assert shown["origins"]["value"] == ["https://app.example"]
+
+
 def test_a_variable_that_is_no_setting_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DITHER_RETENTON", "3 days")
     result = invoke(folder, "check")

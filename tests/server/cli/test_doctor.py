@@ -57,6 +57,14 @@ def test_it_tells_programs_too(folder: Path) -> None:
     assert all(finding.keys() == {"level", "about", "text", "advice"} for finding in told["findings"])
 
 
+def test_pages_that_cannot_report_are_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DITHER_ORIGINS", "https://app.example")
+    said = "configuration: origins: pages of https://app.example send no token"
+    assert [said in line for line in found(doctor(folder), "warning")].count(True) == 1
+    monkeypatch.setenv("DITHER_OPEN", "report")
+    assert not [line for line in found(doctor(folder), "warning") if "pages of" in line]
+
+
 def test_nothing_is_modified_of_a_collector_that_has_ended(folder: Path) -> None:
     before, when = traces(folder), folder.stat().st_mtime_ns
     assert doctor(folder).exit_code == 1

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from dither_server.access.gatekeeper import Role
+from dither_server.access.origins import Origins
 from dither_server.config.settings import Config
-from dither_server.config.sources import SETTINGS, configured, resolve
+from dither_server.config.sources import SETTINGS, configured, describe, resolve
 from dither_server.tally.retention import Retention
 from dither_shared import ParameterError
 from server.collecting import METRICS
@@ -33,7 +34,7 @@ def test_each_source_gives_way_to_the_one_before_it(tmp_path: Path) -> None:
 def test_every_setting_is_read_from_the_environment(name: str) -> None:
     """And a wrong value is told with its source, so that none is ignored."""
     variable = f"DITHER_{name.upper()}"
-    if isinstance(SETTINGS[name].default, int | float | frozenset | Retention):
+    if isinstance(SETTINGS[name].default, int | float | frozenset | Retention | Origins):
         with pytest.raises(ParameterError, match=variable):
             resolve({}, NEEDED | {variable: "nonsense"})
     else:
@@ -53,6 +54,9 @@ def test_every_setting_is_read_from_the_environment(name: str) -> None:
         ("lock_wait = -1", "lock_wait: -1.0 is not positive"),
         ("host = 1", "host: not a string"),
         ("open = 1", "open: not a list of roles"),
+        ("origins = 1", "origins: not a list of origins, such as"),
+        ("origins = ['https://app.example/']", "origins: 'https://app.example/' is no origin as browsers write it"),
+        ("origins = '*'", "origins: '*' would let every page of the web report"),
         ("trust_loopback = 'perhaps'", "trust_loopback: neither true nor false"),
         ("retention = 400", "retention: no span of days; write 400 days"),
         ("retention = 'for ever'", "retention: no span of 1 to 365000 days"),
@@ -101,3 +105,15 @@ def test_retention_is_of_all_metrics_and_of_some(text: str, tmp_path: Path) -> N
     assert kept == [today - timedelta(days=days) for days in (1, 90, 400)]
     assert Retention.read("theme = 90 days", "").before("other", today) is None
     assert configured(resolve({}, NEEDED)).retention.before("theme", today) is None
+
+
+def test_origins_are_listed_in_the_file_or_with_commas(tmp_path: Path) -> None:
+    file, pages = tmp_path / "c.toml", ("https://app.example", "http://localhost:3000")
+    file.write_text('origins = ["https://app.example", "http://localhost:3000"]', encoding="utf-8")
+    for found in (
+        resolve({}, NEEDED, str(file)),
+        resolve({}, NEEDED | {"DITHER_ORIGINS": ",".join(pages)}),
+        resolve({"origins": ", ".join(pages)}, NEEDED | {"DITHER_ORIGINS": "https://other.example"}),
+    ):
+        assert configured(found).origins == Origins(pages)
+        assert describe(found)["origins"]["value"] == list(pages)

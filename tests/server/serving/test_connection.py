@@ -17,6 +17,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
+from dither_server.access.origins import NO_ORIGINS
 from dither_server.access.proxies import Proxies
 from dither_server.observability.prometheus import Prometheus
 from dither_server.reading.places import PEER_GONE
@@ -133,7 +134,7 @@ class Served:
         self.prometheus = Prometheus()
         self.crowd = Crowd(100, 100, self.seconds, self.prometheus)
         proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
-        ingest: Any = SimpleNamespace(refuse=self.seen.append, prometheus=self.prometheus)
+        ingest: Any = SimpleNamespace(refuse=self.seen.append, prometheus=self.prometheus, origins=NO_ORIGINS)
         gateway = Gateway(self.app, ingest, 4, self.crowd, proxies)
         accepting = accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
         tasks = [asyncio.create_task(accepting), asyncio.create_task(self.crowd.watch())]

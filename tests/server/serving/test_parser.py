@@ -114,3 +114,27 @@ def test_headers_in_wsgi() -> None:
     assert "HTTP_X_FORWARDED_FOR" not in environ
     assert (environ["HTTP_COOKIE"], environ["HTTP_X_A"]) == ("a; b", "1, 2")
     assert environ["PATH_INFO"].encode("latin-1").decode() == "/ä"
+
+
+def test_of_what_is_refused_the_origin_is_known_as_far_as_it_was_read() -> None:
+    for head, origin in (
+        (b"Origin: https://a\r\n", "https://a"),
+        (b"ORIGIN:  https://a \r\norigin: https://b\r\n", "https://a, https://b"),
+        (b"Origin: \xff\r\n", "\xff"),
+        (b"Origin:\r\n", None),
+        (b"X-Origin: https://a\r\n", None),
+    ):
+        parser = Parser(Room(10_000, 10))
+        parser.feed(GOOD + HEAD + head + b"Content-Length: 11\r\n\r\n")
+        assert parser.refused == ("POST", b"/v1/reports", origin)
+    parser = Parser(Room(10_000, 10))
+    assert parser.refused == ("", b"", None)
+    parser.feed(HEAD + b"Origin: https://a\r\nContent-Length: 5\r\n\r\n12345" + HEAD + b"Content-Length: 11\r\n\r\n")
+    assert parser.refused == ("POST", b"/v1/reports", None)  # that was another request's
+
+
+def test_only_spaces_and_tabs_stand_around_a_value() -> None:
+    (one,) = read([b"GET / HTTP/1.1\r\nOrigin: \t https://a\t \r\nHost: b\xa0\r\nX: \x85c\r\n\r\n"])
+    assert isinstance(one, Request)
+    environ = environ_of(one, "", ("", 0))
+    assert (environ["HTTP_ORIGIN"], environ["HTTP_HOST"], environ["HTTP_X"]) == ("https://a", "b\xa0", "\x85c")

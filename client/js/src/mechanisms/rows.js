@@ -1,4 +1,4 @@
-import { bitLength, rowOf } from "../randomness/draws.js";
+import { bitLength, lanesWhere, rowOf } from "../randomness/draws.js";
 
 /** @typedef {import("../types.js").Law} Law */
 
@@ -9,12 +9,8 @@ import { bitLength, rowOf } from "../randomness/draws.js";
  */
 function packed(numbers, bound) {
   const width = bitLength(bound - 1);
-  /** @type {number[]} */
-  const lanes = [];
-  numbers.forEach((number, place) => {
-    for (let bit = 0; bit < width; bit++) if ((number >> bit) & 1) lanes.push(place * width + bit);
-  });
-  return rowOf(lanes, numbers.length * width);
+  const all = numbers.length * width;
+  return rowOf(lanesWhere(all, (lane) => (numbers[(lane / width) | 0] >> lane % width) & 1), all);
 }
 
 /**

@@ -58,8 +58,8 @@ const WRITTEN = {
 export const textOf = (value) => WRITTEN[typeof value]?.(value);
 
 /**
- * Return the first members of a collection by the iterator of a built-in class, whatever its own one is; undefined if it
- * is no such collection, or throws. The iterator of Uint8Array is that of all typed arrays.
+ * Return the first members of a collection by the iterator of a built-in class, whatever its own one is; undefined if
+ * it is no such collection, or throws. The iterator of Uint8Array is that of all typed arrays.
  * @param {{ prototype: any }} type Set, Map, Uint8Array; or Array, for what is known to be one.
  * @param {unknown} value
  */

@@ -46,6 +46,17 @@ export function rowOf(lanes, width) {
 }
 
 /**
+ * Return those of `width` lanes that are wanted, ascending.
+ * @param {number} width
+ * @param {(lane: number) => number} wanted
+ */
+export function lanesWhere(width, wanted) {
+  const lanes = [];
+  for (let lane = 0; lane < width; lane++) if (wanted(lane)) lanes.push(lane);
+  return lanes;
+}
+
+/**
  * Return whether a lane is 1, as a number.
  * @param {Uint8Array} row
  * @param {number} lane
@@ -128,9 +139,7 @@ export function bernoulliBits(entropy, width, marked, high, low) {
       }
     }
   }
-  const lanes = [];
-  for (let lane = 0; lane < width; lane++) if (has(row, lane)) lanes.push(lane);
-  return lanes;
+  return lanesWhere(width, (lane) => has(row, lane));
 }
 
 /**

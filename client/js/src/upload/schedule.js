@@ -32,9 +32,10 @@ export function scheduleOf(spread, uniform, now) {
         hold?.moment <= latest ? hold : { failures: hold?.failures ?? 0, moment: drawn(), notBefore: 0 };
       data.held = Object.fromEntries(waiting.map(({ batch }) => [batch, kept(data.held[batch])]));
     },
-    /** Let nothing leave for `span`; what would have left is drawn anew. @param {Data} data @param {number} span */
-    rest(data, span) {
-      restsUntil = now() + span;
+    /** Let nothing leave for a while, after so many failures before this one; what would have left is drawn anew.
+     * @param {Data} data @param {number} failures */
+    rest(data, failures) {
+      restsUntil = now() + uniform() * windowOf(NETWORK, failures);
       redraw(data, restsUntil);
     },
     /** Put off a report that failed, not even in haste sooner than the collector asked for.
@@ -53,7 +54,7 @@ export function scheduleOf(spread, uniform, now) {
  * @param {Data} data
  * @param {Queued[]} waiting
  * @param {number} now
- * @param {Set<string> | null} tried The batches that were tried in this haste.
+ * @param {Set<string>} [tried] The batches that were tried in this haste.
  */
 export function nextOf({ held }, waiting, now, tried) {
   const free = waiting.filter(({ batch }) => tried && !tried.has(batch) && held[batch].notBefore <= now);

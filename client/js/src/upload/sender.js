@@ -1,6 +1,6 @@
 import { trim } from "../reporting/ledger.js";
 import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
-import { BUSY, GONE, NETWORK, UNANSWERED, uniform, UNREACHED, verdictOn, windowOf } from "./retry.js";
+import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, verdictOn } from "./retry.js";
 import { nextOf, scheduleOf } from "./schedule.js";
 
 /**
@@ -21,7 +21,7 @@ import { nextOf, scheduleOf } from "./schedule.js";
  * @property {any} [locks] A LockManager. Without one, two tabs may upload at once, but not the same report.
  */
 
-/** Wait for another tab that is sending. */
+/** Milliseconds to wait for another tab that is sending. */
 const PAUSE = 1e3;
 /** Look for new reports, and for a clock that jumped, however long those that are known are put off. */
 const LOOK = 900e3;
@@ -43,27 +43,25 @@ export class Sender {
   #headers;
   #schedule;
   #unreached = 0;
-  /** The batches that were tried in this haste. @type {Set<string> | null} */
-  #haste = null;
-  /** @type {Promise<void> | null} */
-  #running = null;
-  #woken = false;
   #stopped = false;
+  #running = Promise.resolve();
   /** @type {any} */
   #timer;
 
   /** @param {Options} options Throws Error for an endpoint or a token that cannot be. */
   constructor(options) {
-    this.#options = { fetch: globalThis.fetch, uniform, locks: globalThis.navigator?.locks, ...options };
+    this.#options = options;
     this.#address = addressOf(options.endpoint);
     this.#headers = headersOf(options.token);
-    this.#schedule = scheduleOf(options.spread * 1e3, this.#options.uniform, options.now);
+    this.#schedule = scheduleOf(options.spread * 1e3, options.uniform ?? uniform, options.now);
   }
 
-  /** Look at the outbox; each report leaves at a moment of its own. Resolves when there is nothing to do at the moment. */
-  wake() {
-    this.#woken = true;
-    return (this.#running ??= this.#run());
+  /**
+   * Look at the outbox; each report leaves at a moment of its own. Resolves when there is nothing to do at the moment.
+   * @param {Set<string>} [haste] If given, what waits leaves at once, one after the other, until one fails for all.
+   */
+  wake(haste) {
+    return (this.#running = this.#running.then(() => this.#run(haste)));
   }
 
   /** Send what is due, now that the page is hidden and its timers slow. The request outlives the page. */
@@ -86,68 +84,51 @@ export class Sender {
     const { state } = this.#options;
     const { dropped } = (await state.read()).totals;
     let timer;
-    this.#haste = new Set();
-    await Promise.race([this.wake(), new Promise((resolve) => (timer = setTimeout(resolve, timeout)))]);
+    await Promise.race([this.wake(new Set()), new Promise((resolve) => (timer = setTimeout(resolve, timeout)))]);
     clearTimeout(timer);
     const { outbox, totals } = await state.read();
     return totals.dropped === dropped && outbox.every(({ local }) => local);
   }
 
-  async #run() {
-    let pause;
+  /** @param {Set<string>} [haste] */
+  async #run(haste) {
+    const { locks = globalThis.navigator?.locks, diagnostics } = this.#options;
+    const step = (/** @type {unknown} */ lock) => (lock ? this.#step(haste) : PAUSE);
     clearTimeout(this.#timer);
-    do {
-      this.#woken = false;
-      const haste = this.#haste;
-      pause = await this.#alone(haste).catch((error) => this.#options.diagnostics.note(`upload failed: ${error}`));
-      if (pause !== 0) this.#calm(haste);
-    } while (pause === 0 || this.#woken);
-    this.#running = null;
-    if (!pause || this.#stopped) return;
-    this.#timer = setTimeout(() => this.wake(), pause);
-    this.#timer.unref?.();
+    try {
+      let pause;
+      do pause = await (locks ? locks.request(this.#address, { ifAvailable: !haste }, step) : step(1));
+      while (pause === 0);
+      if (!pause) return;
+      this.#timer = setTimeout(() => this.wake(), pause);
+      this.#timer.unref?.();
+    } catch (error) {
+      diagnostics.note(`upload failed: ${error}`);
+    }
   }
 
   /**
-   * End a haste, but none that began meanwhile.
-   * @param {Set<string> | null} haste
+   * Send a report that is due; return how many milliseconds to wait for the next step, or nothing if none is left.
+   * @param {Set<string>} [haste] The batches that were tried in this haste; ended by a wait.
    */
-  #calm(haste) {
-    if (this.#haste === haste) this.#haste = null;
-  }
-
-  /**
-   * Make a step while no other tab does; return how many milliseconds to wait for the next, or nothing if none is left.
-   * @param {Set<string> | null} haste
-   */
-  async #alone(haste) {
-    const { locks } = this.#options;
-    return locks
-      ? locks.request(this.#address, { ifAvailable: !haste }, (/** @type {any} */ lock) => (lock ? this.#step(haste) : PAUSE))
-      : this.#step(haste);
-  }
-
-  /** @param {Set<string> | null} haste */
   async #step(haste) {
-    const { state, allowed, fetch, diagnostics } = this.#options;
+    const { state, allowed, fetch = globalThis.fetch, diagnostics } = this.#options;
     if (this.#stopped || !(await allowed()) || !waitingIn(await state.read()).length) return;
-    const claim = await state.update((data) => this.#claim(data, haste));
-    if (!claim?.entry) return claim?.wait;
-    const { entry, again } = claim;
+    const { entry, wait, again } = await state.update((data) => this.#claim(data, haste));
+    if (!entry) return wait;
     haste?.add(entry.batch);
     const { result, retryAfter } = await exchange(fetch, this.#address, this.#headers, entry.body);
     const { fate, own } = verdictOn(result);
     if (fate !== "sent") diagnostics.note(`upload: ${result}`);
-    if (!fate && (again || !own)) this.#calm(haste);
     await state.update((data) => this.#settle(data, entry, result, retryAfter));
-    return 0;
+    return fate || (own && !again) ? 0 : 1;
   }
 
   /**
    * Take what is due, and note it as one that got no answer.
    * @param {Data} data
-   * @param {Set<string> | null} haste
-   * @returns {{ entry?: Queued, again?: boolean, wait?: number } | undefined}
+   * @param {Set<string>} [haste]
+   * @returns {{ entry?: Queued, again?: boolean, wait?: number }}
    */
   #claim(data, haste) {
     const at = this.#options.now();
@@ -155,7 +136,7 @@ export class Sender {
     const waiting = waitingIn(data);
     this.#schedule.plan(data, waiting);
     const entry = nextOf(data, waiting, at, haste);
-    if (!entry) return;
+    if (!entry) return {};
     const hold = data.held[entry.batch];
     if (hold.moment > at) return { wait: Math.min(hold.moment - at, LOOK) };
     const again = hold.failures++ > 0;
@@ -179,22 +160,26 @@ export class Sender {
     const { fate, patience } = verdictOn(result);
     const hold = held[batch];
     if (!hold || !attempt) throw new Error("gone meanwhile");
-    const { version } = JSON.parse(body);
-    const accepted = fate === "sent";
-    data.attempt = { ...attempt, accepted, result, failures: accepted ? 0 : attempt.failures };
-    if (/\d/.test(result)) this.#unreached = 0;
+    attempt.result = result;
     if (result === UNREACHED) {
       hold.failures--;
       hold.moment = hold.notBefore = 0;
-      this.#schedule.rest(data, this.#options.uniform() * windowOf(NETWORK, this.#unreached++));
-    } else this.#schedule.putOff(hold, patience, retryAfter);
+      this.#schedule.rest(data, this.#unreached++);
+      return;
+    }
+    if (result !== UNANSWERED) this.#unreached = 0;
+    this.#schedule.putOff(hold, patience, retryAfter);
     this.#schedule.redraw(data);
     if (!fate) return;
+    const { version } = JSON.parse(body);
     const key = result === GONE ? version : batch;
     data.outbox = outbox.filter((other) => other.local || !other.body.includes(key));
     totals[fate] += outbox.length - data.outbox.length;
     this.#schedule.plan(data, waitingIn(data));
-    if (accepted) data.sent = [...data.sent, body].slice(-MOST_SHOWN);
-    if (result === GONE) data.disabled[version] = this.#options.today();
+    if (key !== batch) data.disabled[version] = this.#options.today();
+    if (fate === "dropped") return;
+    data.sent = [...data.sent, body].slice(-MOST_SHOWN);
+    attempt.accepted = true;
+    attempt.failures = 0;
   }
 }

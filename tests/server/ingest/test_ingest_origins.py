@@ -1,0 +1,182 @@
+"""Reports from web pages: whose are taken, what is read of them, and what the page may read of the answer."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from dither_server.access.gatekeeper import Role, digest_of, draw_token
+from dither_server.access.origins import Origins
+from dither_server.app import collector_of, create_app
+from dither_server.ingest.committer import QueueFullError, Then
+from dither_server.ingest.ingest import IngestLayer
+from dither_server.store import Refusal, StoredToken, StoreError, Upload
+from server.collecting import THEME, TODAY, batch, config, problem
+from server.ingest.posting import JSON, post
+
+APP, FOREIGN = "https://app.example", "https://evil.example"
+PLAIN = "text/plain;charset=UTF-8"
+SHARED = {"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary"}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    """An app that takes reports of the pages of two origins, and of everyone who is no page."""
+    listed, open_to = Origins((APP, "http://localhost:3000")), frozenset({Role.REPORT, Role.READ})
+    app = create_app(config(tmp_path, origins=listed, open=open_to, body_limit=20_000, rows_limit=1000))
+    yield app
+    collector_of(app).close()
+
+
+def send(door: FlaskClient, origin: str | None, body: bytes = b"", content_type: str = PLAIN) -> TestResponse:
+    headers = {} if origin is None else {"Origin": origin}
+    return post(door, body or batch().encode(), content_type=content_type, headers=headers)
+
+
+def shares(response: TestResponse, origin: str) -> bool:
+    """Whether a page of that origin may read the answer with its Retry-After."""
+    return {name: response.headers.get(name) for name in SHARED} == {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Expose-Headers": "Retry-After",
+        "Vary": "Origin",
+    } and all(len(response.headers.getlist(name)) == 1 for name in SHARED)
+
+
+@pytest.mark.parametrize(
+    "content_type", [PLAIN, "text/plain", "Text/Plain; Charset=utf-8", 'text/plain;charset="utf-8"', JSON]
+)
+def test_a_listed_page_is_counted(content_type: str, door: FlaskClient, app: Flask) -> None:
+    for origin in (APP, "http://localhost:3000"):
+        response = send(door, origin, content_type=content_type)
+        assert (response.status_code, response.json) == (202, {"accepted": 3})
+        assert shares(response, origin)
+        assert "Access-Control-Allow-Credentials" not in response.headers
+    assert collector_of(app).store.tally(THEME).total == 6
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["", "text/plain;charset=latin-1", "text/plain;charset=utf8", "text/plain;x=y", "text/html", "multipart/form-data"],
+)
+def test_a_listed_page_is_told_of_what_is_not_read(content_type: str, door: FlaskClient) -> None:
+    response = send(door, APP, content_type=content_type)
+    assert problem(response) == (415, "media-type")
+    assert shares(response, APP)
+    assert response.json is not None
+    assert response.json["detail"] == "Content-Type: text/plain or application/json is right"
+
+
+OTHERS = [
+    FOREIGN, "null", "", "*", "http://app.example", f"{APP}.", f"{APP}:443", f"{APP}/", "https://App.Example",
+    "HTTPS://app.example", "https://x@app.example", "https://app.example.evil.example", "https://sub.app.example",
+    f"{APP}, {APP}", f"{APP}, http://localhost:3000", f"{APP},null", f"{APP} {FOREIGN}", APP + "x" * 20_000,
+    f"{APP}\u00ff", "http://localhost:3001", "http://127.0.0.1:3000",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content_type", [PLAIN, JSON, "", "application/x-www-form-urlencoded"])
+def test_any_other_page_counts_nothing(content_type: str, door: FlaskClient, app: Flask) -> None:
+    for origin in OTHERS:
+        response = send(door, origin, content_type=content_type)
+        assert problem(response) == (403, "origin"), origin
+        assert "Access-Control-Allow-Origin" not in response.headers
+        assert response.headers["Vary"] == "Origin"
+    assert collector_of(app).store.tally(THEME).total == 0
+
+
+def test_what_is_refused_is_counted_by_its_name(door: FlaskClient, app: Flask, tmp_path: Path) -> None:
+    for origin in (FOREIGN, "null"):
+        send(door, origin)
+    assert b'dither_refused_batches_total{metric="(unknown)",reason="origin",version="(unknown)"} 2.0' in (
+        door.get("/metrics").data
+    )
+    collector_of(app).committer.close()
+    assert collector_of(app).store.refused() == {Refusal("", TODAY, "origin", ""): 2}
+    page = door.get("/", headers={"Accept": "text/html"}).text
+    assert "The page&#39;s origin is not listed" in page
+
+
+def test_a_page_may_read_every_answer(door: FlaskClient, app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = batch()
+    assert send(door, APP, first.encode()).status_code == 202
+    for body, expected in (
+        (b"{}", (400, "malformed")),
+        (b" " * 20_001, (413, "too-large")),
+        (batch(name=first.batch, rows=b"\x00").encode(), (409, "batch-conflict")),
+        (batch()._replace(metric="strange").encode(), (404, "unknown-metric")),
+    ):
+        response = send(door, APP, body)
+        assert (problem(response), shares(response, APP)) == (expected, True)
+    committer = collector_of(app).committer
+
+    def full(upload: Upload, then: Then) -> None:
+        raise QueueFullError("full")
+
+    def failing(upload: Upload, then: Then) -> None:
+        then(StoreError("no"))
+
+    for submit, expected, after in ((full, (503, "overloaded"), "1"), (failing, (503, "unavailable"), "10")):
+        monkeypatch.setattr(committer, "submit", submit)
+        response = send(door, APP)
+        assert (problem(response), response.headers["Retry-After"]) == (expected, after)
+        assert shares(response, APP)
+
+
+def test_a_commit_that_takes_too_long_is_told_to_the_page(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector_of(app).committer, "submit", lambda *_: None)
+    impatient = IngestLayer(app.wsgi_app, replace(collector_of(app).ingest, patience=0.01))
+    app.wsgi_app = impatient  # type: ignore[method-assign]
+    response = send(app.test_client(), APP)
+    assert (problem(response), response.headers["Retry-After"]) == ((503, "unavailable"), "10")
+    assert shares(response, APP)
+
+
+def test_a_page_without_a_token_is_told_so_where_one_is_needed(tmp_path: Path) -> None:
+    """Being listed opens nothing: any program may say that it is such a page."""
+    app = create_app(config(tmp_path, origins=Origins((APP,)), open=frozenset()))
+    door, token = app.test_client(), draw_token(Role.REPORT)
+    response = send(door, APP)
+    assert (problem(response), shares(response, APP)) == ((401, "unauthorized"), True)
+    collector_of(app).store.add_token(StoredToken(digest_of(token), "report", "", TODAY))
+    headers = {"Origin": APP, "Authorization": f"Bearer {token}"}  # of the same origin pages may send one
+    assert post(door, batch().encode(), headers=headers).status_code == 202
+    assert problem(post(door, batch().encode(), headers=headers | {"Origin": FOREIGN})) == (403, "origin")
+    collector_of(app).close()
+
+
+def test_without_an_origin_all_is_as_it_was(door: FlaskClient) -> None:
+    assert problem(send(door, None)) == (415, "media-type")
+    taken = send(door, None, content_type=JSON)
+    assert (taken.status_code, taken.headers["Vary"]) == (202, "Origin")
+    assert "Access-Control-Allow-Origin" not in taken.headers
+
+
+@pytest.mark.parametrize("content_type", [PLAIN, JSON, ""])
+def test_where_none_is_listed_no_page_reports(content_type: str, tmp_path: Path) -> None:
+    """Its loopback collector is what a page of the web could reach in an operator's own browser."""
+    app = create_app(config(tmp_path))
+    door = app.test_client()
+    for origin in (APP, "null", "http://localhost", "http://127.0.0.1:80"):
+        response = send(door, origin, content_type=content_type)
+        assert problem(response) == (403, "origin")
+        assert "Access-Control-Allow-Origin" not in response.headers
+    assert collector_of(app).store.tally(THEME).total == 0
+    expected = {"application/json": 202}.get(content_type, 415)
+    response = send(door, None, content_type=content_type)
+    assert response.status_code == expected
+    assert not SHARED & set(response.headers.keys())
+    collector_of(app).close()
+
+
+def test_no_permission_is_given_beforehand_nor_for_other_routes(door: FlaskClient) -> None:
+    asked = {"Origin": APP, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    preflight = door.options("/v1/reports", headers=asked)
+    assert not any(name.lower().startswith("access-control-") for name in preflight.headers.keys())  # noqa: SIM118
+    for path in ("/v1/reports", "/v1/metrics", "/v1/metrics/theme/estimate", "/healthz", "/", "/metrics", "/nowhere"):
+        response = door.get(path, headers={"Origin": APP})
+        assert not (SHARED - {"Vary"}) & set(response.headers.keys()), path
+    assert not (SHARED - {"Vary"}) & set(door.put("/v1/reports", headers={"Origin": APP}).headers.keys())
