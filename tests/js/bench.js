@@ -9,8 +9,10 @@ const TRUTH = "bb26a7aead15e6ca"; // of two answers at epsilon 1
 const RAISED = "44d958515295e9d7";
 const symbols = (mechanism, cells, rest) => ({ mechanism, shape: "symbol", cohorts: 1, cells, listed: 0, ...rest });
 const bits = (mechanism, cells, rest) => ({ ...symbols(mechanism, cells, rest), shape: "bits" });
-const points = (order, length) =>
-  symbols("projective-geometry", (order ** length - 1) / (order - 1), { inside: TRUTH, order, lower: lowerOf(order), length });
+const points = (order, length) => {
+  const field = { order, lower: lowerOf(order), length };
+  return symbols("projective-geometry", (order ** length - 1) / (order - 1), { inside: TRUTH, ...field });
+};
 
 const LAWS = {
   "randomized response of 2": symbols("randomized-response", 2, { truth: TRUTH }),
@@ -38,7 +40,8 @@ for (const [name, law] of Object.entries(LAWS)) {
   for (let round = 0; round < 15; round++) {
     let reports = 0;
     const start = spent();
-    for (; spent() - start < 50_000; reports += 100) for (let i = 0; i < 100; i++) await mechanism.randomize(1, 0, entropy);
+    for (; spent() - start < 50_000; reports += 100)
+      for (let i = 0; i < 100; i++) await mechanism.randomize(1, 0, entropy);
     times.push((spent() - start) / reports);
   }
   times.sort((one, two) => one - two);

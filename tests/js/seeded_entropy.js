@@ -11,7 +11,8 @@ export class SeededEntropy {
 
   /** @param {number} count */
   take(count) {
-    while (this.rest.length < count) this.rest.push(...createHash("sha256").update(`${this.label}/${this.blocks++}`).digest());
+    while (this.rest.length < count)
+      this.rest.push(...createHash("sha256").update(`${this.label}/${this.blocks++}`).digest());
     return Uint8Array.from(this.rest.splice(0, count));
   }
 }

@@ -25,7 +25,8 @@ test("cohorts are uniform where there are no levels, and take nothing where ther
 });
 
 test("levels have the cohorts that their weights say, row by row", () => {
-  const law = symbols("prefix-sketch", 7, { ...SKETCH, cohorts: 6, lengths: [1, 2, 2], weights: [30_000, 30_000, 5_536] });
+  const levels = { cohorts: 6, lengths: [1, 2, 2], weights: [30_000, 30_000, 5_536] };
+  const law = symbols("prefix-sketch", 7, { ...SKETCH, ...levels });
   const { cohort } = mechanismOf(law);
   const places = [0, 29_999, 30_000, 59_999, 60_000, 65_535];
   const entropy = new FixedEntropy(words(...places, ...places.map((place) => 65_536 + place)));
@@ -42,14 +43,21 @@ test("a sketch rejects where the page cannot digest", async (context) => {
 
 test("an item stays as it is", async () => {
   const item = [1, 3];
-  const law = { mechanism: "privset", shape: "list", cohorts: 1, cells: 10, listed: 2, inside: HALF, subset: 2, at_most: 2, size: 8 };
+  const sizes = { inside: HALF, subset: 2, at_most: 2, size: 8 };
+  const law = { ...symbols("privset", 10, sizes), shape: "list", listed: 2 };
   const { randomize } = mechanismOf(law);
   for (let report = 0; report < 20; report++) await randomize(item, 0, new SeededEntropy(`set ${report}`));
   assert.deepEqual(item, [1, 3]);
 });
 
+test("a set of more values than are allowed is not reported", async () => {
+  const { randomize } = mechanismOf(symbols("privset", 10, { inside: HALF, subset: 1, at_most: 2, size: 8 }));
+  assert.equal((await randomize([1, 3], 0, new SeededEntropy("two"))).length, 1);
+  await assert.rejects(randomize([1, 3, 5], 0, new SeededEntropy("three")), RangeError);
+});
+
 test("a list ascends, and has as many cells as it should", async () => {
-  const law = { mechanism: "subset-selection", shape: "list", cohorts: 1, cells: 4096, listed: 75, inside: HALF, subset: 75 };
+  const law = { ...symbols("subset-selection", 4096, { inside: HALF, subset: 75 }), shape: "list", listed: 75 };
   const { randomize } = mechanismOf(law);
   for (let report = 0; report < 10; report++) {
     const payload = await randomize(4095, 0, new SeededEntropy(`list ${report}`));
@@ -61,7 +69,8 @@ test("a list ascends, and has as many cells as it should", async () => {
 });
 
 test("rows of 4,096 bits report the true answer and the others as often as they should", async () => {
-  const { randomize } = mechanismOf({ ...symbols("optimized-unary", 4096, { high: HALF, low: "4000000000000000" }), shape: "bits" });
+  const law = symbols("optimized-unary", 4096, { high: HALF, low: "4000000000000000" });
+  const { randomize } = mechanismOf({ ...law, shape: "bits" });
   const entropy = new SeededEntropy("rows");
   let own = 0;
   let others = 0;

@@ -1,4 +1,6 @@
-import { bernoulli, bernoulliBits, below, belowWide, eachBelow, subset, subsetMeeting } from "../../../client/js/src/randomness/draws.js";
+import {
+  bernoulli, bernoulliBits, below, belowWide, eachBelow, subset, subsetMeeting,
+} from "../../../client/js/src/randomness/draws.js";
 import { FixedEntropy } from "../fixed_entropy.js";
 import { Skip, bytesOf, checkAll } from "./cases.js";
 
@@ -9,7 +11,8 @@ const lanesOf = (row) => [...row.toString(2)].reverse().flatMap((bit, lane) => (
 const rowOf = (lanes) => lanes.reduce((row, lane) => row | (1n << BigInt(lane)), 0n);
 
 const DRAWS = {
-  below: (entropy, { bound }) => (BigInt(bound) > LAST ? belowWide(entropy, BigInt(bound)) : below(entropy, Number(bound))),
+  below: (entropy, { bound }) =>
+    BigInt(bound) > LAST ? belowWide(entropy, BigInt(bound)) : below(entropy, Number(bound)),
   each_below(entropy, { bound, count }) {
     const drawn = eachBelow(entropy, Number(bound));
     return Array.from({ length: Number(count) }, () => String(drawn.next().value));

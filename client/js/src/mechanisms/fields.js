@@ -1,12 +1,13 @@
 /**
- * Finite fields. The elements of GF(p^m) are the integers below its order, whose base-p digits are the coefficients of
- * a polynomial, least significant first, modulo x^m + that of the digits of `lower` (dither_shared/primitives/galois.py).
+ * Finite fields. The elements of GF(p^m) are the integers below its order, whose base-p digits are the coefficients
+ * of a polynomial, least significant first, modulo x^m + that of the digits of `lower`
+ * (dither_shared/primitives/galois.py).
  */
 
 /**
  * Return the arithmetic of GF(order), without tables: a device draws too seldom to be paid back for them.
  * @param {number} order At most 2^20.
- * @param {any} lower The lower coefficients of the primitive polynomial, a number; null, which counts as 0, in a prime field.
+ * @param {any} lower The lower coefficients of the primitive polynomial; null, which counts as 0, in a prime field.
  */
 export function fieldOf(order, lower) {
   let prime = lower ? 2 : order;

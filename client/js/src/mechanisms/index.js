@@ -29,8 +29,8 @@ const MECHANISMS = {
 };
 
 /**
- * Return the randomizer of a law, ready for many reports. Throws Error if its mechanism is not one of these, SyntaxError
- * if a threshold is none.
+ * Return the randomizer of a law, ready for many reports. Throws Error if its mechanism is not one of these,
+ * SyntaxError if a threshold is none.
  * @param {Law} law
  */
 export function mechanismOf(law) {
@@ -55,8 +55,8 @@ export function mechanismOf(law) {
     },
 
     /**
-     * Resolve to the payload of one report. Rejects where something is missing: randomness, or a digest on a page that is
-     * not secure.
+     * Resolve to the payload of one report. Rejects where something is missing: randomness, or a digest on a page
+     * that is not secure.
      * @param {any} item Of those that the mechanism takes (types.js).
      * @param {number} cohort
      * @param {Entropy} entropy

@@ -2,7 +2,7 @@ import { word32 } from "../randomness/draws.js";
 import { fieldOf, vectorOf } from "./fields.js";
 
 /**
- * What an item marks in a cohort, by a law: a symbol, a point, or cells.
+ * What an item marks in a cohort, by a law: one symbol or point, or some cells, ascending.
  * @typedef {import("../types.js").Law} Law
  * @typedef {(law: Law) => (item: any, cohort: number) => number[] | Promise<number[]>} Marking
  */
@@ -26,13 +26,20 @@ export const pattern = ({ cohorts, window }) => (item, cohort) => {
   return [bits];
 };
 
-/** The values of a set, and the first dummies behind them all, up to `at_most` (Wang et al. 2018). @type {Marking} */
-export const padded = ({ size, at_most }) => (item) => [...item, ...Array.from({ length: at_most - item.length }, (_, dummy) => size + dummy)];
+/**
+ * The values of a set, and the first dummies behind them all, up to `at_most` (Wang et al. 2018). Throws RangeError if
+ * the set has more, for its report would tell more than epsilon.
+ * @type {Marking}
+ */
+export const padded = ({ size, at_most }) => (item) => [
+  ...item,
+  ...Array.from(Array(at_most - item.length), (_, dummy) => size + dummy),
+];
 
 /**
- * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the row's word
- * of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py). Rejects where the page
- * is not secure (https), for no browser digests anything there.
+ * The bucket of a string in the cohort's row, or of the prefix of its level; the last level is of all. It is the
+ * row's word of SHA-256 of a name, the level in one byte, and the string (dither_shared/primitives/buckets.py).
+ * Rejects where the page is not secure (https), for no browser digests anything there.
  * @type {Marking}
  */
 export const bucket = ({ rows, buckets, lengths = [] }) => async (item, cohort) => {

@@ -1,7 +1,7 @@
 /**
- * Points of a projective space over a finite field: vectors, least significant entry first, whose last entry that is not
- * 0 is 1 and the last that is written. They are numbered by the number that their entries make: by how many stand before
- * the 1, and then by these (dither_shared/primitives/galois.py and projective.py).
+ * Points of a projective space over a finite field: vectors, least significant entry first, whose last entry that is
+ * not 0 is 1 and the last that is written. They are numbered by the number that their entries make: by how many stand
+ * before the 1, and then by these (dither_shared/primitives/galois.py and projective.py).
  */
 
 import { below, bernoulli, hex } from "../randomness/draws.js";
@@ -48,7 +48,9 @@ export const points = ({ inside, order, lower, length }) => {
   const free = order ** (length - 1);
   return (entropy, [marked]) => {
     const value = pointOf(marked, order);
-    const drawn = bernoulli(entropy, threshold) ? 1 + below(entropy, free - 1) : free + below(entropy, free * (order - 1));
+    const drawn = bernoulli(entropy, threshold)
+      ? 1 + below(entropy, free - 1)
+      : free + below(entropy, free * (order - 1));
     // All entries are uniform but the one at the 1 of the value, which they and the product determine.
     const vector = vectorOf(drawn % free, order, length - 1);
     vector.splice(value.length - 1, 0, 0);

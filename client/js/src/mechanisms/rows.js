@@ -14,8 +14,8 @@ function packed(numbers, bound) {
 }
 
 /**
- * Return a number, alone in an array, in as few bytes, big-endian, as hold every number below `bound`: a symbol, and also
- * a cohort, which takes none if it is the only one.
+ * Return a number, alone in an array, in as few bytes, big-endian, as hold every number below `bound`: a symbol, and
+ * also a cohort, which takes none if it is the only one.
  * @param {number[]} number
  * @param {number} bound
  */

@@ -84,7 +84,8 @@ export function belowWide(entropy, bound) {
 export const below = (entropy, bound) => Number(belowWide(entropy, BigInt(bound)));
 
 /**
- * Yield independent uniform integers in [0, bound), for 1 <= bound <= 2^32, from words of 32 bits, 16 of them at a time.
+ * Yield independent uniform integers in [0, bound), for 1 <= bound <= 2^32, from words of 32 bits, 16 of them at a
+ * time.
  * @param {Entropy} entropy
  * @param {number} bound
  * @returns {Generator<number, never>}
@@ -143,7 +144,8 @@ export function bernoulliBits(entropy, width, marked, high, low) {
 }
 
 /**
- * Return `lanes` by their numbers among all lanes, if so far they are numbered without the `skipped` ones, which ascend.
+ * Return `lanes` by their numbers among all lanes, if so far they are numbered without the `skipped` ones, which
+ * ascend.
  * @param {number[]} lanes
  * @param {number[]} skipped
  */
@@ -168,18 +170,22 @@ export function subset(entropy, width, size) {
 }
 
 /**
- * Return `size` of `width` lanes of which a given one, alone in an array, is one, each such set with the same probability.
+ * Return `size` of `width` lanes of which a given one, alone in an array, is one, each such set with the same
+ * probability.
  * @param {Entropy} entropy
  * @param {number} width
  * @param {number} size
  * @param {number[]} lane
  */
-export const subsetWith = (entropy, width, size, lane) => [...lane, ...past(subset(entropy, width - 1, size - 1), lane)];
+export const subsetWith = (entropy, width, size, lane) => [
+  ...lane,
+  ...past(subset(entropy, width - 1, size - 1), lane),
+];
 
 /**
- * Return `size` of `width` lanes that have some of the `marked` ones among them, each such set with the same probability:
- * a marked lane and a subset of the others, which come in as many ways as the set has marked lanes, and so are kept once
- * in so many times. For 1 <= size <= width, 2 <= width, and some lane marked.
+ * Return `size` of `width` lanes that have some of the `marked` ones among them, each such set with the same
+ * probability: a marked lane and a subset of the others, which come in as many ways as the set has marked lanes, and
+ * so are kept once in so many times. For 1 <= size <= width, 2 <= width, and some lane marked.
  * @param {Entropy} entropy
  * @param {number} width
  * @param {number} size
