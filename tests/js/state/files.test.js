@@ -3,6 +3,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { truncateSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -63,6 +64,25 @@ test("file and folder are for their owner only, and nothing else is left", async
   assert.equal(statSync(join(folder, "deep", "app")).mode & 0o777, 0o700);
   assert.equal(statSync(join(folder, "deep", "app", "state.json")).mode & 0o777, 0o600);
   assert.deepEqual(files(join(folder, "deep")), ["state.json"]);
+});
+
+test("an update makes durable the file, then its name, and at first the folder's, too", async (context) => {
+  const folder = folderFor(context);
+  const handle = await open(folder);
+  const prototype = Object.getPrototypeOf(handle);
+  await handle.close();
+  const { sync } = prototype;
+  const synced = [];
+  prototype.sync = async function () {
+    const found = await this.stat();
+    synced.push(found.isDirectory() ? found.ino : found.size > 0 && "file");
+    return sync.call(this);
+  };
+  context.after(() => (prototype.sync = sync));
+  const state = new FileState(folder, "app");
+  for (let times = 0; times < 2; times++) await state.update(() => {});
+  const [outer, inner] = [statSync(folder).ino, statSync(join(folder, "app")).ino];
+  assert.deepEqual(synced, [outer, "file", inner, "file", inner]);
 });
 
 test("apps have states of their own", async (context) => {

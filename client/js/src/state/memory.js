@@ -5,9 +5,10 @@ export class MemoryState extends BaseState {
   /** @param {unknown} [stored] What it begins with. */
   constructor(stored) {
     super(async (_, work) =>
-      work(structuredClone(stored), (data) => {
-        stored = structuredClone(data);
+      work(structuredClone(this.stored), (data) => {
+        this.stored = structuredClone(data);
       }),
     );
+    this.stored = stored;
   }
 }
