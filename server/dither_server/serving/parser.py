@@ -162,5 +162,5 @@ class Parser:
         """The method, target and Origin, as far as they are known, of the request that is refused."""
         if not self.begun:
             return "", b"", None
-        origins = [value.decode("latin-1") for name, value in self._headers if name.lower() == b"origin"]
+        origins = [value.strip(b" \t").decode("latin-1") for name, value in self._headers if name.lower() == b"origin"]
         return (self._parser.get_method() or b"").decode("latin-1"), self._target, ", ".join(origins) or None
