@@ -226,12 +226,13 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   forget() {
-    return this.#try("forget", false, async ({ state, today }) => {
+    return this.#try("forget", false, async ({ state, today, recorder }) => {
       try {
         await state.erase();
       } finally {
         await state.update((data) => choose(data, "off", [], today(), {}));
       }
+      recorder.answered.clear();
       return true;
     });
   }

@@ -40,6 +40,19 @@ describe("a state in IndexedDB", () => {
     assert.deepEqual(seen, [7, 8]);
   });
 
+  test("reading makes no database, not even while somebody begins to write", async () => {
+    const found = await page.evaluate(async () => {
+      const names = async () => (await indexedDB.databases()).map(({ name }) => name);
+      const state = new IndexedDBState("unmade");
+      const before = [(await state.read()).choice, (await names()).includes("dither unmade")];
+      const reads = [state.read(), state.read()];
+      const written = [state.update((data) => void (data.last.a = 1)), state.update((data) => void (data.last.b = 2))];
+      await Promise.all([...reads, ...written, state.read()]);
+      return [...before, (await state.read()).last, (await names()).includes("dither unmade")];
+    });
+    assert.deepEqual(found, [null, false, { a: 1, b: 2 }, true]);
+  });
+
   test("a database that somebody deletes is begun anew", async () => {
     const found = await page.evaluate(async () => {
       const state = new IndexedDBState("deleted");

@@ -130,14 +130,14 @@ test("where nobody listens, or the name is not known, nobody was reached", async
 for (const [endpoint, address] of [
   ["https://collector.example", "https://collector.example/v1/reports"],
   ["https://collector.example:8443/of/us///", "https://collector.example:8443/of/us/v1/reports"],
-  ["http://localhost:8000", "http://localhost:8000/v1/reports"],
+  ["http://collector:8000", "http://collector:8000/v1/reports"],
   ["http://127.0.0.1/", "http://127.0.0.1/v1/reports"],
   ["http://[::1]:8000", "http://[::1]:8000/v1/reports"],
 ])
   test(`an endpoint: ${endpoint}`, () => assert.equal(addressOf(endpoint), address));
 
 for (const endpoint of [
-  ...["http://collector.example", "http://127.evil.example", "http://localhost.evil.example", "ftp://localhost", "file:///etc"],
+  ...["ftp://localhost", "file:///etc", "javascript:0", "http:/collector.example"],
   ...["collector.example", "/telemetry", "//collector.example", "", "https://", "https://a b", undefined, null, 7, {}],
   ...["https://user:Very-Secret@collector.example", "https://collector.example/?key=Very-Secret", "https://a#b"],
 ])

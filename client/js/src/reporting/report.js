@@ -21,7 +21,7 @@ export const buildReport = async ({ name, version, law }, item, stratum, entropy
   const cohort = mechanism.cohort(entropy);
   const payload = await mechanism.randomize(item, cohort, entropy);
   const batch = [...entropy.take(BATCH_BYTES)].map((byte) => hex(byte, 2)).join("");
-  const reports = btoa(String.fromCharCode(...bigEndian([cohort], law.cohorts), ...payload));
+  const reports = btoa(Array.from([...bigEndian([cohort], law.cohorts), ...payload], (byte) => String.fromCharCode(byte)).join(""));
   const body = JSON.stringify({ batch, metric: name, version, stratum: stratum ?? undefined, reports });
   return { batch, metric: name, day, local, body: ascii(body) };
 };

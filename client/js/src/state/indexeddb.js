@@ -8,7 +8,7 @@ const KEY = 0;
  *
  * Read, change and write are one transaction, so that tabs take turns, and durable once it is done. Whatever fails
  * rejects, and the next transaction makes a new connection; so it does after the browser has closed it, or we have, for
- * somebody who deletes the database.
+ * somebody who deletes the database. There is no database before something is to be kept.
  */
 export class IndexedDBState extends BaseState {
   /**
@@ -16,14 +16,21 @@ export class IndexedDBState extends BaseState {
    * @param {number} [patience] Milliseconds after which what another tab holds up rejects.
    */
   constructor(app, patience = 10_000) {
-    /** @type {Promise<IDBDatabase> | undefined} */
+    /** @type {Promise<IDBDatabase | undefined> | undefined} */
     let current;
+    const drop = () => {
+      current?.then((database) => database?.close()).catch(() => {});
+      current = undefined;
+    };
+    /** @param {boolean} writes @returns {Promise<IDBDatabase | undefined>} */
+    const connect = async (writes) => {
+      const connection = (current ??= open(app, drop, writes));
+      const database = await connection;
+      if (database) return database;
+      if (current === connection) current = undefined;
+      return writes ? connect(writes) : undefined;
+    };
     super(async (writes, work) => {
-      const connection = (current ??= open(app, () => drop()));
-      const drop = () => {
-        if (current === connection) current = undefined;
-        connection.then((database) => database.close()).catch(() => {});
-      };
       /** @type {IDBTransaction | undefined} */
       let transaction;
       /** @type {Promise<never>} */
@@ -32,7 +39,8 @@ export class IndexedDBState extends BaseState {
         signal.onabort = () => reject(signal.reason);
       });
       try {
-        const database = await Promise.race([connection, timeout]);
+        const database = await Promise.race([connect(writes), timeout]);
+        if (!database) return work(undefined, () => {});
         transaction = database.transaction(STORE, writes ? "readwrite" : "readonly", { durability: "strict" });
         return await Promise.race([done(transaction, work), timeout]);
       } catch (error) {
@@ -49,16 +57,22 @@ export class IndexedDBState extends BaseState {
 }
 
 /**
- * Return a connection to the database of an app.
+ * Return a connection to the database of an app; undefined if there is none, and none is to be made.
  * @param {string} app
  * @param {() => void} gone Is called when the browser closes it, or somebody wants to delete the database.
- * @returns {Promise<IDBDatabase>}
+ * @param {boolean} make Whether one is to be made.
+ * @returns {Promise<IDBDatabase | undefined>}
  */
-const open = (app, gone) =>
+const open = (app, gone, make) =>
   new Promise((resolve, reject) => {
     const request = indexedDB.open(`dither ${app}`, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(STORE);
-    request.onerror = () => reject(request.error);
+    let none = false;
+    request.onupgradeneeded = () => {
+      none = !make;
+      if (make) request.result.createObjectStore(STORE);
+      else request.transaction?.abort(); // which undoes that it was made
+    };
+    request.onerror = () => (none ? resolve(undefined) : reject(request.error));
     request.onsuccess = () => {
       const database = request.result;
       database.onclose = database.onversionchange = gone;

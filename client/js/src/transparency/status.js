@@ -30,7 +30,7 @@
  * @property {{ [what: string]: number }} trouble What went wrong, in words, and how often.
  */
 import { permission } from "../consent/rules.js";
-import { spent, standing } from "../reporting/ledger.js";
+import { correct, spent, standing } from "../reporting/ledger.js";
 
 /**
  * @param {import("../types.js").Metric} metric
@@ -66,6 +66,7 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
  */
 export function overview(data, consent, parts, troubles) {
   const { outbox, totals, attempt } = data;
+  if (parts) correct(data, parts.today());
   const shown = outbox.filter(({ local }) => local).length;
   const metrics = [...(parts?.metrics.values() ?? [])];
   return {

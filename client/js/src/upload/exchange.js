@@ -14,17 +14,14 @@ export const DEADLINE = 20e3;
 const MOST_KEPT_ALIVE = 6e4;
 
 /**
- * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an https URL, or in a page a path of its own
- * site ("/telemetry"); only this very device (localhost) may be reached by plain http. Throws Error, which does not quote
- * what was given, for any other, and for one with a user name, a query or a fragment.
+ * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an http or https URL, or in a page a path of its own
+ * site ("/telemetry"). Throws Error, which does not quote what was given, for any other, and for one with a user name, a
+ * query or a fragment.
  * @param {string} endpoint
  */
 export function addressOf(endpoint) {
-  const url = /^(https?:\/)?\/[^?#@]*$/.test(endpoint) && new URL(endpoint, globalThis.location?.href);
-  if (url && (url.protocol === "https:" || /^(localhost|127[\d.]+|\[::1])$/.test(url.hostname))) {
-    return `${url.href.replace(/\/+$/, "")}/v1/reports`;
-  }
-  throw new Error("endpoint: no plain https URL");
+  if (!/^(https?:\/)?\/[^?#@]*$/.test(endpoint)) throw new Error("endpoint: no plain http or https URL");
+  return new URL(endpoint, globalThis.location?.href).href.replace(/\/*$/, "/v1/reports");
 }
 
 /**

@@ -25,6 +25,8 @@ import { nextOf, scheduleOf } from "./schedule.js";
 const PAUSE = 1e3;
 /** Look for new reports, and for a clock that jumped, however long those that are known are put off. */
 const LOOK = 900e3;
+/** The longest that a timer can be set to. */
+const LONGEST_WAIT = 2e9;
 /** How many bodies are kept to be shown. */
 const MOST_SHOWN = 30;
 
@@ -84,7 +86,7 @@ export class Sender {
     const { state } = this.#options;
     const { dropped } = (await state.read()).totals;
     let timer;
-    await Promise.race([this.wake(new Set()), new Promise((resolve) => (timer = setTimeout(resolve, timeout)))]);
+    await Promise.race([this.wake(new Set()), new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT))))]);
     clearTimeout(timer);
     const { outbox, totals } = await state.read();
     return totals.dropped === dropped && outbox.every(({ local }) => local);
