@@ -20,10 +20,14 @@ __all__ = ["FileLock"]
 
 
 class FileLock:
-    """A lock on a file beside the database. It dies with its process, however that ends."""
+    """A lock on a file beside the database. It dies with its process, however that ends.
 
-    def __init__(self, path: Path) -> None:
+    ``taken`` is what who waits in vain is told.
+    """
+
+    def __init__(self, path: Path, taken: str = "locked by another collector's commit") -> None:
         self._path = path
+        self._told = taken
 
     @contextmanager
     def held(self, wait: float) -> Iterator[None]:
@@ -48,7 +52,7 @@ class FileLock:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                _Waiter(descriptor).wait(wait)
+                _Waiter(descriptor).wait(wait, self._told)
             return descriptor
 
 
@@ -63,14 +67,14 @@ if sys.platform != "win32":
             self._taken = threading.Event()
             self._given_up = False
 
-        def wait(self, seconds: float) -> None:
+        def wait(self, seconds: float, told: str) -> None:
             """Return when the lock is taken; raise StoreError when time is up, and then close the file."""
             threading.Thread(target=self._block, name="dither-lock", daemon=True).start()
             self._taken.wait(seconds)
             with self._decided:
                 if not self._taken.is_set():
                     self._given_up = True
-                    raise StoreError("database: locked by another collector's commit")
+                    raise StoreError(f"database: {told}")
 
         def _block(self) -> None:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)

@@ -20,7 +20,7 @@ from dither_simulations.cli import main
 from dither_simulations.experiments.error.experiment import Accuracy, Cell
 from dither_simulations.sweeps.checkpoint import Journal
 from dither_simulations.sweeps.sweep import sweep
-from dither_simulations.sweeps.workers import workers
+from dither_server.ingest.folding.workers import workers
 from dither_simulations.trials.trial import Outcome
 from dither_simulations.users.sources import Distribution
 
@@ -61,7 +61,7 @@ def test_what_is_wrong_comes_back_from_another_process() -> None:
 
 ORPHANING = """
 import os, signal
-from dither_simulations.sweeps.workers import workers
+from dither_server.ingest.folding.workers import workers
 
 def main():
     with workers(1 + 1) as run:
@@ -100,7 +100,7 @@ def test_a_dask_cluster_changes_no_number() -> None:
 
 
 def test_where_there_is_no_scheduler_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither_simulations.sweeps.workers._PATIENCE", 0.1)
+    monkeypatch.setattr("dither_server.ingest.folding.workers._PATIENCE", 0.1)
     result = CliRunner().invoke(main, [*ARGUMENTS, "--scheduler", "tcp://127.0.0.1:9"])
     assert result.exit_code == 2
     assert "--scheduler: no Dask scheduler answers at 'tcp://127.0.0.1:9'" in result.stderr
