@@ -1,1 +1,1 @@
-"""Fold what collectors have spooled: without what came twice, into the counts of a database."""
+"""From the segments of a spool to the counts of a database: without what came twice, by as many workers as there are."""

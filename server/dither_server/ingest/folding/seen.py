@@ -1,0 +1,145 @@
+"""Keep the ids of batches that were counted, so that each counts once however often it comes within the horizon.
+
+A file holds those of one bucket, day and run, ascending: ``ids/BUCKET/DAY-RUN.ids`` of a place, the bucket in two
+hexadecimal digits, the day in five decimal ones. It begins with a head of 20 bytes: ``dtherid1``, the number of ids
+(u64) and the CRC-32 of what comes after (u32), little-endian.
+
+One fold at a time uses these files. An id that is in two of them does no harm, so that a command which is killed
+between writing some and deleting others may begin again.
+"""
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from struct import Struct
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from ...store.errors import SpoolError
+from ...store.spool.places import Place
+from ...store.spool.records import BUCKETS
+from .table import Ids, as_ids, as_keys
+
+__all__ = ["forget", "merge", "read", "write"]
+
+_HEAD = Struct("<8sQI")
+_MAGIC = b"dtherid1"
+_NAME = re.compile(r"(\d{5})-(.+)\.ids")
+
+_AT_ONCE = 1 << 18
+"""Ids that are read at a time: 4 MiB."""
+
+
+class _File(NamedTuple):
+    """A file of ids: its day, and the run that wrote it."""
+
+    day: int
+    run: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.day:05}-{self.run}.ids"
+
+
+def read(place: Place, bucket: int, run: str = "") -> Iterator[Ids]:
+    """Yield the ids of a bucket that were counted in other runs than this one, some at a time, each part ascending.
+
+    So a run that begins again finds what it found at first. All days are read that ``forget`` has left: a clock that
+    jumps makes no id unknown. Raises SpoolError for a file that is damaged, before or after its ids are yielded.
+    """
+    for file in _files(place, bucket):
+        if file.run != run:
+            yield from _ids(place, bucket, file)
+
+
+def write(place: Place, bucket: int, run: str, ids: Mapping[int, Ids]) -> None:
+    """Write the ids that a run has counted in a bucket, ascending, by day; durable on return.
+
+    What this run has written already stays: it was counted. Raises SpoolError.
+    """
+    there = _files(place, bucket)
+    for day, of_day in ids.items():
+        if _File(day, run) not in there:
+            _put(place, bucket, _File(day, run), of_day)
+
+
+def merge(place: Place, bucket: int, most: int = 16) -> None:
+    """Make one file of those of each day that has more than ``most``, for each costs a read in every run.
+
+    This is for when no run has begun: afterwards nothing tells who wrote which ids. Raises SpoolError.
+    """
+    files = _files(place, bucket)
+    for day in sorted({file.day for file in files}):
+        of_day = [file for file in files if file.day == day]
+        if len(of_day) > most:
+            parts = [part for file in of_day for part in _ids(place, bucket, file)]
+            together = as_ids(np.unique(as_keys(np.concatenate(parts))))
+            runs = "".join(file.run for file in of_day)
+            _put(place, bucket, _File(day, hashlib.blake2b(runs.encode(), digest_size=16).hexdigest()), together)
+            for file in of_day:
+                place.delete(_kind(bucket), file.name)
+
+
+def forget(place: Place, before: int) -> int:
+    """Delete the ids of all days before one, and return the number of files.
+
+    A batch whose id is forgotten would be counted again: ``before`` must be farther back than any device retries.
+    Nothing is deleted while all that would remain are of one day: a clock that jumped by years would make all ids look
+    old. So it has a day to be set right. Raises SpoolError.
+    """
+    files = [(bucket, file) for bucket in range(BUCKETS) for file in _files(place, bucket)]
+    old = [(bucket, file) for bucket, file in files if file.day < before]
+    if len({file.day for _, file in files if file.day >= before}) < 2:
+        return 0
+    for bucket, file in old:
+        place.delete(_kind(bucket), file.name)
+    return len(old)
+
+
+def _kind(bucket: int) -> str:
+    return f"ids/{bucket:02x}"
+
+
+def _files(place: Place, bucket: int) -> list[_File]:
+    matches = map(_NAME.fullmatch, place.names(_kind(bucket)))
+    return [_File(int(match[1]), match[2]) for match in matches if match]
+
+
+def _put(place: Place, bucket: int, file: _File, ids: Ids) -> None:
+    content = ids.tobytes()
+    place.put(_kind(bucket), file.name, _HEAD.pack(_MAGIC, len(ids), zlib.crc32(content)) + content)
+
+
+def _ids(place: Place, bucket: int, file: _File) -> Iterator[Ids]:
+    """Yield the ids of a file, some at a time; raise SpoolError unless it is whole."""
+    name = f"{place}/{_kind(bucket)}/{file.name}"
+    try:
+        with closing(place.open(_kind(bucket), file.name)) as opened:
+            yield from _checked(opened, name)
+    except OSError as error:
+        raise SpoolError(f"spool: {name} cannot be read ({error.strerror or error})") from None
+
+
+def _checked(opened: BinaryIO, name: str) -> Iterator[Ids]:
+    head = opened.read(_HEAD.size)
+    magic, count, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0, 0)
+    if magic != _MAGIC:
+        raise _damaged(name, "is no file of ids")
+    size, found = 0, 0
+    while content := opened.read(16 * _AT_ONCE):
+        size, found = size + len(content), zlib.crc32(content, found)
+        if len(content) % 16 == 0:
+            yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)
+    if size != 16 * count:
+        raise _damaged(name, f"has {size} bytes of ids where {16 * count} are right")
+    if found != checksum:
+        raise _damaged(name, "is not as it was written")
+
+
+def _damaged(name: str, why: str) -> SpoolError:
+    return SpoolError(
+        f"spool: {name} {why}; restore it from a copy, or delete it, and batches that are sent again count again"
+    )
