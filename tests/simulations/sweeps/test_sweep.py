@@ -15,12 +15,12 @@ import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
 
+from dither_server.ingest.folding.workers import workers
 from dither_shared import ParameterError
 from dither_simulations.cli import main
 from dither_simulations.experiments.error.experiment import Accuracy, Cell
 from dither_simulations.sweeps.checkpoint import Journal
 from dither_simulations.sweeps.sweep import sweep
-from dither_server.ingest.folding.workers import workers
 from dither_simulations.trials.trial import Outcome
 from dither_simulations.users.sources import Distribution
 

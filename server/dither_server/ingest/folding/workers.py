@@ -70,7 +70,7 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
 def _cluster(address: str) -> Iterator[Map]:
     try:
         from distributed import Client, KilledWorker  # noqa: PLC0415 — an extra that most do not install
-        from distributed.comm import CommClosedError  # noqa: PLC0415
+        from distributed.comm.core import CommClosedError  # noqa: PLC0415
     except ModuleNotFoundError:
         raise ParameterError("--scheduler", "needs Dask: pip install 'dither[dask]'") from None
     try:
