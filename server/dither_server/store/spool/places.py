@@ -17,7 +17,7 @@ from dither_shared import ParameterError
 
 from ..errors import SpoolError
 
-__all__ = ["Folder", "Place", "Url", "make_folder", "place_at", "write_file"]
+__all__ = ["Folder", "Place", "Url", "make_folder", "place_at", "sync_folder", "write_file"]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -191,7 +191,7 @@ def make_folder(path: Path) -> None:
         return
     make_folder(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
-    _sync(path.parent)
+    sync_folder(path.parent)
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -208,10 +208,11 @@ def write_file(path: Path, content: bytes) -> None:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
-    _sync(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make durable which files are in a folder. Raises OSError."""
     if sys.platform == "win32":  # a folder cannot be opened there
         return
     descriptor = os.open(folder, os.O_RDONLY)
