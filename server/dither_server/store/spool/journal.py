@@ -4,10 +4,10 @@ A journal belongs to one process as long as that lives: it holds a lock on the f
 segment of the same random name; so one that is closed twice, because of a crash between the two, is the same segment.
 """
 
-import fcntl
 import logging
 import os
 import secrets
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import date
@@ -19,6 +19,9 @@ from ..uploads import Upload
 from .groups import group_of, read_groups
 from .places import Place, make_folder, sync_folder
 from .segment import write_segment
+
+if sys.platform != "win32":
+    import fcntl
 
 __all__ = ["DAMAGED", "SEGMENTS", "SUFFIX", "Journal", "abandoned"]
 
