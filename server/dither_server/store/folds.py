@@ -82,7 +82,7 @@ class Folds:
         if path is None:
             yield from self._alone_in_postgresql(wait)
         else:
-            with FileLock(path.with_name(path.name + ".fold.lock"), _BUSY).held(wait):
+            with FileLock(path.with_name(path.name + ".fold.lock"), taken=_BUSY).held(wait):
                 yield lambda: None
 
     def _alone_in_postgresql(self, wait: float) -> Iterator[Callable[[], None]]:

@@ -20,14 +20,17 @@ __all__ = ["FileLock"]
 
 
 class FileLock:
-    """A lock on a file beside the database. It dies with its process, however that ends.
+    """A lock on a file beside what it guards, which errors name. It dies with its process, however that ends.
 
-    ``taken`` is what who waits in vain is told.
+    ``taken`` is what one is told who waits in vain.
     """
 
-    def __init__(self, path: Path, taken: str = "locked by another collector's commit") -> None:
+    def __init__(
+        self, path: Path, guards: str = "database", taken: str = "locked by another collector's commit"
+    ) -> None:
         self._path = path
-        self._told = taken
+        self._guards = guards
+        self._told = f"{guards}: {taken}"
 
     @contextmanager
     def held(self, wait: float) -> Iterator[None]:
@@ -48,11 +51,11 @@ class FileLock:
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
-                raise StoreError(f"database: its lock file cannot be opened ({error.strerror})") from None
+                raise StoreError(f"{self._guards}: its lock file cannot be opened ({error.strerror})") from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                _Waiter(descriptor).wait(wait, self._told)
+                _Waiter(descriptor, self._told).wait(wait)
             return descriptor
 
 
@@ -61,20 +64,21 @@ if sys.platform != "win32":
     class _Waiter:
         """Waits for the lock in a thread, for flock itself knows no timeout."""
 
-        def __init__(self, descriptor: int) -> None:
+        def __init__(self, descriptor: int, told: str) -> None:
             self._descriptor = descriptor
+            self._told = told
             self._decided = threading.Lock()
             self._taken = threading.Event()
             self._given_up = False
 
-        def wait(self, seconds: float, told: str) -> None:
+        def wait(self, seconds: float) -> None:
             """Return when the lock is taken; raise StoreError when time is up, and then close the file."""
             threading.Thread(target=self._block, name="dither-lock", daemon=True).start()
             self._taken.wait(seconds)
             with self._decided:
                 if not self._taken.is_set():
                     self._given_up = True
-                    raise StoreError(f"database: {told}")
+                    raise StoreError(self._told)
 
         def _block(self) -> None:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)
