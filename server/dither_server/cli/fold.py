@@ -1,26 +1,17 @@
 """The command ``fold``, which counts what collectors have spooled."""
 
-import json
 import re
-import signal
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
-from datetime import datetime, timedelta
-from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from dither_shared import DitherError, ParameterError
 
-from .options import Denial, Found, Refusal, refusing, required, settings_options
+from .options import Found, refusing, required, settings_options
 from .terminal_tables import printable
-
-if TYPE_CHECKING:
-    from ..ingest.folding.run import Folding, Report
 
 __all__ = ["fold"]
 

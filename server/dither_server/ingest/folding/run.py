@@ -29,7 +29,7 @@ __all__ = ["Folding", "Report", "Step"]
 
 
 class Step(IntEnum):
-    """What has just been done. Those of a bucket come for each bucket, DELETED for each segment."""
+    """What has just been done. Those of a bucket come for each that holds anything, DELETED for each segment."""
 
     LISTED = 1
     """The manifest says which segments belong to the run."""
@@ -152,16 +152,18 @@ class Folding:
         ]
         self.progress(first)
         for task, folded in zip(tasks, self.spread(_fold, tasks), strict=True):
+            self.progress(1)
+            if not any(sums := _sums(folded)):
+                continue
             self.after(Step.FOLDED)
             tallies = {
                 (version.hex(), day_of(day), stratum): blocks
                 for (version, day, stratum), blocks in folded.tallies.items()
             }
-            self.store.folds.add(manifest.run, task.bucket, tallies, _sums(folded))
+            self.store.folds.add(manifest.run, task.bucket, tallies, sums)
             self.after(Step.ADDED)
             seen.write(self.place, task.bucket, manifest.run.hex(), folded.ids)
             self.after(Step.REMEMBERED)
-            self.progress(1)
 
     def _forget(self, manifest: Manifest) -> None:
         """Drop what only older runs needed. No run has begun, or those that have will come again."""
