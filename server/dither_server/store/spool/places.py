@@ -17,7 +17,7 @@ from dither_shared import ParameterError
 from ..errors import SpoolError
 from ..url import without_password
 
-__all__ = ["Folder", "Place", "Url", "make_folder", "place_at", "sync_folder", "write_file"]
+__all__ = ["Folder", "Place", "Url", "make_folder", "nearest", "place_at", "sync_folder", "write_file"]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -114,7 +114,7 @@ class Folder(Place):
 
     def free_bytes(self) -> int | None:  # noqa: D102
         try:
-            return shutil.disk_usage(_nearest(self.path)).free
+            return shutil.disk_usage(nearest(self.path)).free
         except OSError as error:
             raise _told(self.path, "asked for its room", error) from None
 
@@ -229,7 +229,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _nearest(path: Path) -> Path:
+def nearest(path: Path) -> Path:
     """Return a folder, or the nearest above it that is there already."""
     return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
 
