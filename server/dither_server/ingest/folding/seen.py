@@ -32,6 +32,8 @@ _NAME = re.compile(r"(\d{5})-(.+)\.ids")
 _AT_ONCE = 1 << 18
 """Ids that are read at a time: 4 MiB."""
 
+_NONE: Ids = np.empty((0, 16), dtype=np.uint8)
+
 
 class _File(NamedTuple):
     """A file of ids: its day, and the run that wrote it."""
@@ -76,7 +78,7 @@ def merge(place: Place, bucket: int, most: int = 16) -> None:
         of_day = [file for file in files if file.day == day]
         if len(of_day) > most:
             parts = [part for file in of_day for part in _ids(place, bucket, file)]
-            together = as_ids(np.unique(as_keys(np.concatenate(parts))))
+            together = as_ids(np.unique(as_keys(np.concatenate([_NONE, *parts]))))
             runs = "".join(file.run for file in of_day)
             _put(place, bucket, _File(day, hashlib.blake2b(runs.encode(), digest_size=16).hexdigest()), together)
             for file in of_day:
