@@ -19,6 +19,7 @@ from .reading.estimates import EstimateReader
 from .reading.places import Analyses
 from .store import Store
 from .store.removal import Housekeeper
+from .store.spool.spool import Spool
 
 __all__ = ["Collector"]
 
@@ -41,8 +42,11 @@ class Collector:
         self.vitals = Vitals(self.store)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
+        self.spool = _spool(config, self.store)
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
-        self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus)
+        self.committer = Committer(
+            self.spool or self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus
+        )
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = Ingest(
@@ -58,6 +62,14 @@ class Collector:
     def start(self) -> None:
         """Start the collector's own threads. A server that forks calls this after the fork."""
         self.housekeeper.start()
+        if self.spool is not None:
+            self.spool.start()
+
+    def ready(self) -> None:
+        """Raise StoreError if reports cannot be taken, or answers not be given."""
+        self.store.ping()
+        if self.spool is not None:
+            self.spool.ping()
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""
@@ -69,6 +81,8 @@ class Collector:
     def close(self) -> None:
         """Commit what was accepted and let go of the database, whose file is whole then by itself."""
         self.committer.close()
+        if self.spool is not None:
+            self.spool.close()
         self.gatekeeper.close()
         self.housekeeper.close()
         self.store.fold_in()
@@ -81,6 +95,13 @@ class Collector:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _spool(config: Config, store: Store) -> Spool | None:
+    """Return what a collector appends to, if it is to."""
+    if not config.spool:
+        return None
+    return Spool(store, config.rooms(), config.spool_bytes, config.spool_seconds)
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

@@ -166,8 +166,8 @@ def healthz() -> dict[str, str]:
 @routes.get("/readyz")
 @declared(role=OPEN, answers=as_json(schemas.STATUS))
 def readyz() -> dict[str, str]:
-    """Say that the database answers."""
-    collector_here().store.ping()
+    """Say that reports are taken, and that the database answers."""
+    collector_here().ready()
     return {"status": "ready"}
 
 

@@ -8,7 +8,6 @@ import sys
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
@@ -16,8 +15,9 @@ from urllib.parse import unquote, urlsplit
 from dither_shared import ParameterError
 
 from ..errors import SpoolError
+from ..url import without_password
 
-__all__ = ["Folder", "Place", "Url", "make_folder", "place_at", "write_file"]
+__all__ = ["Folder", "Place", "Url", "make_folder", "place_at", "sync_folder", "write_file"]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -52,6 +52,10 @@ class Place(ABC):
     @abstractmethod
     def free_bytes(self) -> int | None:
         """Return the room that is left, or None where nobody knows an end of it."""
+
+    @abstractmethod
+    def local(self) -> Path | None:
+        """Return the folder that this is, or None if it is not on this machine."""
 
 
 def place_at(where: str) -> Place:
@@ -114,6 +118,9 @@ class Folder(Place):
         except OSError as error:
             raise _told(self.path, "asked for its room", error) from None
 
+    def local(self) -> Path | None:  # noqa: D102
+        return self.path
+
 
 @dataclass(frozen=True)
 class Url(Place):
@@ -121,16 +128,13 @@ class Url(Place):
 
     url: str
 
-    def __str__(self) -> str:
-        return self.url
-
     def names(self, kind: str) -> list[str]:  # noqa: D102
         try:
             found = self._files.ls(self._path(kind), detail=True, refresh=True)
         except FileNotFoundError:
             return []
         except Exception as error:  # each object store has its own errors
-            raise _told(f"{self.url}/{kind}", "listed", error) from None
+            raise _told(f"{self}/{kind}", "listed", error) from None
         return sorted(one["name"].rpartition("/")[2] for one in found if one["type"] == "file")
 
     def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
@@ -141,17 +145,17 @@ class Url(Place):
             self._files.invalidate_cache()
             size = self._files.info(path)["size"]
         except Exception as error:
-            raise _told(f"{self.url}/{kind}/{name}", "written", error) from None
+            raise _told(f"{self}/{kind}/{name}", "written", error) from None
         if size != len(content):
-            raise SpoolError(f"{self.url}/{kind}/{name}: {size} bytes of {len(content)} arrived")
+            raise SpoolError(f"{self}/{kind}/{name}: {size} bytes of {len(content)} arrived")
 
     def open(self, kind: str, name: str) -> BinaryIO:  # noqa: D102
         try:
-            opened: BinaryIO = self._files.open(self._path(kind, name), "rb")
+            opened: BinaryIO = self._files.open(self._path(kind, name), "rb", cache_type="none")
         except FileNotFoundError:
             raise
         except Exception as error:
-            raise _told(f"{self.url}/{kind}/{name}", "read", error) from None
+            raise _told(f"{self}/{kind}/{name}", "read", error) from None
         return opened
 
     def delete(self, kind: str, name: str) -> None:  # noqa: D102
@@ -159,30 +163,33 @@ class Url(Place):
             with suppress(FileNotFoundError):
                 self._files.rm_file(self._path(kind, name))
         except Exception as error:
-            raise _told(f"{self.url}/{kind}/{name}", "deleted", error) from None
+            raise _told(f"{self}/{kind}/{name}", "deleted", error) from None
 
     def free_bytes(self) -> int | None:  # noqa: D102
         return None
 
-    @cached_property
+    def local(self) -> Path | None:  # noqa: D102
+        return None
+
+    def __str__(self) -> str:
+        return without_password(self.url)
+
     def _opened(self) -> tuple[Any, str]:
+        """Return the file system and the path in it; fsspec keeps them, in each process its own."""
         import fsspec  # noqa: PLC0415 - an extra, which a folder does without
 
         try:
             files, root = fsspec.core.url_to_fs(self.url)
         except Exception as error:  # a driver that is missing, or credentials that are wrong
-            raise _told(self.url, "opened", error) from None
+            raise _told(self, "opened", error) from None
         return files, root.rstrip("/")
 
     @property
     def _files(self) -> Any:
-        return self._opened[0]
+        return self._opened()[0]
 
     def _path(self, *parts: str) -> str:
-        return "/".join((self._opened[1], *parts))
-
-    def __getstate__(self) -> dict[str, str]:
-        return {"url": self.url}
+        return "/".join((self._opened()[1], *parts))
 
 
 def make_folder(path: Path) -> None:
@@ -191,7 +198,7 @@ def make_folder(path: Path) -> None:
         return
     make_folder(path.parent)
     path.mkdir(mode=0o700, exist_ok=True)
-    _sync(path.parent)
+    sync_folder(path.parent)
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -208,10 +215,11 @@ def write_file(path: Path, content: bytes) -> None:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
-    _sync(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make durable which files are in a folder. Raises OSError."""
     if sys.platform == "win32":  # a folder cannot be opened there
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,7 +1,8 @@
 """Batches as columns: what a segment of the spool holds, and what a fold takes."""
 
 from datetime import date, timedelta
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,9 @@ BUCKETS = 256
 """Parts of a segment: bucket b holds the batches whose id begins with byte b. No two have an id in common."""
 
 _FIRST = date(2000, 1, 1)
+
+_AT_ONCE = 1 << 21
+"""Bytes of rows that are put in order at once, each of which takes 16 bytes meanwhile."""
 
 
 def number_of(day: date) -> int:
@@ -25,7 +29,7 @@ def day_of(number: int) -> date:
 
 
 class Records(NamedTuple):
-    """n batches, by id ascending; those of one id in any order. ``ids`` is of shape (n, 16), all others of n.
+    """n batches, by id ascending; those of one id in any order. ``ids`` is of shape (n, 16), other arrays of n.
 
     ``versions`` are those of metrics that occur, 8 bytes each, and ``version`` has a place in it for each record.
     ``day`` is that of arrival, by ``number_of``. ``stratum`` is the place of the stratum among those of the metric.
@@ -39,3 +43,45 @@ class Records(NamedTuple):
     stratum: NDArray[np.uint8]
     lengths: NDArray[np.uint32]
     rows: bytes
+
+    @classmethod
+    def arranged(
+        cls,
+        ids: bytes,
+        versions: bytes,
+        day: NDArray[np.uint16],
+        stratum: bytes,
+        lengths: NDArray[np.uint32],
+        rows: bytes,
+    ) -> Self:
+        """Return n records that are given in any order, by id ascending; so nobody can tell which came first.
+
+        ``ids`` are 16 bytes for each record, ``versions`` 8 bytes, ``stratum`` one.
+        """
+        order = np.argsort(np.frombuffer(ids, "S16"))
+        known, place = np.unique(np.frombuffer(versions, ">u8"), return_inverse=True)
+        return cls(
+            np.frombuffer(ids, np.uint8).reshape(-1, 16)[order],
+            [one.tobytes() for one in known],
+            place.astype(np.uint16)[order],
+            day[order],
+            np.frombuffer(stratum, np.uint8)[order],
+            lengths[order],
+            _taken(rows, lengths, order),
+        )
+
+
+def _taken(rows: bytes, lengths: NDArray[np.uint32], order: NDArray[np.intp]) -> bytes:
+    """Return the rows of records in another order."""
+    content, sizes = np.frombuffer(rows, np.uint8), lengths.astype(np.int64)
+    before, sizes = (np.cumsum(sizes) - sizes)[order], sizes[order]
+    ends = np.cumsum(sizes)
+    shift = before - (ends - sizes)
+    cuts = np.unique(np.searchsorted(ends, np.arange(0, len(rows), _AT_ONCE))).tolist()
+    parts = []
+    for first, last in pairwise([*cuts, len(sizes)]):
+        start = int(ends[first] - sizes[first])
+        places = np.arange(start, int(ends[last - 1]), dtype=np.int64)
+        places += np.repeat(shift[first:last], sizes[first:last])
+        parts.append(content[places].tobytes())
+    return b"".join(parts)
