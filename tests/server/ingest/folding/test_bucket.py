@@ -197,6 +197,16 @@ def test_one_record_is_counted_unless_it_was_seen() -> None:
     }
 
 
+@pytest.mark.parametrize("size", [1, 10, 299, 300, 301, 3000])
+def test_ids_are_found_in_few_and_in_many(size: int) -> None:
+    random = np.random.default_rng(size)
+    batches = [bytes([7, place % 3]) + random.bytes(14) for place in range(300)]
+    every = [Delivery(batch, THEME, DAY, 0, b"\0") for batch in batches for _ in range(1 + (batch[15] < 99))]
+    for known in (0, 1, min(size, 299)):
+        seen = {*batches[:known], *(random.bytes(16) for _ in range(size - known))}
+        check(folded([every[::2], every[1::2]], [ids_of(seen), ids_of(batches[-1:])]), [every], seen | {batches[-1]})
+
+
 def test_the_first_of_two_contents_counts_by_version_then_day_then_stratum_then_rows() -> None:
     """Each pair differs in one thing and in all that come after it, the other way round."""
     low, high = sorted([THEME, LAYOUT])

@@ -1,6 +1,7 @@
 """The ids that were counted: files by bucket, day and run."""
 
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import NoReturn
 
@@ -116,6 +117,25 @@ def test_a_damaged_file_is_refused_by_its_name(place: Place, damage: str) -> Non
     assert names(place) == [name]
     place.put(kind, name, content)
     assert held(place) == bytes_of(some(0, 50))
+
+
+def test_a_file_that_goes_meanwhile_or_cannot_be_read_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(place, BUCKET, "one", {9_000: some(0, 5), 9_001: some(5, 9)})
+    parts = read(place, BUCKET)
+    assert len(next(parts)) == 5
+    place.delete(f"ids/{BUCKET:02x}", "09001-one.ids")
+    with pytest.raises(SpoolError, match=r"09001-one\.ids is gone"):
+        next(parts)
+    monkeypatch.setattr(type(place), "open", lambda *_: Broken())
+    with pytest.raises(SpoolError, match=r"09000-one.ids cannot be read \(ConnectionResetError\)"):
+        list(read(place, BUCKET))
+
+
+class Broken(BytesIO):
+    """A file of a peer that hangs up."""
+
+    def read(self, _size: int | None = -1) -> bytes:
+        raise ConnectionResetError
 
 
 def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
