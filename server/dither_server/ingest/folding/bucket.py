@@ -49,7 +49,7 @@ def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Ma
     (version, stratum and rows), the first by version, day, stratum and rows counts, of which shorter ones are first;
     one of an unknown version or with damaged rows does not take part. A batch counts on the first day on which its
     content came. Each part of ``seen`` ascends; they are looked at one after the other, so a generator may read them
-    meanwhile. Memory is some 150 bytes a record and twice its rows, beside one part of ``seen``.
+    meanwhile. Memory is at most 200 bytes a record and twice its rows, beside one part of ``seen``.
     """
     records = Table.of(segments)
     fresh = records.take(~_found(records.keys, seen))
@@ -70,14 +70,33 @@ def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Ma
 
 def _found(keys: Keys, seen: Iterable[Ids]) -> Booleans:
     """Return whether each key, of which all ascend, is in a part of ``seen``."""
-    found = np.zeros(len(keys), dtype=bool)
+    first = _are_first(keys)
+    distinct = keys[first]
+    found = np.zeros(len(distinct), dtype=bool)
     for part in seen:
-        others = as_keys(part)
-        if len(others):
-            low, high = np.searchsorted(keys, others[:1])[0], np.searchsorted(keys, others[-1:], side="right")[0]
-            within = keys[low:high]
-            found[low:high] |= others[np.searchsorted(others, within)] == within
-    return found
+        if len(part) and len(distinct):
+            _mark(found, distinct, as_keys(part))
+    every: Booleans = found[np.cumsum(first) - 1]
+    return every
+
+
+def _mark(found: Booleans, keys: Keys, others: Keys) -> None:
+    """Set ``found`` for each of the keys that is among others; both ascend, and the keys are distinct.
+
+    The fewer are looked up among the more: so neither large files nor many small ones cost much.
+    """
+    begin, end = np.searchsorted(keys, others[:1])[0], np.searchsorted(keys, others[-1:], side="right")[0]
+    within = keys[begin:end]
+    if len(within) < len(others):
+        found[begin:end] |= others[np.searchsorted(others, within)] == within
+    else:
+        places = np.minimum(np.searchsorted(keys, others), len(keys) - 1)
+        found[places[keys[places] == others]] = True
+
+
+def _are_first(keys: Keys) -> Booleans:
+    """Return whether each key, of which all ascend, is the first of its like."""
+    return np.concatenate([np.ones(1, dtype=bool), keys[1:] != keys[:-1]])[: len(keys)]
 
 
 def _are_sound(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> Booleans:
@@ -105,7 +124,7 @@ def _are_readable(records: Table, mechanism: Mechanism) -> Booleans:
 
 def _distinct(records: Table) -> tuple[Table, int]:
     """Return the record of each id that counts, and the number of those with another content than it."""
-    counts = np.concatenate([np.ones(1, dtype=bool), records.keys[1:] != records.keys[:-1]])[: len(records)]
+    counts = _are_first(records.keys)
     batch = np.cumsum(counts) - 1
     several = np.flatnonzero((np.bincount(batch) > 1)[batch])
     of_several = records.take(several)

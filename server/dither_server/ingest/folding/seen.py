@@ -32,6 +32,8 @@ _NAME = re.compile(r"(\d{5})-(.+)\.ids")
 _AT_ONCE = 1 << 18
 """Ids that are read at a time: 4 MiB."""
 
+_NONE: Ids = np.empty((0, 16), dtype=np.uint8)
+
 
 class _File(NamedTuple):
     """A file of ids: its day, and the run that wrote it."""
@@ -76,7 +78,7 @@ def merge(place: Place, bucket: int, most: int = 16) -> None:
         of_day = [file for file in files if file.day == day]
         if len(of_day) > most:
             parts = [part for file in of_day for part in _ids(place, bucket, file)]
-            together = as_ids(np.unique(as_keys(np.concatenate(parts))))
+            together = as_ids(np.unique(as_keys(np.concatenate([_NONE, *parts]))))
             runs = "".join(file.run for file in of_day)
             _put(place, bucket, _File(day, hashlib.blake2b(runs.encode(), digest_size=16).hexdigest()), together)
             for file in of_day:
@@ -117,19 +119,20 @@ def _ids(place: Place, bucket: int, file: _File) -> Iterator[Ids]:
     """Yield the ids of a file, some at a time; raise SpoolError unless it is whole."""
     name = f"{place}/{_kind(bucket)}/{file.name}"
     try:
-        with closing(place.open(_kind(bucket), file.name)) as opened:
-            yield from _checked(opened, name)
-    except OSError as error:
-        raise SpoolError(f"spool: {name} cannot be read ({error.strerror or error})") from None
+        opened = place.open(_kind(bucket), file.name)
+    except FileNotFoundError:
+        raise SpoolError(f"spool: {name} is gone; does another command fold at this time?") from None
+    with closing(opened):
+        yield from _checked(opened, name)
 
 
 def _checked(opened: BinaryIO, name: str) -> Iterator[Ids]:
-    head = opened.read(_HEAD.size)
+    head = _read(opened, _HEAD.size, name)
     magic, count, checksum = _HEAD.unpack(head) if len(head) == _HEAD.size else (b"", 0, 0)
     if magic != _MAGIC:
         raise _damaged(name, "is no file of ids")
     size, found = 0, 0
-    while content := opened.read(16 * _AT_ONCE):
+    while content := _read(opened, 16 * _AT_ONCE, name):
         size, found = size + len(content), zlib.crc32(content, found)
         if len(content) % 16 == 0:
             yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)
@@ -137,6 +140,13 @@ def _checked(opened: BinaryIO, name: str) -> Iterator[Ids]:
         raise _damaged(name, f"has {size} bytes of ids where {16 * count} are right")
     if found != checksum:
         raise _damaged(name, "is not as it was written")
+
+
+def _read(opened: BinaryIO, size: int, name: str) -> bytes:
+    try:
+        return opened.read(size)
+    except Exception as error:  # each object store has its own errors
+        raise SpoolError(f"spool: {name} cannot be read ({type(error).__name__})") from None
 
 
 def _damaged(name: str, why: str) -> SpoolError:
