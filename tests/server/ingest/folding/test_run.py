@@ -1,13 +1,12 @@
 """A fold that is killed anywhere and begun again counts each batch once."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -165,7 +164,7 @@ step, left = run.Step(int(sys.argv[1])), int(sys.argv[2])
 def after(done):
     global left
     left -= done is step
-    if left == 0:
+    if done is step and left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
 run.Folding = functools.partial(run.Folding, after=after)
@@ -235,12 +234,13 @@ def test_two_at_once_are_one_after_the_other(counts: Store, place: Folder, tmp_p
 
     def hold(step: Step) -> None:
         if step is Step.ADDED and not inside.is_set():
-            with closing(opened(url_of(tmp_path))) as own:
-                with pytest.raises(StoreError, match="another fold is under way"):
-                    list(folding(own, place).fold(0.01))
+            own = stack.enter_context(closing(opened(url_of(tmp_path))))
+            with pytest.raises(StoreError, match="another fold is under way"):
+                list(folding(own, place).fold(0.01))
             inside.set()
 
-    (report,) = folded(folding(counts, place, after=hold))
+    with ExitStack() as stack:
+        (report,) = folded(folding(counts, place, after=hold))
     thread.join()
     assert [report.sums.batches, *(one.sums.batches for one in reports)] == [100, 0]
     assert_same(counts, tmp_path, sent)
@@ -293,7 +293,7 @@ def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, place: Folder, t
         when = NOW - timedelta(days=ago)
         put(place, [Delivery(upload(THEME, b"\x00"), when.date())])
         folded(folding(counts, place, now=lambda when=when: when))
-    days = sorted(name[:5] for folder in (place.path / "ids").iterdir() for name in os.listdir(folder))
+    days = sorted(file.name[:5] for folder in (place.path / "ids").iterdir() for file in folder.iterdir())
     assert len(days) == 2
     assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 2
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
