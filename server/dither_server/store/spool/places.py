@@ -2,7 +2,6 @@
 
 import os
 import re
-import secrets
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -202,10 +201,13 @@ def make_folder(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file that is seen only when it is whole, durably. Raises OSError, and then leaves nothing."""
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    """Write a file that is seen only when it is whole, durably. Raises OSError, and then leaves nothing.
+
+    What a crash leaves goes when the file is written again. No two may write one of the same name at the same time.
+    """
+    part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("xb", buffering=0) as file:
+        with part.open("wb", buffering=0) as file:
             view = memoryview(content)
             while view:
                 view = view[file.write(view) :]
