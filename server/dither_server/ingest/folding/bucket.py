@@ -49,7 +49,7 @@ def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Ma
     (version, stratum and rows), the first by version, day, stratum and rows counts, of which shorter ones are first;
     one of an unknown version or with damaged rows does not take part. A batch counts on the first day on which its
     content came. Each part of ``seen`` ascends; they are looked at one after the other, so a generator may read them
-    meanwhile. Memory is at most 200 bytes a record and twice its rows, beside one part of ``seen``.
+    meanwhile. Memory is at most 200 bytes a record and four times its rows, beside one part of ``seen``.
     """
     records = Table.of(segments)
     fresh = records.take(~_found(records.keys, seen))

@@ -11,7 +11,7 @@ between writing some and deleting others may begin again.
 import hashlib
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from struct import Struct
 from typing import BinaryIO, NamedTuple
@@ -31,8 +31,6 @@ _NAME = re.compile(r"(\d{5})-(.+)\.ids")
 
 _AT_ONCE = 1 << 18
 """Ids that are read at a time: 4 MiB."""
-
-_NONE: Ids = np.empty((0, 16), dtype=np.uint8)
 
 
 class _File(NamedTuple):
@@ -69,19 +67,18 @@ def write(place: Place, bucket: int, run: str, ids: Mapping[int, Ids]) -> None:
 
 
 def merge(place: Place, bucket: int, most: int = 16) -> None:
-    """Make one file of those of each day that has more than ``most``, for each costs a read in every run.
+    """Make one file of those of each day; on the newest, when there are more than so many. A run opens every file.
 
-    This is for when no run has begun: afterwards nothing tells who wrote which ids. Raises SpoolError.
+    This is for when no run has begun: afterwards nothing tells who wrote which ids. Memory is three times the ids of a
+    day. Raises SpoolError.
     """
-    files = _files(place, bucket)
-    for day in sorted({file.day for file in files}):
-        of_day = [file for file in files if file.day == day]
-        if len(of_day) > most:
-            parts = [part for file in of_day for part in _ids(place, bucket, file)]
-            together = as_ids(np.unique(as_keys(np.concatenate([_NONE, *parts]))))
-            runs = "".join(file.run for file in of_day)
-            _put(place, bucket, _File(day, hashlib.blake2b(runs.encode(), digest_size=16).hexdigest()), together)
-            for file in of_day:
+    days: dict[int, list[_File]] = {}
+    for file in _files(place, bucket):
+        days.setdefault(file.day, []).append(file)
+    for day, files in days.items():
+        if len(files) > (most if day == max(days) else 1):
+            _put(place, bucket, _File(day, _together(files)), _distinct(place, bucket, files))
+            for file in files:
                 place.delete(_kind(bucket), file.name)
 
 
@@ -110,6 +107,17 @@ def _files(place: Place, bucket: int) -> list[_File]:
     return [_File(int(match[1]), match[2]) for match in matches if match]
 
 
+def _together(files: Iterable[_File]) -> str:
+    """Return a name for these runs together; the same for the same ones, and that of no other."""
+    return hashlib.blake2b(" ".join(file.run for file in files).encode(), digest_size=16).hexdigest()
+
+
+def _distinct(place: Place, bucket: int, files: Iterable[_File]) -> Ids:
+    """Return the ids in all these files, ascending."""
+    parts = [as_keys(part) for file in files for part in _ids(place, bucket, file)]
+    return as_ids(np.unique(np.concatenate([np.empty(0, dtype="S16"), *parts])))
+
+
 def _put(place: Place, bucket: int, file: _File, ids: Ids) -> None:
     content = ids.tobytes()
     place.put(_kind(bucket), file.name, _HEAD.pack(_MAGIC, len(ids), zlib.crc32(content)) + content)
@@ -134,8 +142,9 @@ def _checked(opened: BinaryIO, name: str) -> Iterator[Ids]:
     size, found = 0, 0
     while content := _read(opened, 16 * _AT_ONCE, name):
         size, found = size + len(content), zlib.crc32(content, found)
-        if len(content) % 16 == 0:
-            yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)
+        if size % 16:
+            raise _damaged(name, "ends within an id")
+        yield np.frombuffer(content, dtype=np.uint8).reshape(-1, 16)
     if size != 16 * count:
         raise _damaged(name, f"has {size} bytes of ids where {16 * count} are right")
     if found != checksum:

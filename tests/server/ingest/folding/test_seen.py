@@ -96,6 +96,7 @@ def damages(content: bytes) -> Mapping[str, bytes]:
         "half a head": content[:10],
         "head alone": content[:20],
         "torn in an id": content[:-5],
+        "torn in the first": content[:29],
         "torn after an id": content[:-16],
         "longer": content + content[-16:],
         "another kind": b"x" + content[1:],
@@ -129,6 +130,28 @@ def test_a_file_that_goes_meanwhile_or_cannot_be_read_is_told(place: Place, monk
     monkeypatch.setattr(type(place), "open", lambda *_: Broken())
     with pytest.raises(SpoolError, match=r"09000-one.ids cannot be read \(ConnectionResetError\)"):
         list(read(place, BUCKET))
+
+
+def test_a_file_that_comes_in_pieces_is_read_whole_or_not_at_all(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(place, BUCKET, "one", {9_000: some(0, 50)})
+    with place.open(f"ids/{BUCKET:02x}", "09000-one.ids") as file:
+        content = file.read()
+    monkeypatch.setattr(type(place), "open", lambda *_: Dripping(content, 32))
+    assert held(place) == bytes_of(some(0, 50))
+    monkeypatch.setattr(type(place), "open", lambda *_: Dripping(content, 40))
+    with pytest.raises(SpoolError, match=r"09000-one\.ids ends within an id"):
+        list(read(place, BUCKET))
+
+
+class Dripping(BytesIO):
+    """A file of which not more than some bytes come at a time."""
+
+    def __init__(self, content: bytes, most: int) -> None:
+        super().__init__(content)
+        self.most = most
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(self.most if size is None or size < 0 else min(size, self.most))
 
 
 class Broken(BytesIO):
@@ -175,19 +198,21 @@ def test_a_clock_that_jumps_forgets_nothing(place: Place) -> None:
     assert forget(place, 9_001) == 1
 
 
-def test_many_files_of_a_day_become_one(place: Place) -> None:
-    for run in range(6):
-        write(place, BUCKET, f"{run}", {9_000: some(10 * run, 10 * run + 12)})  # two ids of each are in the next, too
+def test_many_files_of_a_day_become_one_and_few_of_the_newest_wait(place: Place) -> None:
     for run in range(5):
-        write(place, BUCKET, f"{run}", {9_001: some(100 + run, 101 + run)})
+        write(place, BUCKET, f"{run}", {9_001: some(10 * run, 10 * run + 12)})  # two ids of each are in the next, too
+    for run in range(2):
+        write(place, BUCKET, f"{run}", {9_000: some(100 + run, 101 + run), 8_000 + run: some(200 + run, 201 + run)})
     merge(place, BUCKET, 5)
-    assert len(names(place)) == 1 + 5
-    assert held(place) == bytes_of(some(0, 62), some(100, 105))
-    merge(place, BUCKET, 1)
-    assert len(names(place)) == 2
-    assert held(place) == bytes_of(some(0, 62), some(100, 105))
+    assert [name[:5] for name in names(place)] == ["08000", "08001", "09000"] + ["09001"] * 5
+    assert {"08000-0.ids", "08001-1.ids", "09001-3.ids"} < set(names(place))
+    right = bytes_of(some(0, 52), some(100, 102), some(200, 202))
+    assert sorted(set(held(place))) == right
+    merge(place, BUCKET, 4)
+    assert [name[:5] for name in names(place)] == ["08000", "08001", "09000", "09001"]
+    assert held(place) == right
     before = names(place)
-    merge(place, BUCKET, 1)
+    merge(place, BUCKET)
     assert names(place) == before
 
 
