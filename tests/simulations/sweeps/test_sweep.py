@@ -1,8 +1,6 @@
 """Sweeps that are spread, killed and resumed give the numbers of one that was not."""
 
 import json
-import os
-import select
 import signal
 import subprocess
 import sys
@@ -57,38 +55,6 @@ def test_what_is_wrong_comes_back_from_another_process() -> None:
     with workers(2) as run, pytest.raises(ParameterError, match="size: 20000") as caught:
         sweep(beyond, run)
     assert caught.value.place == "size"
-
-
-ORPHANING = """
-import os, signal
-from dither_server.ingest.folding.workers import workers
-
-def main():
-    with workers(1 + 1) as run:
-        print(*run(pid_of, [0]), flush=True)
-        input()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def pid_of(_):
-    return os.getpid()
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="that a process ended is learnt by pidfd, of Linux")
-def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> None:
-    script = tmp_path / "orphaning.py"
-    script.write_text(ORPHANING)
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as parent:
-        assert parent.stdin is not None
-        assert parent.stdout is not None
-        worker = os.pidfd_open(int(parent.stdout.readline()))
-        print(file=parent.stdin, flush=True)
-        assert select.select([worker], [], [], 30)[0] == [worker]  # readable as soon as it has ended
-        os.close(worker)
 
 
 def test_a_dask_cluster_changes_no_number() -> None:

@@ -84,7 +84,7 @@ def _cluster(address: str) -> Iterator[Map]:
             try:
                 result = futures[0].result()
             except (CancelledError, CommClosedError, KilledWorker) as error:
-                raise WorkersError(f"the Dask cluster at {address} is lost: {error!r:.200}") from None
+                raise WorkersError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
             yield result
             del futures[0]  # the cluster may forget it
 
