@@ -121,7 +121,7 @@ export class Recorder {
       const queued = await buildReport(metric, item, labelOf(metric, attributes), entropy, today, false);
       return state.update((data) => this.keep(data, metric, queued));
     }
-    if (corrected) await state.update((data) => correct(data, today)); // else it would be open on no day
+    if (corrected) await state.update((data) => (correct(data, today), trim(data, today))); // else it would be open on no day
     return word;
   }
 
