@@ -10,8 +10,7 @@
  * @typedef {import("./types.js").Outcome} Outcome
  *
  * @typedef {object} Options
- * @property {string} endpoint The collector's URL, with https unless it is on this very device; in a page it may be a
- * path of the page's own site.
+ * @property {string} endpoint The collector's http or https URL; in a page it may be a path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
@@ -69,6 +68,8 @@ export class Client {
   #silence = "";
   #unrecorded = 0;
   #lost = false;
+  /** Settles when all answers given so far are kept, or lost. @type {Promise<unknown>} */
+  #recorded = Promise.resolve();
   #strict = false;
   #diagnostics = new Diagnostics();
   #hide = () => {
@@ -111,8 +112,11 @@ export class Client {
       this.#unrecorded++;
       return this.#parts ? "off" : "failed";
     }
-    /** @type {Outcome} */
-    const outcome = await this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    const before = this.#recorded;
+    /** @type {Promise<Outcome>} */
+    const work = this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    this.#recorded = work.catch(() => {}).then(() => before);
+    const outcome = await work;
     if (outcome === "failed") this.#lost = true;
     if (outcome === "kept") this.#wake();
     return outcome;
@@ -120,11 +124,13 @@ export class Client {
 
   /**
    * Upload now, for so many milliseconds at most; return whether all that waited has arrived, and no answer was lost.
+   * It begins when the answers given so far are kept: nobody has to await `record`.
    * @param {number} [timeout]
    * @returns {Promise<boolean>}
    */
   flush(timeout = 5000) {
     return this.#try("flush", false, async ({ sender }) => {
+      await this.#recorded;
       const kept = !this.#lost && !this.#silence;
       this.#lost = false;
       return (await sender.flush(timeout)) && kept;
