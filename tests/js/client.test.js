@@ -224,6 +224,7 @@ test("a mistake in the options makes a client that is silent and says why", asyn
   const mistakes = [
     [{}, good, /metrics/],
     [undefined, good, /metrics/],
+    [metrics, { ...good, lifetime_cap: 3 }, /lifetime_cap: no such option/],
     [metrics, undefined, /mistake/],
     [metrics, { ...good, app: "../notes" }, /app/],
     [metrics, { ...good, app: ". ." }, /app/],
