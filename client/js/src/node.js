@@ -3,6 +3,7 @@ import { Client as Base } from "./client.js";
 import { environment } from "./consent/environment.js";
 import { FileState } from "./state/files.js";
 import { appsFolder } from "./state/places.js";
+import { fetchAlone } from "./upload/alone.js";
 
 export { FileState };
 export { MemoryState } from "./state/memory.js";
@@ -24,6 +25,6 @@ export class Client extends Base {
    */
   constructor(compiled, options) {
     const surroundings = { environment: () => environment(process.env) };
-    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings });
+    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings, fetch: fetchAlone });
   }
 }
