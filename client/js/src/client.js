@@ -32,7 +32,7 @@
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
 import { shown, textOf } from "./consent/text.js";
-import { Diagnostics } from "./diagnostics.js";
+import { Diagnostics, told } from "./diagnostics.js";
 import { SystemEntropy } from "./randomness/entropy.js";
 import { Recorder } from "./reporting/recorder.js";
 import { checked } from "./settings.js";
@@ -52,7 +52,7 @@ function partsOf(settings, diagnostics) {
     try {
       return await state.read();
     } catch (error) {
-      diagnostics.note("the state cannot be read", `${error}`);
+      diagnostics.note("the state cannot be read", told(error));
       return unreadable();
     }
   };
@@ -78,21 +78,21 @@ export class Client {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
-   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
-   * options that are left out.
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object, fetch?: any }} [host] What stands
+   * for options that are left out.
    */
-  constructor(compiled, options, { open, surroundings } = {}) {
+  constructor(compiled, options, { open, ...host } = {}) {
     try {
       this.#strict = !!options.strict;
       this.#diagnostics = new Diagnostics(options.log);
-      const settings = checked(compiled, { surroundings, ...options });
+      const settings = checked(compiled, { ...host, ...options });
       settings.state ??= open?.(settings.app);
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
       sender.wake();
     } catch (error) {
-      this.#silence = `a mistake: ${error}`;
+      this.#silence = "a mistake: " + told(error);
       if (this.#strict) throw error;
       this.#diagnostics.note(this.#silence);
     }
@@ -216,8 +216,9 @@ export class Client {
     const holds = this.#silence
       ? /** @type {const} */ ({ mode: "off", decidedBy: this.#silence, accepted: {} })
       : decide(parts?.surroundings ?? {}, data.choice);
-    const trouble = this.#diagnostics.counts;
-    return overview(data, holds, parts, { unrecorded: this.#unrecorded, trouble: { ...trouble } });
+    const view = (/** @type {Data} */ seen, /** @type {typeof parts} */ of) =>
+      overview(seen, holds, of, { unrecorded: this.#unrecorded, trouble: { ...this.#diagnostics.counts } });
+    return (await this.#try("status", undefined, async () => view(data, parts))) ?? view(empty(), undefined);
   }
 
   /**
@@ -261,7 +262,7 @@ export class Client {
       return this.#parts ? await work(this.#parts) : fallback;
     } catch (error) {
       if (this.#strict) throw error;
-      this.#diagnostics.note(place + " failed", `${error}`);
+      this.#diagnostics.note(place + " failed", told(error));
       return fallback;
     }
   }

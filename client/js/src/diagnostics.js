@@ -1,3 +1,8 @@
+import { attempt } from "./questions/plain.js";
+
+/** Return what was thrown as text; an app may throw what has none. @param {unknown} error */
+export const told = (error) => attempt(() => `${error}`) ?? "unknown";
+
 /** What went wrong: counted by kind, and logged once for each. */
 export class Diagnostics {
   /** @param {(message: string) => void} [log] */
