@@ -137,6 +137,24 @@ test("caps, last days and the collector's 410 end a metric", async () => {
   assert.deepEqual(statuses.map((/** @type {any} */ { state }) => state), ["disabled", "spent", "expired"]);
 });
 
+test("a flush takes along the answers given before it, also those that nobody awaited", async () => {
+  const { client, posts, state } = scene();
+  await client.consent("on");
+  const update = state.update.bind(state);
+  state.update = (/** @type {any[]} */ ...change) => new Promise((resolve) => setImmediate(() => resolve(update(...change))));
+  const outcomes = ["load", "theme"].map((name) => client.record(name, 5));
+  assert.deepEqual([await client.flush(), posts.length], [true, 2]);
+  assert.deepEqual(await Promise.all(outcomes), ["kept", "kept"]);
+});
+
+test("a flush tells of an answer that is lost while it begins", async () => {
+  const { client, state } = scene();
+  await client.consent("on");
+  state.update = () => Promise.reject(new Error("full"));
+  const outcome = client.record("theme", "dark");
+  assert.deepEqual([await client.flush(), await outcome], [false, "failed"]);
+});
+
 test("a flush that fails says so, and the report waits", async () => {
   const met = scene();
   await met.client.consent("on");
@@ -236,6 +254,7 @@ test("a mistake in the options makes a client that is silent and says why", asyn
   const mistakes = [
     [{}, good, /metrics/],
     [undefined, good, /metrics/],
+    [metrics, { ...good, lifetime_cap: 3 }, /lifetime_cap: no such option/],
     [metrics, undefined, /mistake/],
     [metrics, { ...good, app: "../notes" }, /app/],
     [metrics, { ...good, app: ". ." }, /app/],

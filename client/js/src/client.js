@@ -10,8 +10,7 @@
  * @typedef {import("./types.js").Outcome} Outcome
  *
  * @typedef {object} Options
- * @property {string} endpoint The collector's URL, with https unless it is on this very device; in a page it may be a
- * path of the page's own site.
+ * @property {string} endpoint The collector's http or https URL; in a page it may be a path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
@@ -69,6 +68,8 @@ export class Client {
   #silence = "";
   #unrecorded = 0;
   #lost = false;
+  /** Settles when all answers given so far are kept, or lost. @type {Promise<unknown>} */
+  #recorded = Promise.resolve();
   #strict = false;
   #diagnostics = new Diagnostics();
   #hide = () => {
@@ -78,14 +79,14 @@ export class Client {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
-   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object, fetch?: any }} [host] What stands
-   * for options that are left out.
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
+   * options that are left out.
    */
-  constructor(compiled, options, { open, ...host } = {}) {
+  constructor(compiled, options, { open, surroundings } = {}) {
     try {
       this.#strict = !!options.strict;
       this.#diagnostics = new Diagnostics(options.log);
-      const settings = checked(compiled, { ...host, ...options });
+      const settings = checked(compiled, { surroundings, ...options });
       settings.state ??= open?.(settings.app);
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
@@ -111,8 +112,11 @@ export class Client {
       this.#unrecorded++;
       return this.#parts ? "off" : "failed";
     }
-    /** @type {Outcome} */
-    const outcome = await this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    const before = this.#recorded;
+    /** @type {Promise<Outcome>} */
+    const work = this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    this.#recorded = work.catch(() => {}).then(() => before);
+    const outcome = await work;
     if (outcome === "failed") this.#lost = true;
     if (outcome === "kept") this.#wake();
     return outcome;
@@ -120,11 +124,13 @@ export class Client {
 
   /**
    * Upload now, for so many milliseconds at most; return whether all that waited has arrived, and no answer was lost.
+   * It begins when the answers given so far are kept: nobody has to await `record`.
    * @param {number} [timeout]
    * @returns {Promise<boolean>}
    */
   flush(timeout = 5000) {
     return this.#try("flush", false, async ({ sender }) => {
+      await this.#recorded;
       const kept = !this.#lost && !this.#silence;
       this.#lost = false;
       return (await sender.flush(timeout)) && kept;
@@ -216,9 +222,10 @@ export class Client {
     const holds = this.#silence
       ? /** @type {const} */ ({ mode: "off", decidedBy: this.#silence, accepted: {} })
       : decide(parts?.surroundings ?? {}, data.choice);
-    const view = (/** @type {Data} */ seen, /** @type {typeof parts} */ of) =>
+    /** @param {Data} seen @param {typeof parts} [of] */
+    const view = (seen, of) =>
       overview(seen, holds, of, { unrecorded: this.#unrecorded, trouble: { ...this.#diagnostics.counts } });
-    return (await this.#try("status", undefined, async () => view(data, parts))) ?? view(empty(), undefined);
+    return (await this.#try("status", undefined, async () => view(data, parts))) ?? view(empty());
   }
 
   /**

@@ -17,14 +17,47 @@ export { MemoryState } from "./state/memory.js";
  * @typedef {import("./types.js").State} State
  */
 
+/**
+ * Return a `fetch` whose last request can be given up: in Node an open connection keeps the program from ending.
+ * @param {typeof globalThis.fetch} [given]
+ */
+function abandonable(given) {
+  /** @type {AbortController | undefined} */
+  let last;
+  return {
+    /** @param {any} url @param {any} init */
+    fetch: (url, init) => {
+      last = new AbortController();
+      return (given ?? fetchAlone)(url, { ...init, signal: AbortSignal.any([init.signal, last.signal]) });
+    },
+    abandon: () => last?.abort(),
+  };
+}
+
 /** A client that keeps its state in the user's own folder for the app, and minds what the environment says. */
 export class Client extends Base {
+  #uploads;
+
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
    */
   constructor(compiled, options) {
     const surroundings = { environment: () => environment(process.env) };
-    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings, fetch: fetchAlone });
+    const uploads = abandonable(options?.fetch);
+    const settings = { ...options, fetch: uploads.fetch };
+    super(compiled, settings, { open: (app) => new FileState(appsFolder(), app), surroundings });
+    this.#uploads = uploads;
+  }
+
+  /**
+   * See `Client.flush`. When the time is over, the upload that is under way is given up, so that the program can end.
+   * @param {number} [timeout]
+   * @returns {Promise<boolean>}
+   */
+  async flush(timeout) {
+    const arrived = await super.flush(timeout);
+    if (!arrived) this.#uploads.abandon();
+    return arrived;
   }
 }
