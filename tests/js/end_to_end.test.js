@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Client, FileState } from "../../client/js/src/node.js";
+import { Client, FileState, MemoryState } from "../../client/js/src/node.js";
 import { collector, compiled } from "./browser/harness.js";
 
 const TOML = `
@@ -42,6 +42,16 @@ test("reports of Node's client are counted, and its state outlives it", async (t
   assert.deepEqual((await later.sent()).sort(), waiting.sort());
   assert.deepEqual([await server.reports("theme"), await server.reports("load")], [1, 1]);
   assert.deepEqual(await readdir(folder), ["notes"]);
+});
+
+test("a collector of this computer takes reports of Node's client without a token, as it does of Python's", async (t) => {
+  const [server, metrics] = await Promise.all([collector(t, TOML, [], "read"), compiled(TOML)]);
+  const state = new MemoryState();
+  const client = new Client(metrics, { app: "notes", endpoint: server.url, state, background: false, surroundings: {} });
+  await client.consent("on");
+  await client.record("theme", "dark");
+  assert.equal(await client.flush(20_000), true);
+  assert.equal(await server.reports("theme"), 1);
 });
 
 test("a program whose collector never answers ends when its flush does", async (t) => {

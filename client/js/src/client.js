@@ -31,7 +31,7 @@
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
 import { shown, textOf } from "./consent/text.js";
-import { Diagnostics } from "./diagnostics.js";
+import { Diagnostics, told } from "./diagnostics.js";
 import { SystemEntropy } from "./randomness/entropy.js";
 import { Recorder } from "./reporting/recorder.js";
 import { checked } from "./settings.js";
@@ -51,7 +51,7 @@ function partsOf(settings, diagnostics) {
     try {
       return await state.read();
     } catch (error) {
-      diagnostics.note("the state cannot be read", `${error}`);
+      diagnostics.note("the state cannot be read", told(error));
       return unreadable();
     }
   };
@@ -93,7 +93,7 @@ export class Client {
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
       sender.wake();
     } catch (error) {
-      this.#silence = `a mistake: ${error}`;
+      this.#silence = "a mistake: " + told(error);
       if (this.#strict) throw error;
       this.#diagnostics.note(this.#silence);
     }
@@ -222,8 +222,10 @@ export class Client {
     const holds = this.#silence
       ? /** @type {const} */ ({ mode: "off", decidedBy: this.#silence, accepted: {} })
       : decide(parts?.surroundings ?? {}, data.choice);
-    const trouble = this.#diagnostics.counts;
-    return overview(data, holds, parts, { unrecorded: this.#unrecorded, trouble: { ...trouble } });
+    /** @param {Data} seen @param {typeof parts} [of] */
+    const view = (seen, of) =>
+      overview(seen, holds, of, { unrecorded: this.#unrecorded, trouble: { ...this.#diagnostics.counts } });
+    return (await this.#try("status", undefined, async () => view(data, parts))) ?? view(empty());
   }
 
   /**
@@ -267,7 +269,7 @@ export class Client {
       return this.#parts ? await work(this.#parts) : fallback;
     } catch (error) {
       if (this.#strict) throw error;
-      this.#diagnostics.note(place + " failed", `${error}`);
+      this.#diagnostics.note(place + " failed", told(error));
       return fallback;
     }
   }

@@ -3,6 +3,7 @@ import { Client as Base } from "./client.js";
 import { environment } from "./consent/environment.js";
 import { FileState } from "./state/files.js";
 import { appsFolder } from "./state/places.js";
+import { fetchAlone } from "./upload/alone.js";
 
 export { FileState };
 export { MemoryState } from "./state/memory.js";
@@ -27,7 +28,7 @@ function abandonable(given) {
     /** @param {any} url @param {any} init */
     fetch: (url, init) => {
       last = new AbortController();
-      return (given ?? globalThis.fetch)(url, { ...init, signal: AbortSignal.any([init.signal, last.signal]) });
+      return (given ?? fetchAlone)(url, { ...init, signal: AbortSignal.any([init.signal, last.signal]) });
     },
     abandon: () => last?.abort(),
   };
