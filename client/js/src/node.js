@@ -17,37 +17,24 @@ export { MemoryState } from "./state/memory.js";
  * @typedef {import("./types.js").State} State
  */
 
-/**
- * Return a `fetch` whose last request can be given up: in Node an open connection keeps the program from ending.
- * @param {typeof globalThis.fetch} [given]
- */
-function abandonable(given) {
-  /** @type {AbortController | undefined} */
-  let last;
-  return {
-    /** @param {any} url @param {any} init */
-    fetch: (url, init) => {
-      last = new AbortController();
-      return (given ?? fetchAlone)(url, { ...init, signal: AbortSignal.any([init.signal, last.signal]) });
-    },
-    abandon: () => last?.abort(),
-  };
-}
-
 /** A client that keeps its state in the user's own folder for the app, and minds what the environment says. */
 export class Client extends Base {
-  #uploads;
+  #upload;
 
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
    */
   constructor(compiled, options) {
+    /** @type {{ last?: AbortController }} */
+    const upload = {};
+    const means = (/** @type {any} */ given = fetchAlone) => (/** @type {any} */ url, /** @type {any} */ init) => {
+      upload.last = new AbortController(); // an open connection keeps the program from ending
+      return given(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });
+    };
     const surroundings = { environment: () => environment(process.env) };
-    const uploads = abandonable(options?.fetch);
-    const settings = { ...options, fetch: uploads.fetch };
-    super(compiled, settings, { open: (app) => new FileState(appsFolder(), app), surroundings });
-    this.#uploads = uploads;
+    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings, means });
+    this.#upload = upload;
   }
 
   /**
@@ -57,7 +44,7 @@ export class Client extends Base {
    */
   async flush(timeout) {
     const arrived = await super.flush(timeout);
-    if (!arrived) this.#uploads.abandon();
+    if (!arrived) this.#upload.last?.abort();
     return arrived;
   }
 }
