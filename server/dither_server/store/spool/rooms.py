@@ -92,5 +92,7 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
     if journals:
         return Rooms(place, Path(journals))
     if (folder := place.local()) is None:
-        raise ParameterError("spool_open", f"{place} is not on this machine; name a folder that is, for what is open")
+        raise ParameterError(
+            "spool", f"{place} is not on this machine; set spool_open to a folder that is, for what is open"
+        )
     return Rooms(place, folder / "open")

@@ -13,7 +13,7 @@ from server.store.spool.spooling import ids_in, in_place
 def test_a_url_wants_a_folder_for_what_is_open(tmp_path: Path) -> None:
     assert rooms_at(str(tmp_path)).journals == tmp_path / "open"
     assert rooms_at("memory://bucket", str(tmp_path)).journals == tmp_path
-    with pytest.raises(ParameterError, match=r"^spool_open: memory://bucket is not on this machine"):
+    with pytest.raises(ParameterError, match=r"^spool: memory://bucket is not on this machine; set spool_open"):
         rooms_at("memory://bucket")
 
 
