@@ -10,8 +10,7 @@
  * @typedef {import("./types.js").Outcome} Outcome
  *
  * @typedef {object} Options
- * @property {string} endpoint The collector's URL, with https unless it is on this very device; in a page it may be a
- * path of the page's own site.
+ * @property {string} endpoint The collector's http or https URL; in a page it may be a path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
@@ -32,7 +31,7 @@
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
 import { shown, textOf } from "./consent/text.js";
-import { Diagnostics } from "./diagnostics.js";
+import { Diagnostics, told } from "./diagnostics.js";
 import { SystemEntropy } from "./randomness/entropy.js";
 import { Recorder } from "./reporting/recorder.js";
 import { checked } from "./settings.js";
@@ -52,7 +51,7 @@ function partsOf(settings, diagnostics) {
     try {
       return await state.read();
     } catch (error) {
-      diagnostics.note("the state cannot be read", `${error}`);
+      diagnostics.note("the state cannot be read", told(error));
       return unreadable();
     }
   };
@@ -69,6 +68,8 @@ export class Client {
   #silence = "";
   #unrecorded = 0;
   #lost = false;
+  /** Settles when all answers given so far are kept, or lost. @type {Promise<unknown>} */
+  #recorded = Promise.resolve();
   #strict = false;
   #diagnostics = new Diagnostics();
   #hide = () => {
@@ -78,21 +79,23 @@ export class Client {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
-   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
-   * options that are left out.
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object,
+   *   means?: (given?: typeof globalThis.fetch) => typeof globalThis.fetch }} [host] What stands for options that are left
+   * out, and what uploads by the `fetch` that is given.
    */
-  constructor(compiled, options, { open, surroundings } = {}) {
+  constructor(compiled, options, { open, surroundings, means } = {}) {
     try {
       this.#strict = !!options.strict;
       this.#diagnostics = new Diagnostics(options.log);
       const settings = checked(compiled, { surroundings, ...options });
       settings.state ??= open?.(settings.app);
+      if (means) settings.fetch = means(settings.fetch);
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
       sender.wake();
     } catch (error) {
-      this.#silence = `a mistake: ${error}`;
+      this.#silence = "a mistake: " + told(error);
       if (this.#strict) throw error;
       this.#diagnostics.note(this.#silence);
     }
@@ -111,8 +114,11 @@ export class Client {
       this.#unrecorded++;
       return this.#parts ? "off" : "failed";
     }
-    /** @type {Outcome} */
-    const outcome = await this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    const before = this.#recorded;
+    /** @type {Promise<Outcome>} */
+    const work = this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    this.#recorded = work.catch(() => {}).then(() => before);
+    const outcome = await work;
     if (outcome === "failed") this.#lost = true;
     if (outcome === "kept") this.#wake();
     return outcome;
@@ -120,11 +126,13 @@ export class Client {
 
   /**
    * Upload now, for so many milliseconds at most; return whether all that waited has arrived, and no answer was lost.
+   * It begins when the answers given so far are kept: nobody has to await `record`.
    * @param {number} [timeout]
    * @returns {Promise<boolean>}
    */
   flush(timeout = 5000) {
     return this.#try("flush", false, async ({ sender }) => {
+      await this.#recorded;
       const kept = !this.#lost && !this.#silence;
       this.#lost = false;
       return (await sender.flush(timeout)) && kept;
@@ -216,8 +224,10 @@ export class Client {
     const holds = this.#silence
       ? /** @type {const} */ ({ mode: "off", decidedBy: this.#silence, accepted: {} })
       : decide(parts?.surroundings ?? {}, data.choice);
-    const trouble = this.#diagnostics.counts;
-    return overview(data, holds, parts, { unrecorded: this.#unrecorded, trouble: { ...trouble } });
+    /** @param {Data} seen @param {typeof parts} [of] */
+    const view = (seen, of) =>
+      overview(seen, holds, of, { unrecorded: this.#unrecorded, trouble: { ...this.#diagnostics.counts } });
+    return (await this.#try("status", undefined, async () => view(data, parts))) ?? view(empty());
   }
 
   /**
@@ -261,7 +271,7 @@ export class Client {
       return this.#parts ? await work(this.#parts) : fallback;
     } catch (error) {
       if (this.#strict) throw error;
-      this.#diagnostics.note(place + " failed", `${error}`);
+      this.#diagnostics.note(place + " failed", told(error));
       return fallback;
     }
   }

@@ -146,6 +146,19 @@ test("the lifetime cap holds over all metrics, and no rounding admits one too ma
   }
 });
 
+test("what was spent is never understated, and by less than a double overstated", () => {
+  const draw = generator(17);
+  for (let round = 0; round < 2000; round++) {
+    const asked = metric("theme", { epsilon: (1 + draw(80)) / (1 + draw(80)) });
+    const { version, epsilon } = asked;
+    const reports = 1 + draw(4000);
+    const told = spent({ ...empty(), accounts: { [version]: { reports, epsilon } } }, asked);
+    const least = BigInt(reports) * exact(epsilon);
+    assert.ok(exact(told) >= least, `${reports} of ${epsilon}`);
+    assert.ok(exact(told * (1 - 2 ** -53)) < least, `${reports} of ${epsilon}`);
+  }
+});
+
 test("lifetime caps at the edge of doubles", () => {
   const tenth = metric("tenth", { epsilon: 0.1 });
   const data = { ...empty(), accounts: { a: { name: "a", reports: 2, epsilon: 0.1, day: 1 } } };
