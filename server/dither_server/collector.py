@@ -1,9 +1,12 @@
 """Put a collector together from metrics, database, committer and ingest, and close them in order."""
 
 import logging
+from collections.abc import Iterator
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
+
+from prometheus_client.core import GaugeMetricFamily
 
 from dither_shared import Metric, ParameterError
 
@@ -14,6 +17,7 @@ from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
+from .observability.spool_gauges import SpoolGauges
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
 from .reading.places import Analyses
@@ -39,10 +43,12 @@ class Collector:
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
         self.prometheus = Prometheus(self.metrics)
-        self.vitals = Vitals(self.store)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
         self.spool = _spool(config, self.store)
+        self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
+        if self.spool is not None:
+            self._gauges.append(SpoolGauges(self.spool.rooms))
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(
             self.spool or self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus
@@ -70,6 +76,11 @@ class Collector:
         self.store.ping()
         if self.spool is not None:
             self.spool.ping()
+
+    def gauges(self) -> Iterator[GaugeMetricFamily]:
+        """Yield how the database fares, and the spool if there is one."""
+        for one in self._gauges:
+            yield from one.families()
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""

@@ -176,7 +176,7 @@ def readyz() -> dict[str, str]:
 def show_gauges() -> Response:
     """Show counters and timings of the collector in Prometheus' text format."""
     collector = collector_here()
-    return Response(collector.prometheus.text(collector.vitals.families()), content_type=CONTENT_TYPE)
+    return Response(collector.prometheus.text(collector.gauges()), content_type=CONTENT_TYPE)
 
 
 @routes.get("/v1/diagnosis")

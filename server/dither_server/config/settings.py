@@ -96,8 +96,10 @@ class Config:
         from ..store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
 
         database_url(self.db)
-        if self.spool or self.spool_open:
+        if self.spool:
             self.rooms()
+        elif self.spool_open:
+            raise ParameterError("spool_open", "is of no use without spool")
         Proxies(self.proxies)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")

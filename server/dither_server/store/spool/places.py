@@ -2,7 +2,6 @@
 
 import os
 import re
-import secrets
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -17,7 +16,7 @@ from dither_shared import ParameterError
 from ..errors import SpoolError
 from ..url import without_password
 
-__all__ = ["Folder", "Place", "Url", "make_folder", "place_at", "sync_folder", "write_file"]
+__all__ = ["Folder", "Place", "Url", "make_folder", "nearest", "place_at", "sync_folder", "write_file"]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -114,7 +113,7 @@ class Folder(Place):
 
     def free_bytes(self) -> int | None:  # noqa: D102
         try:
-            return shutil.disk_usage(_nearest(self.path)).free
+            return shutil.disk_usage(nearest(self.path)).free
         except OSError as error:
             raise _told(self.path, "asked for its room", error) from None
 
@@ -202,10 +201,13 @@ def make_folder(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file that is seen only when it is whole, durably. Raises OSError, and then leaves nothing."""
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    """Write a file that is seen only when it is whole, durably. Raises OSError, and then leaves nothing.
+
+    What a crash leaves goes when the file is written again. No two may write one of the same name at the same time.
+    """
+    part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("xb", buffering=0) as file:
+        with part.open("wb", buffering=0) as file:
             view = memoryview(content)
             while view:
                 view = view[file.write(view) :]
@@ -229,7 +231,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _nearest(path: Path) -> Path:
+def nearest(path: Path) -> Path:
     """Return a folder, or the nearest above it that is there already."""
     return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
 

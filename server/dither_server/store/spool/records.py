@@ -62,7 +62,7 @@ class Records(NamedTuple):
         known, place = np.unique(np.frombuffer(versions, ">u8"), return_inverse=True)
         return cls(
             np.frombuffer(ids, np.uint8).reshape(-1, 16)[order],
-            [one.tobytes() for one in known],
+            [one.to_bytes(8, "big") for one in known.tolist()],
             place.astype(np.uint16)[order],
             day[order],
             np.frombuffer(stratum, np.uint8)[order],

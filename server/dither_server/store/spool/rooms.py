@@ -11,9 +11,12 @@ from dither_shared import ParameterError
 
 from ..errors import SpoolError
 from .journal import DAMAGED, SEGMENTS, SUFFIX, abandoned
-from .places import Place, make_folder, place_at
+from .places import Place, make_folder, nearest, place_at
 
-__all__ = ["Backlog", "Rooms", "rooms_at"]
+__all__ = ["ROOM", "Backlog", "Rooms", "rooms_at"]
+
+ROOM = 4
+"""A spool is nearly full without room for so many journals: each is there twice while it becomes a segment."""
 
 _PAGE = 4096
 
@@ -57,7 +60,7 @@ class Rooms(NamedTuple):
     def free(self) -> int:
         """Return the bytes of room, for journals or for segments, whichever is less."""
         try:
-            here = shutil.disk_usage(self.journals).free
+            here = shutil.disk_usage(nearest(self.journals)).free
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
         there = self.place.free_bytes()
@@ -89,5 +92,7 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
     if journals:
         return Rooms(place, Path(journals))
     if (folder := place.local()) is None:
-        raise ParameterError("spool_open", f"{place} is not on this machine; name a folder that is, for what is open")
+        raise ParameterError(
+            "spool", f"{place} is not on this machine; set spool_open to a folder that is, for what is open"
+        )
     return Rooms(place, folder / "open")

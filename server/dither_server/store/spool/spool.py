@@ -15,7 +15,7 @@ from ..errors import SpoolError, StoreError
 from ..tables.refusals import Refusal
 from ..uploads import Outcome, Upload
 from .journals import Journals
-from .rooms import Rooms
+from .rooms import ROOM, Rooms
 
 __all__ = ["Spool"]
 
@@ -23,9 +23,6 @@ _log = logging.getLogger(__name__)
 
 _BEAT = 3.0
 """Seconds between two looks at what may have changed."""
-
-_ROOM = 4
-"""The disk is nearly full if it has no room for so many journals: each is there twice while it becomes a segment."""
 
 
 class _Database(Protocol):
@@ -149,7 +146,7 @@ class Spool:
 
     def _look(self) -> None:
         free = self.rooms.free()
-        if free < _ROOM * self._size:
+        if free < ROOM * self._size:
             raise SpoolError(f"spool: nearly full, {free / 1e6:.0f} MB are free for {self.rooms.place}")
 
     def _learn(self) -> None:
