@@ -14,7 +14,7 @@ from ...store.spool.records import Records
 from ...tally.arrays import Booleans
 from ...tally.blocks import Blocks, to_blocks
 from ...tally.fold import fold, parsed
-from .table import Ids, Keys, Table, as_ids, as_keys, grouped
+from .table import Ids, Keys, Table, are_first, as_ids, as_keys, grouped
 
 __all__ = ["Folded", "fold_bucket"]
 
@@ -52,9 +52,9 @@ def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Ma
     meanwhile. Memory is at most 200 bytes a record and four times its rows, beside one part of ``seen``.
     """
     records = Table.of(segments)
-    fresh = records.take(~_found(records.keys, seen))
-    known = fresh.take(np.array([one in mechanisms for one in fresh.versions], dtype=bool)[fresh.version])
-    sound = known.take(_are_sound(known, mechanisms))
+    fresh = records.where(~_found(records.keys, seen))
+    known = fresh.where(np.array([one in mechanisms for one in fresh.versions], dtype=bool)[fresh.version])
+    sound = known.where(_are_sound(known, mechanisms))
     counted, conflicts = _distinct(sound)
     return Folded(
         _tallies(counted, mechanisms),
@@ -70,7 +70,7 @@ def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Ma
 
 def _found(keys: Keys, seen: Iterable[Ids]) -> Booleans:
     """Return whether each key, of which all ascend, is in a part of ``seen``."""
-    first = _are_first(keys)
+    first = are_first(keys)
     distinct = keys[first]
     found = np.zeros(len(distinct), dtype=bool)
     for part in seen:
@@ -92,11 +92,6 @@ def _mark(found: Booleans, keys: Keys, others: Keys) -> None:
     else:
         places = np.minimum(np.searchsorted(keys, others), len(keys) - 1)
         found[places[keys[places] == others]] = True
-
-
-def _are_first(keys: Keys) -> Booleans:
-    """Return whether each key, of which all ascend, is the first of its like."""
-    return np.concatenate([np.ones(1, dtype=bool), keys[1:] != keys[:-1]])[: len(keys)]
 
 
 def _are_sound(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> Booleans:
@@ -124,8 +119,8 @@ def _are_readable(records: Table, mechanism: Mechanism) -> Booleans:
 
 def _distinct(records: Table) -> tuple[Table, int]:
     """Return the record of each id that counts, and the number of those with another content than it."""
-    counts = _are_first(records.keys)
-    batch = np.cumsum(counts) - 1
+    counts = are_first(records.keys)
+    batch = np.cumsum(counts)
     several = np.flatnonzero((np.bincount(batch) > 1)[batch])
     of_several = records.take(several)
     content = np.stack([of_several.version, of_several.stratum, of_several.ranks()])
@@ -135,7 +130,7 @@ def _distinct(records: Table) -> tuple[Table, int]:
     counts[several] = False
     counts[several[order[begins]]] = True
     alike = (content[:, order] == content[:, first]).all(axis=0)
-    return records.take(counts), int(np.count_nonzero(~alike))
+    return records.where(counts), int(np.count_nonzero(~alike))
 
 
 def _tallies(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> dict[tuple[bytes, int, int], Blocks]:

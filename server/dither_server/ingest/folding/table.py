@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...store.spool.records import Records
 from ...tally.arrays import Booleans, Counts, Indices
 
-__all__ = ["Ids", "Keys", "Table", "as_ids", "as_keys", "grouped"]
+__all__ = ["Ids", "Keys", "Table", "are_first", "as_ids", "as_keys", "grouped"]
 
 Ids: TypeAlias = NDArray[np.uint8]
 """Ids of batches, shape (n, 16)."""
@@ -29,6 +29,11 @@ def as_keys(ids: Ids) -> Keys:
 def as_ids(keys: Keys) -> Ids:
     """Return the ids again."""
     return np.ascontiguousarray(keys).view(np.uint8).reshape(-1, 16)
+
+
+def are_first(keys: Keys) -> Booleans:
+    """Return whether each key, of which all ascend, is the first of its like."""
+    return np.concatenate([np.ones(1, dtype=bool), keys[1:] != keys[:-1]])[: len(keys)]
 
 
 def grouped(values: NDArray[np.integer[Any]]) -> Iterator[tuple[int, Indices]]:
@@ -78,8 +83,12 @@ class Table:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def take(self, places: Indices | Booleans | slice) -> Self:
-        """Return the records at these places, in this order, or those where this is true."""
+    def where(self, chosen: Booleans) -> Self:
+        """Return the records where this is true; that is mostly everywhere, and copies nothing then."""
+        return self if chosen.all() else self.take(np.flatnonzero(chosen))
+
+    def take(self, places: Indices | slice) -> Self:
+        """Return the records at these places, in this order."""
         return type(self)(
             self.keys[places],
             self.version[places],
