@@ -5,11 +5,11 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from types import FrameType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
 
@@ -22,9 +22,13 @@ from .terminal_tables import printable
 
 if TYPE_CHECKING:
     from ..ingest.folding.run import Report
+    from ..ingest.folding.workers import Map
     from ..store.spool.places import Place
 
 __all__ = ["fold"]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
 _SPAN = re.compile(r"([1-9][0-9]{0,5})([smh])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -42,14 +46,14 @@ class _Asked(NamedTuple):
 
 
 class _Ending:
-    """Ends a command that is asked to by a signal: between two steps, and at once where it has nothing to do.
+    """Ends a command that is asked to by a signal: between two steps, and at once where it waits.
 
-    In the midst of a step it would be no less safe, but libraries would complain of it.
+    In the midst of a step it would be no less safe, but the database's library would complain of it.
     """
 
     def __init__(self) -> None:
         self._asked = 0
-        self._idle = False
+        self._waits = False
 
     @contextmanager
     def heard(self) -> Iterator[None]:
@@ -62,14 +66,26 @@ class _Ending:
                 signal.signal(number, handler)
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
+    def waiting(self) -> Iterator[None]:
         """End meanwhile wherever it is."""
-        self._idle = True
+        self._waits = True
         try:
             self.step()
             yield
         finally:
-            self._idle = False
+            self._waits = False
+
+    def over(self, spread: "Map") -> "Map":
+        """Return a map that may be ended while it waits for a result."""
+
+        def spread_and_wait(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
+            results = spread(function, items)
+            for _ in items:
+                with self.waiting():
+                    result = next(results)
+                yield result
+
+        return spread_and_wait
 
     def step(self, _done: object = None) -> None:
         """End here if that is asked."""
@@ -78,7 +94,7 @@ class _Ending:
 
     def _ask(self, number: int, _frame: FrameType | None) -> None:
         self._asked = number
-        if self._idle:
+        if self._waits:
             self.step()
 
 
@@ -112,7 +128,7 @@ def fold(found: Found, jobs: int, scheduler: str | None, every: str | None, dry_
         begun = time.monotonic()
         _once(asked)
         while pause is not None:
-            with ending.at_once():
+            with ending.waiting():
                 time.sleep(max(0.0, begun + pause - time.monotonic()))
             begun = time.monotonic()
             try:
@@ -133,7 +149,8 @@ def _once(asked: _Asked) -> None:
         closing(Store(url, create=False, lock_wait=wait, read_only=asked.dry_run)) as store,
         workers(asked.jobs, asked.scheduler) as spread,
     ):
-        folding = Folding(store, place, spread, horizon, after=asked.ending.step, progress=_progress())
+        ending = asked.ending
+        folding = Folding(store, place, ending.over(spread), horizon, after=ending.step, progress=_progress())
         for report in [folding.plan()] if asked.dry_run else folding.fold(wait):
             _tell(report, asked)
 

@@ -4,12 +4,14 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import pytest
+from distributed import LocalCluster, SchedulerPlugin
 
 from dither_server.cli.fold import _seconds
 from dither_server.store import Store
@@ -136,6 +138,34 @@ def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[s
     while (line := json.loads(again.stdout.readline()))["repeated"] == 0:
         pass
     assert line["repeated"] == 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_end_it_ends_and_the_next_goes_on(folder: Path, spool: Folder, number: signal.Signals) -> None:
+    """While it waits for a cluster that has no workers."""
+    deliver(spool, sent := some(20, 7), 7)
+    none = {"n_workers": 0, "dashboard_address": None, "host": "127.0.0.1", "scheduler_port": 0}
+    given = threading.Event()
+
+    class Watch(SchedulerPlugin):
+        def transition(self, *_: object, **__: object) -> None:
+            given.set()
+
+    with LocalCluster(**none) as cluster:  # type: ignore[no-untyped-call]  # Dask has no types
+        cluster.scheduler.add_plugin(Watch())
+        options = ("--spool", str(spool), "--scheduler", cluster.scheduler_address)
+        command = [sys.executable, "-m", "dither_server", "fold", *options]
+        with subprocess.Popen(command, env=environment(folder), stderr=subprocess.PIPE, text=True) as process:
+            assert given.wait(PATIENCE)
+            process.send_signal(number)
+            assert process.wait(PATIENCE) == 128 + number
+            assert process.stderr is not None
+            assert "Traceback" not in process.stderr.read()
+    assert len(spool.names("runs")) == 1
+    result = invoke(folder, "fold", "--spool", str(spool), "--json")
+    assert [line["batches"] for line in lines(result.stdout)] == [20, 0]
+    with closing(Store(url_of(folder))) as store:
+        assert_same(store, folder, sent)
 
 
 def test_two_at_once(folder: Path, spool: Folder) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from ...store.errors import SpoolError
 from ...store.spool.places import Place
 
-__all__ = ["RUNS", "SEGMENTS", "Manifest", "manifests"]
+__all__ = ["RUNS", "SEGMENTS", "Manifest", "is_segment", "manifests"]
 
 RUNS, SEGMENTS = "runs", "segments"
 
@@ -39,6 +39,11 @@ class Manifest:
         place.put(RUNS, self.name, json.dumps(content).encode())
 
 
+def is_segment(name: str) -> bool:
+    """Return whether a file has the name of a segment; others in their folder are not ours."""
+    return _SEGMENT.fullmatch(name) is not None
+
+
 def manifests(place: Place) -> Iterator[Manifest]:
     """Yield every manifest in a place; raise SpoolError for one that cannot be read."""
     for name in place.names(RUNS):
@@ -55,6 +60,6 @@ def _read(run: bytes, content: dict[str, Any]) -> Manifest:
     if content["format"] != _FORMAT:
         raise ValueError(f"it is of format {content['format']!r}, this program knows {_FORMAT}; install the newer one")
     segments = tuple(content["segments"])
-    if not all(_SEGMENT.fullmatch(name) for name in segments):
+    if not all(map(is_segment, segments)):
         raise ValueError("it names what is no segment")
     return Manifest(run, datetime.fromisoformat(content["begun"]), segments)

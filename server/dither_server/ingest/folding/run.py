@@ -22,7 +22,7 @@ from ...store.spool.records import BUCKETS, Records, day_of, number_of
 from ...store.spool.segment import Segment
 from . import seen
 from .bucket import Folded, fold_bucket
-from .manifest import RUNS, SEGMENTS, Manifest, manifests
+from .manifest import RUNS, SEGMENTS, Manifest, is_segment, manifests
 from .workers import Map, here
 
 __all__ = ["Folding", "Report", "Step"]
@@ -111,12 +111,13 @@ class Folding:
         for folded in self.spread(_fold, tasks):
             sums = sums.plus(_sums(folded))
             self.progress(1)
+            self.after(Step.FOLDED)
         return Report("", bool(begun), fresh.begun, sum(map(len, segments)), sums)
 
     def _listed(self, taken: Iterable[str]) -> Manifest:
         """Return a fresh run of all segments but those that are taken."""
         begun, others = self.now().replace(microsecond=0), set(taken)
-        names = [name for name in self.place.names(SEGMENTS) if name not in others]
+        names = [name for name in self.place.names(SEGMENTS) if is_segment(name) and name not in others]
         return Manifest(uuid.uuid4().bytes, begun, tuple(names))
 
     def _run(self, manifest: Manifest, *, resumed: bool) -> Report:

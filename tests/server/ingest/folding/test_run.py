@@ -19,7 +19,7 @@ from dither_server.ingest.folding.workers import workers
 from dither_server.store import Store, StoreError
 from dither_server.store.errors import SpoolError
 from dither_server.store.folds import Sums
-from dither_server.store.spool.places import Folder
+from dither_server.store.spool.places import Folder, Place, place_at
 from dither_shared import ParameterError
 from server.collecting import LAYOUT, THEME, rows_of, upload
 from server.database import execute, url_of
@@ -51,7 +51,7 @@ def opened(url: str) -> Store:
     return store
 
 
-def folding(store: Store, place: Folder, **changed: object) -> Folding:
+def folding(store: Store, place: Place, **changed: object) -> Folding:
     return Folding(store, place, **{"now": lambda: NOW, **changed})  # type: ignore[arg-type]  # a test names what differs
 
 
@@ -217,6 +217,26 @@ def test_a_dask_cluster_changes_no_number(counts: Store, place: Folder, tmp_path
         (report,) = folded(folding(counts, place, spread=spread))
     assert report.sums.batches == 300
     assert_same(counts, tmp_path, sent)
+
+
+def test_an_object_store(counts: Store, tmp_path: Path) -> None:
+    store = place_at(f"memory://{tmp_path.name}")
+    sent = some(100, 16)
+    deliver(store, sent, 16)
+    for step in Step:
+        with pytest.raises(KilledError):
+            folded(folding(counts, store, after=at(step, 1)))
+    deliver(store, sent[:50], 17)
+    (report,) = folded(folding(counts, store))
+    assert report.sums == Sums(repeated=report.sums.repeated)
+    assert_same(counts, tmp_path, sent)
+
+
+def test_what_is_no_segment_is_left_alone(counts: Store, place: Folder) -> None:
+    put(place, [Delivery(upload(THEME))])
+    place.put("segments", "README", b"not ours")
+    assert folded(folding(counts, place))[0].segments == 1
+    assert place.names("segments") == ["README"]
 
 
 def test_two_at_once_are_one_after_the_other(counts: Store, place: Folder, tmp_path: Path) -> None:
