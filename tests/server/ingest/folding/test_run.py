@@ -155,11 +155,13 @@ def test_killed_again_and_again(counts: Store, place: Folder, tmp_path: Path) ->
 
 
 KILLED = """
-import functools, os, signal, sys
-from dither_server.ingest.folding import run
+import os, signal, sys
+from dataclasses import replace
 from dither_server.cli.main import cli
+from dither_server.ingest.folding.run import Folding, Step
 
-step, left = run.Step(int(sys.argv[1])), int(sys.argv[2])
+step, left = Step(int(sys.argv[1])), int(sys.argv[2])
+fold = Folding.fold
 
 def after(done):
     global left
@@ -167,8 +169,9 @@ def after(done):
     if done is step and left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
 
-run.Folding = functools.partial(run.Folding, after=after)
-cli(["fold", *sys.argv[3:]])
+Folding.fold = lambda self, wait: fold(replace(self, after=after), wait)
+if __name__ == "__main__":  # and not in a process that it starts
+    cli(["fold", *sys.argv[3:]])
 """
 
 
