@@ -72,7 +72,7 @@ export class Client {
   #strict = false;
   #diagnostics = new Diagnostics();
   #hide = () => {
-    if (document.visibilityState === "hidden") this.#parts?.sender.leave();
+    if (document.visibilityState === "hidden") this.#parts?.sender.wake();
   };
 
   /**

@@ -225,7 +225,7 @@ test("a timer keeps no process alive, and looks again every quarter of an hour",
   const [{ timer }] = clock.timers.values();
   assert.deepEqual([timer.free, clock.wait], [true, 900e3]);
   clock.now += 864e5; // the computer slept, and its timers, too
-  device.sender.leave();
+  device.sender.wake();
   await idle();
   assert.deepEqual(device.sent, [1], "what is due leaves when the page is hidden");
 });

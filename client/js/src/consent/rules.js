@@ -26,10 +26,12 @@ export const isMode = (mode) => mode === "off" || mode === "local" || mode === "
 function signalled({ globalPrivacyControl, doNotTrack, webdriver } = {}) {
   const by = globalPrivacyControl
     ? "Global Privacy Control"
-    : /^(1|yes)$/.test(`${doNotTrack}`)
+    : doNotTrack === "1" || doNotTrack === "yes"
       ? "Do Not Track"
-      : webdriver && "webdriver";
-  if (by) return ["off", `${by}`];
+      : webdriver
+        ? "webdriver"
+        : "";
+  if (by) return ["off", by];
 }
 
 /**

@@ -50,7 +50,7 @@ export function standing({ accounts, last, disabled }, metric, today, lifetimeCa
   if (today <= disabled[version] + MONTH) return "disabled";
   if (!(today > 0) || (Object.hasOwn(last, name) && !(last[name] < firstDay(today, metric)))) return "answered";
   if ((accounts[version]?.reports ?? 0) >= (reports ?? Infinity)) return "spent";
-  const all = Object.values(accounts).concat(/** @type {any} */ ({ reports: 1, epsilon }));
+  const all = [...Object.values(accounts), { reports: 1, epsilon }];
   const total = all.reduce((sum, { reports, epsilon }) => sum + BigInt(reports) * units(epsilon), 0n);
   return total <= lifetimeCap * 2 ** 80 ? "open" : "spent"; // an integer and a double are compared exactly
 }
@@ -81,13 +81,16 @@ export const spent = ({ accounts }, { version }) => (accounts[version]?.reports 
  */
 export function correct(data, today) {
   const { last, disabled, corrected } = data;
-  const ahead = [last, disabled].flatMap((days) =>
-    Object.keys(days).filter((key) => isAhead(days[key], today)).map((key) => () => (days[key] = today)),
-  );
-  if (!ahead[0] || corrected.some((day) => Math.abs(today - day) < MONTH)) return false;
-  corrected.push(today);
-  for (const right of ahead) right();
-  return true;
+  if (corrected.some((day) => Math.abs(today - day) < MONTH)) return false;
+  let found = false;
+  for (const days of [last, disabled])
+    for (const key in days)
+      if (isAhead(days[key], today)) {
+        days[key] = today;
+        found = true;
+      }
+  if (found) corrected.push(today);
+  return found;
 }
 
 /**

@@ -46,7 +46,11 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
   const stands = standing(data, metric, today, lifetimeCap);
   const since = consent.accepted?.[terms]?.day;
   return {
-    ...{ name, version, description, words, epsilon },
+    name,
+    version,
+    description,
+    words,
+    epsilon,
     state: word === "collected" && (stands === "disabled" || stands === "spent") ? stands : word,
     since: since == null ? null : new Date(since * 864e5).toISOString().slice(0, 10),
     spent: spent(data, metric),
@@ -73,7 +77,11 @@ export function overview(data, consent, parts, troubles) {
     mode: consent.mode,
     decidedBy: consent.decidedBy,
     metrics: parts ? metrics.map((one) => statusOf(one, consent, data, parts.today(), parts.lifetimeCap)) : [],
-    ...{ queued: outbox.length - shown, shown, ...totals, lastAttempt: attempt },
-    ...{ counts: { ...parts?.recorder.counts }, ...troubles },
+    queued: outbox.length - shown,
+    shown,
+    ...totals,
+    lastAttempt: attempt,
+    counts: { ...parts?.recorder.counts },
+    ...troubles,
   };
 }

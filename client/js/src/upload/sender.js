@@ -59,16 +59,11 @@ export class Sender {
   }
 
   /**
-   * Look at the outbox; each report leaves at a moment of its own. Resolves when there is nothing to do at the moment.
+   * Look at the outbox, and send what is due; each report is at a moment of its own. Resolves when nothing more is due.
    * @param {Set<string>} [haste] If given, what waits leaves at once, one after the other, until one fails for all.
    */
   wake(haste) {
     return (this.#running = this.#running.then(() => this.#run(haste)));
-  }
-
-  /** Send what is due, now that the page is hidden and its timers slow. The request outlives the page. */
-  leave() {
-    return this.wake();
   }
 
   /** Send nothing after the upload that may be under way. */
