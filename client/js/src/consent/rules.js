@@ -16,6 +16,7 @@
  * @typedef {{ mode: Mode, decidedBy: string, accepted: Accepted | null }} Consent
  * A mode, what decided it in words, and the metrics that it covers, by their terms (null: all of them).
  */
+import { retain } from "../state/data.js";
 
 export const UNASKED = "default: nobody has been asked";
 
@@ -91,6 +92,5 @@ export function choose(data, mode, metrics, today, surroundings) {
   data.choice = { mode, accepted };
   const holds = decide(surroundings, data.choice).mode;
   const kept = data.outbox.filter(({ local }) => holds === "local" || (holds === "on" && !local));
-  data.totals.dropped += data.outbox.length - kept.length;
-  data.outbox = kept;
+  retain(data, kept, "dropped");
 }

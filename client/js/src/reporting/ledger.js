@@ -5,10 +5,11 @@
  * nothing. One that was ahead has left marks of days to come; those beyond tomorrow are made today's, at most once in
  * any 30 days of the calendar, past or to come, and never before the day on which this program was written. The reasons
  * are in client/dither/reporting/ledger.py. What was spent stays spent.
+ *
+ * @typedef {import("../types.js").Data} Data
+ * @typedef {import("../types.js").Metric} Metric
  */
-
-/** @typedef {import("../types.js").Data} Data */
-/** @typedef {import("../types.js").Metric} Metric */
+import { retain } from "../state/data.js";
 
 /** No honest clock shows a day before 2026-11-01. */
 const WRITTEN = 20_758;
@@ -67,13 +68,6 @@ export function debit({ accounts, last }, { name, version, epsilon }, today) {
 }
 
 /**
- * Return the privacy loss of all reports of this version of a metric, to the nearest double.
- * @param {Data} data
- * @param {Metric} metric
- */
-export const spent = ({ accounts }, { version }) => (accounts[version]?.reports ?? 0) * (accounts[version]?.epsilon ?? 0);
-
-/**
  * Make marks of days beyond tomorrow today's, if there are any and the rule allows it.
  * @param {Data} data
  * @param {number} today
@@ -84,7 +78,7 @@ export function correct(data, today) {
   if (corrected.some((day) => Math.abs(today - day) < MONTH)) return false;
   let found = false;
   for (const days of [last, disabled])
-    for (const key in days)
+    for (const key of Object.keys(days))
       if (isAhead(days[key], today)) {
         days[key] = today;
         found = true;
@@ -101,11 +95,7 @@ export function correct(data, today) {
 export function trim(data, today) {
   let count = 0;
   let bytes = 0;
-  const fits = (/** @type {import("../types.js").Queued} */ { batch, day, body }) => {
-    const timely = today - day <= MONTH && !isAhead(day, today);
-    if (timely && ++count <= MAX_REPORTS && (bytes += body.length) <= MAX_BYTES) return true;
-    data.totals.dropped++;
-    return !(delete data.held[batch]);
-  };
-  data.outbox = data.outbox.reverse().filter(fits).reverse();
+  const timely = data.outbox.filter(({ day }) => today - day <= MONTH && !isAhead(day, today));
+  const newest = timely.reverse().filter(({ body }) => ++count <= MAX_REPORTS && (bytes += body.length) <= MAX_BYTES);
+  retain(data, newest.reverse(), "dropped");
 }

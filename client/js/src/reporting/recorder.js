@@ -11,7 +11,7 @@
  * @typedef {object} Parts
  * @property {Map<string, Metric>} metrics
  * @property {import("../types.js").State} state
- * @property {import("../consent/rules.js").Surroundings} surroundings
+ * @property {(data: Data) => import("../consent/rules.js").Consent} consent Return the consent that holds.
  * @property {import("../types.js").Entropy} entropy
  * @property {() => number} today
  * @property {import("../diagnostics.js").Diagnostics} diagnostics
@@ -26,7 +26,7 @@
  * @property {number} mistakes No answers at all.
  * @property {{ [place: string]: number }} unlisted Reported as "other" for want of a listed value, by attribute.
  */
-import { decide, permission } from "../consent/rules.js";
+import { permission } from "../consent/rules.js";
 import { encode } from "../questions/index.js";
 import { correct, debit, standing, trim } from "./ledger.js";
 import { buildReport } from "./report.js";
@@ -123,10 +123,10 @@ export class Recorder {
    * @param {number} today
    */
   #standing(data, metric, today) {
-    const { surroundings, lifetimeCap = Infinity } = this.#parts;
-    const consent = decide(surroundings, data.choice);
-    if (consent.mode === "off") return "off";
-    if (permission(consent, metric, today) !== "collected") return "withheld";
+    const { consent, lifetimeCap = Infinity } = this.#parts;
+    const holds = consent(data);
+    if (holds.mode === "off") return "off";
+    if (permission(holds, metric, today) !== "collected") return "withheld";
     return standing(data, metric, today, lifetimeCap);
   }
 
@@ -141,7 +141,7 @@ export class Recorder {
     const word = this.#standing(data, metric, queued.day);
     if (word !== "open") return word;
     debit(data, metric, queued.day);
-    const local = decide(this.#parts.surroundings, data.choice).mode === "local";
+    const local = this.#parts.consent(data).mode === "local";
     data.outbox.push({ ...queued, local });
     trim(data, queued.day);
     return "kept";

@@ -30,7 +30,7 @@
  * @property {{ [what: string]: number }} trouble What went wrong, in words, and how often.
  */
 import { permission } from "../consent/rules.js";
-import { correct, spent, standing } from "../reporting/ledger.js";
+import { correct, standing } from "../reporting/ledger.js";
 
 /**
  * @param {import("../types.js").Metric} metric
@@ -44,6 +44,7 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
   const { name, version, description, words, epsilon, terms } = metric;
   const word = permission(consent, metric, today);
   const stands = standing(data, metric, today, lifetimeCap);
+  const reports = data.accounts[version]?.reports ?? 0;
   const since = consent.accepted?.[terms]?.day;
   return {
     name,
@@ -53,8 +54,8 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
     epsilon,
     state: word === "collected" && (stands === "disabled" || stands === "spent") ? stands : word,
     since: since == null ? null : new Date(since * 864e5).toISOString().slice(0, 10),
-    spent: spent(data, metric),
-    reports: data.accounts[version]?.reports ?? 0,
+    spent: reports * epsilon,
+    reports,
     reported: stands !== "open",
   };
 }
@@ -70,13 +71,19 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
  */
 export function overview(data, consent, parts, troubles) {
   const { outbox, totals, attempt } = data;
-  if (parts) correct(data, parts.today());
   const shown = outbox.filter(({ local }) => local).length;
-  const metrics = [...(parts?.metrics.values() ?? [])];
+  /** @type {MetricStatus[]} */
+  const metrics = [];
+  if (parts) {
+    const today = parts.today();
+    correct(data, today);
+    for (const metric of parts.metrics.values())
+      metrics.push(statusOf(metric, consent, data, today, parts.lifetimeCap));
+  }
   return {
     mode: consent.mode,
     decidedBy: consent.decidedBy,
-    metrics: parts ? metrics.map((one) => statusOf(one, consent, data, parts.today(), parts.lifetimeCap)) : [],
+    metrics,
     queued: outbox.length - shown,
     shown,
     ...totals,

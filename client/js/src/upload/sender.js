@@ -1,4 +1,5 @@
 import { trim } from "../reporting/ledger.js";
+import { retain } from "../state/data.js";
 import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
 import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, verdictOn } from "./retry.js";
 import { nextOf, scheduleOf } from "./schedule.js";
@@ -11,7 +12,7 @@ import { nextOf, scheduleOf } from "./schedule.js";
  * @property {State} state
  * @property {string} endpoint See `addressOf`.
  * @property {string} [token] See `headersOf`.
- * @property {() => Promise<boolean>} allowed Whether reports may be sent.
+ * @property {(data: Data) => { mode: string }} consent Return the consent that holds: reports are sent if its mode is on.
  * @property {Diagnostics} diagnostics
  * @property {number} spread Seconds over which departures are spread.
  * @property {() => number} now Milliseconds since 1970.
@@ -109,8 +110,9 @@ export class Sender {
    * @param {Set<string>} [haste] The batches that were tried in this haste; ended by a wait.
    */
   async #step(haste) {
-    const { state, allowed, fetch = globalThis.fetch, diagnostics } = this.#options;
-    if (this.#stopped || !(await allowed()) || !waitingIn(await state.read()).length) return;
+    const { state, consent, fetch = globalThis.fetch, diagnostics } = this.#options;
+    const data = await state.read();
+    if (this.#stopped || consent(data).mode !== "on" || !waitingIn(data).length) return;
     const { entry, wait, again } = await state.update((data) => this.#claim(data, haste));
     if (!entry) return wait;
     haste?.add(entry.batch);
@@ -153,7 +155,7 @@ export class Sender {
    * @param {string | null} [retryAfter]
    */
   #settle(data, { batch, body }, result, retryAfter) {
-    const { held, outbox, attempt, totals } = data;
+    const { held, outbox, attempt } = data;
     const { fate, patience } = verdictOn(result);
     const hold = held[batch];
     if (!hold || !attempt) throw new Error("gone meanwhile");
@@ -170,9 +172,8 @@ export class Sender {
     if (!fate) return;
     const { version } = JSON.parse(body);
     const key = result === GONE ? version : batch;
-    data.outbox = outbox.filter((other) => other.local || !other.body.includes(key));
-    totals[fate] += outbox.length - data.outbox.length;
-    this.#schedule.plan(data, waitingIn(data));
+    // Either is hex digits that stand in no other body.
+    retain(data, outbox.filter((other) => other.local || !other.body.includes(key)), fate);
     if (key !== batch) data.disabled[version] = this.#options.today();
     if (fate === "dropped") return;
     data.sent = [...data.sent, body].slice(-MOST_SHOWN);
