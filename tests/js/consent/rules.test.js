@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { environment } from "../../../client/js/src/consent/environment.js";
-import { UNASKED, decide, isMode, permission } from "../../../client/js/src/consent/rules.js";
+import { UNASKED, choose, decide, isMode, permission } from "../../../client/js/src/consent/rules.js";
+import { empty } from "../../../client/js/src/state/data.js";
 
 const YES = { mode: "on", accepted: { aaaa: { name: "theme", day: 20000 } } };
 const metric = (/** @type {object} */ other = {}) =>
@@ -70,4 +71,17 @@ test("a metric is collected as it was accepted, until its last day is over", () 
 
 test("there are three modes", () => {
   assert.deepEqual(["off", "local", "on", "", "On", null, {}].filter(isMode), ["off", "local", "on"]);
+});
+
+test("a yes keeps the earlier ones and their days; an off keeps none", () => {
+  const data = empty();
+  const other = metric({ name: "other", terms: "bbbb" });
+  const accepted = () => data.choice && Object.entries(data.choice.accepted).map(([terms, { day }]) => [terms, day]);
+  choose(data, "on", [metric()], 20000, {});
+  choose(data, "on", [metric(), other], 20001, {});
+  assert.deepEqual(accepted(), [["aaaa", 20000], ["bbbb", 20001]]);
+  choose(data, "off", [other], 20002, {});
+  assert.deepEqual(data.choice, { mode: "off", accepted: {} });
+  choose(data, "local", [other], 20003, {});
+  assert.deepEqual(accepted(), [["bbbb", 20003]]);
 });

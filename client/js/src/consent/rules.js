@@ -82,13 +82,9 @@ export function permission({ mode, accepted }, metric, today) {
  * @param {Surroundings} surroundings
  */
 export function choose(data, mode, metrics, today, surroundings) {
-  const before = data.choice;
   /** @type {Accepted} */
-  const accepted = {};
-  if (mode !== "off") {
-    if (before && before.mode !== "off") Object.assign(accepted, before.accepted);
-    for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
-  }
+  const accepted = mode === "off" ? {} : { ...data.choice?.accepted }; // an off has left none
+  if (mode !== "off") for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
   data.choice = { mode, accepted };
   const holds = decide(surroundings, data.choice).mode;
   const kept = data.outbox.filter(({ local }) => holds === "local" || (holds === "on" && !local));

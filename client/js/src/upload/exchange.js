@@ -14,9 +14,9 @@ export const DEADLINE = 20e3;
 const MOST_KEPT_ALIVE = 6e4;
 
 /**
- * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an http or https URL, or in a page a path of its own
- * site ("/telemetry"). Throws Error, which does not quote what was given, for any other, and for one with a user name, a
- * query or a fragment.
+ * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an http or https URL, or in a page a path of
+ * its own site ("/telemetry"). Throws Error, which does not quote what was given, for any other, and for one with a user
+ * name, a query or a fragment.
  * @param {string} endpoint
  */
 export function addressOf(endpoint) {
@@ -64,6 +64,7 @@ export async function exchange(fetch, address, headers, body) {
     answer.body?.cancel().catch(() => {});
     return { result: `${answer.status || 300}`, retryAfter: answer.headers.get("retry-after") };
   } catch (error) {
+    // What Node says of connections that were never made: refused, no such name, too slow, all addresses tried.
     const early = /connect |getaddr|Connect T|Aggreg/.test(/** @type {any} */ (error)?.cause);
     return { result: early || globalThis.navigator?.onLine === false ? UNREACHED : UNANSWERED };
   }

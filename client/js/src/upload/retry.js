@@ -39,6 +39,7 @@ export const GONE = "410";
  * @returns {Verdict}
  */
 export function verdictOn(result) {
+  // Statuses are three digits, so a pattern of three is the whole; of the words, both and no status have an "n".
   const dropped = /4(00|1[035]|22)/.test(result);
   return {
     fate: /20[02]/.test(result) ? "sent" : dropped ? "dropped" : null,

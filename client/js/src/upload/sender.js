@@ -82,7 +82,8 @@ export class Sender {
     const { state } = this.#options;
     const { dropped } = (await state.read()).totals;
     let timer;
-    await Promise.race([this.wake(new Set()), new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT))))]);
+    const ended = new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT))));
+    await Promise.race([this.wake(new Set()), ended]);
     clearTimeout(timer);
     const { outbox, totals } = await state.read();
     return totals.dropped === dropped && outbox.every(({ local }) => local);
@@ -111,8 +112,9 @@ export class Sender {
    */
   async #step(haste) {
     const { state, consent, fetch = globalThis.fetch, diagnostics } = this.#options;
+    if (this.#stopped) return;
     const data = await state.read();
-    if (this.#stopped || consent(data).mode !== "on" || !waitingIn(data).length) return;
+    if (consent(data).mode !== "on" || !waitingIn(data).length) return;
     const { entry, wait, again } = await state.update((data) => this.#claim(data, haste));
     if (!entry) return wait;
     haste?.add(entry.batch);
