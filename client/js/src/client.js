@@ -14,8 +14,8 @@
  * path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
- * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
- * metrics that declare them.
+ * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports
+ * of metrics that declare them.
  * @property {number} [lifetimeCap] The most epsilon that all metrics together may ever cost this device.
  * @property {number} [spread] Seconds within which each report leaves, at a random moment: 300.
  * @property {string} [token] The app's, for a collector that asks for one; not for pages of other sites.

@@ -62,7 +62,8 @@ const kindOf = (value) => ({}).toString.call(value);
 export function checked(stored, anew) {
   const blank = empty();
   if (stored === undefined) return blank;
-  const fits = (/** @type {[string, unknown]} */ [name, value]) => value === null || kindOf(stored[name]) === kindOf(value);
+  const fits = (/** @type {[string, unknown]} */ [name, value]) =>
+    value === null || kindOf(stored[name]) === kindOf(value);
   if (stored?.format === 1 && Object.entries(blank).every(fits)) return stored;
   if (anew) return anew();
   throw new DOMException("damaged", "DataError");

@@ -6,8 +6,8 @@
  * @property {string} version
  * @property {string} description
  * @property {[string, string][]} words Names of facts, and facts, as they are shown before consent.
- * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent"} state Whether answers are collected,
- * and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the collector
+ * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent"} state Whether answers are
+ * collected, and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the collector
  * wants no more of it, for a month; its cap is reached.
  * @property {string | null} since The day on which the user accepted it, as 2027-06-30; null if somebody else decides.
  * @property {number} epsilon The privacy loss of one report.

@@ -1,6 +1,6 @@
 /**
- * Decide by what came of an upload whether a report was sent, is dropped or is kept, and when it is tried again; the same
- * as `client/dither/upload/retry.py`, which says why. All spans are milliseconds.
+ * Decide by what came of an upload whether a report was sent, is dropped or is kept, and when it is tried again; the
+ * same as `client/dither/upload/retry.py`, which says why. All spans are milliseconds.
  *
  * @typedef {[base: number, cap: number]} Patience The next try is spread over `base`, doubled each time, at most `cap`.
  *

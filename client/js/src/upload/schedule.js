@@ -61,8 +61,8 @@ export function scheduleOf(spread, uniform, now) {
 }
 
 /**
- * Return which of `waiting`, oldest first, leaves next. In haste one leaves at once that has not failed yet, or else one
- * that was not put off.
+ * Return which of `waiting`, oldest first, leaves next. In haste one leaves at once that has not failed yet, or else
+ * one that was not put off.
  * @param {Data} data
  * @param {Queued[]} waiting
  * @param {number} now

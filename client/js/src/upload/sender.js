@@ -12,7 +12,7 @@ import { nextOf, scheduleOf } from "./schedule.js";
  * @property {State} state
  * @property {string} endpoint See `addressOf`.
  * @property {string} [token] See `headersOf`.
- * @property {(data: Data) => { mode: string }} consent Return the consent that holds: reports are sent if its mode is on.
+ * @property {(data: Data) => { mode: string }} consent Return the consent that holds; "on" lets reports leave.
  * @property {Diagnostics} diagnostics
  * @property {number} spread Seconds over which departures are spread.
  * @property {() => number} now Milliseconds since 1970.
@@ -37,8 +37,8 @@ const waitingIn = ({ outbox }) => outbox.filter(({ local }) => !local);
 /**
  * Takes one report after the other from the outbox to the collector, by the rules of `client/dither/upload/sender.py`.
  *
- * A report is claimed before its first byte leaves: it is noted as one that got no answer, so that no other tab takes it,
- * and a page that does not live to see the answer has put it off.
+ * A report is claimed before its first byte leaves: it is noted as one that got no answer, so that no other tab takes
+ * it, and a page that does not live to see the answer has put it off.
  */
 export class Sender {
   #options;
