@@ -9,13 +9,13 @@ import { json } from "node:stream/consumers";
 import { chromium } from "playwright-core";
 
 const { page: url, chromium: executablePath, jobs, visitors } = await json(process.stdin);
-// A browser that says it is steered by a program is asked nothing: here it stands for a person's.
-const args = ["--disable-blink-features=AutomationControlled"];
-const browser = await chromium.launch({ executablePath, args });
-
-/** @param {{ theme: string, translated: boolean, tabs: number }} visitor */
-async function visit({ theme, translated, tabs }) {
+/**
+ * @param {import("playwright-core").Browser} browser
+ * @param {{ theme: string, translated: boolean, tabs: number }} visitor
+ */
+async function visit(browser, { theme, translated, tabs }) {
   const context = await browser.newContext();
+  context.setDefaultTimeout(60_000);
   try {
     const page = await context.newPage();
     await page.goto(url);
@@ -25,22 +25,30 @@ async function visit({ theme, translated, tabs }) {
     await page.locator("input[name=tabs]").fill(String(tabs));
     await page.getByRole("status").filter({ hasText: "kept" }).waitFor();
     await page.getByRole("button", { name: "Answer" }).click();
-    await page.locator('#status[data-sent="3"]').waitFor({ timeout: 60_000 });
+    await page.locator('#status[data-sent="3"]').waitFor();
   } finally {
     await context.close();
   }
   console.log("done");
 }
 
-const waiting = visitors.values();
-const worker = async () => {
-  for (const visitor of waiting) await visit(visitor);
-};
-try {
-  await Promise.all(Array.from({ length: jobs }, worker));
-} catch (error) {
-  console.error(`A visitor could not report: ${error instanceof Error ? error.message : error}`);
-  process.exitCode = 1;
-} finally {
-  await browser.close();
+/** Let all of them visit. */
+async function visitAll() {
+  // A browser that says it is steered by a program is asked nothing: here it stands for a person's.
+  const args = ["--disable-blink-features=AutomationControlled"];
+  const browser = await chromium.launch({ executablePath, args });
+  const waiting = visitors.values();
+  const next = async () => {
+    for (const visitor of waiting) await visit(browser, visitor);
+  };
+  try {
+    await Promise.all(Array.from({ length: jobs }, next));
+  } finally {
+    await browser.close();
+  }
 }
+
+await visitAll().catch((error) => {
+  console.error(`A visitor could not report: ${error.message}`);
+  process.exitCode = 1;
+});

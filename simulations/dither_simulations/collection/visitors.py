@@ -125,7 +125,9 @@ def served(tools: Tools) -> Iterator[Page]:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    """Serves files, and says nothing of it."""
+    """Serves files over connections that are kept, and says nothing of it."""
+
+    protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 — the base class names it so
         """Say nothing."""

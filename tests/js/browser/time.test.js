@@ -57,6 +57,11 @@ describe("days, clocks and leaving", () => {
   test("a page that is hidden sends what is due", async (t) => {
     const { reports, page } = await agreed(t, enter, { spread: 300 });
     assert.equal(await page.evaluate(dark), "kept");
+    const planned = async () => {
+      const { IndexedDBState } = await import("/client/js/src/index.js");
+      return Object.keys((await new IndexedDBState("tests").read()).held).length;
+    };
+    await until(() => page.evaluate(planned), (count) => count === 1);
     await page.evaluate(() => {
       window.ahead = 600_000;
       Object.defineProperty(document, "visibilityState", { value: "hidden" });

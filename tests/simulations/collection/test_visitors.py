@@ -15,20 +15,15 @@ from dither_simulations.experiments.demo.showing import asked_on_the_page
 from js.tools import chromium, node, packages
 
 
-@pytest.fixture
-def tools() -> Tools:
-    packages()
-    return Tools(node(), chromium())
-
-
 def demo(*arguments: str | Path) -> tuple[int, str, str]:
     result = CliRunner().invoke(main, ["demo", "--browser", *map(str, arguments)])
     return result.exit_code, result.stdout, result.stderr
 
 
-@pytest.mark.usefixtures("tools")
 def test_from_visitors_of_a_page_to_estimates(tmp_path: Path) -> None:
     """Everything real: Chromium, the page's form, another origin, a collector process. Each report is counted once."""
+    packages()
+    chromium()
     status, said, complaints = demo("--visitors", "12", "--jobs", "3", "--json", "--out", tmp_path)
     assert status == 0, complaints
     theme, translated, tabs = json.loads(said)
@@ -38,13 +33,14 @@ def test_from_visitors_of_a_page_to_estimates(tmp_path: Path) -> None:
     assert (tmp_path / "tabs.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_visitor_whose_reports_go_nowhere_is_an_error(tools: Tools, tmp_path: Path) -> None:
-    survey = asked_on_the_page(1, 0)
+def test_a_visitor_who_cannot_report_is_an_error(tmp_path: Path) -> None:
+    packages()
+    survey = asked_on_the_page(2, 0)
     (definition := tmp_path / "metrics.toml").write_text(survey.definition, encoding="utf-8")
-    people = [{"theme": "purple", "translated": True, "tabs": 3}]
     done: list[int] = []
-    with served(tools) as page, pytest.raises(VisitError, match="could not report"):
-        page.visit(definition, "http://127.0.0.1:9", people, 1, lambda: done.append(1))
+    tools = Tools(node(), "/nowhere/chromium")
+    with served(tools) as page, pytest.raises(VisitError, match=r"could not report: .*launch"):
+        page.visit(definition, "http://127.0.0.1:9", survey.people, 1, lambda: done.append(1))
     assert done == []
 
 

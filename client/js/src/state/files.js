@@ -9,7 +9,7 @@
  * renamed: that replaces the file at once, and ends the turn. A claim whose process is gone, or that is older than a
  * minute, is deleted by whoever finds it. A process that slept so long cannot do harm, for it has nothing to rename.
  */
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomInt } from "node:crypto";
 import { constants } from "node:fs";
 import { mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -91,7 +91,7 @@ async function claimed(folder, deadline) {
       if (!ours) await unlink(path).catch(unlessMissing);
     }
     if (performance.now() > deadline) throw new DOMException("another process holds the state", "TimeoutError");
-    await sleep(1 + Math.random() * 10);
+    await sleep(randomInt(1, 11));
   }
 }
 
