@@ -138,6 +138,24 @@ test("caps, last days and the collector's 410 end a metric", async () => {
   assert.deepEqual(statuses.map((/** @type {any} */ { state }) => state), ["disabled", "spent", "expired"]);
 });
 
+test("a flush takes along the answers given before it, also those that nobody awaited", async () => {
+  const { client, posts, state } = scene();
+  await client.consent("on");
+  const update = state.update.bind(state);
+  state.update = (/** @type {any[]} */ ...change) => new Promise((resolve) => setImmediate(() => resolve(update(...change))));
+  const outcomes = ["load", "theme"].map((name) => client.record(name, 5));
+  assert.deepEqual([await client.flush(), posts.length], [true, 2]);
+  assert.deepEqual(await Promise.all(outcomes), ["kept", "kept"]);
+});
+
+test("a flush tells of an answer that is lost while it begins", async () => {
+  const { client, state } = scene();
+  await client.consent("on");
+  state.update = () => Promise.reject(new Error("full"));
+  const outcome = client.record("theme", "dark");
+  assert.deepEqual([await client.flush(), await outcome], [false, "failed"]);
+});
+
 test("a flush that fails says so, and the report waits", async () => {
   const met = scene();
   await met.client.consent("on");
@@ -296,12 +314,43 @@ test("hostile arguments come to an outcome", async () => {
   assert.equal(await client.record("constructor", 1), "unknown");
 });
 
+test("what is thrown need not have a text", async () => {
+  const unspeakable = { toString: () => { throw new Error("no"); } };
+  for (const thrown of [unspeakable, Object.create(null), Symbol("s"), undefined]) {
+    const fails = () => { throw thrown; };
+    const options = /** @type {any} */ ({ log: () => {}, get app() { return fails(); } });
+    const none = new Client(metrics, options);
+    assert.equal((await none.status()).mode, "off");
+    const { client } = scene();
+    assert.equal(await client.consent("on", { [Symbol.iterator]: fails }), false);
+    assert.equal(await client.flush({ valueOf: fails }), false);
+    assert.equal(await client.record("theme", "dark", { get platform() { return fails(); } }), "failed");
+    const unread = scene({ state: { ...client, read: fails } });
+    assert.equal((await unread.client.status()).mode, "off");
+  }
+});
+
+test("damage within what is kept hides neither the choice nor the way out", async () => {
+  const good = scene();
+  await good.client.consent("on");
+  const kept = await good.state.read();
+  const { terms, version } = metrics.metrics[0];
+  const far = { mode: "on", accepted: { [terms]: { name: "theme", day: 1e99 } } };
+  for (const damage of [{ outbox: [null] }, { choice: far }, { accounts: { [version]: { reports: "x", epsilon: 1 } } }]) {
+    const { client } = scene({ state: new MemoryState({ ...kept, ...damage }) });
+    assert.equal((await client.status()).mode, "on");
+    assert.equal(await client.consent("off"), true);
+    assert.equal((await client.status()).mode, "off");
+  }
+});
+
 test("a mistake in the options makes a client that is silent and says why", async () => {
   const good = { app: "notes", endpoint: ENDPOINT, state: new MemoryState() };
   /** @type {[unknown, object | undefined, RegExp][]} */
   const mistakes = [
     [{}, good, /metrics/],
     [undefined, good, /metrics/],
+    [metrics, { ...good, lifetime_cap: 3 }, /lifetime_cap: no such option/],
     [metrics, undefined, /mistake/],
     [metrics, { ...good, app: "../notes" }, /app/],
     [metrics, { ...good, app: ". ." }, /app/],

@@ -1,11 +1,13 @@
 /** Node's client and a real collector: an answer is asked, drawn, sent and counted. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { Client, FileState } from "../../client/js/src/node.js";
+import { Client, FileState, MemoryState } from "../../client/js/src/node.js";
 import { collector, compiled } from "./browser/harness.js";
 
 const TOML = `
@@ -40,6 +42,37 @@ test("reports of Node's client are counted, and its state outlives it", async (t
   assert.deepEqual((await later.sent()).sort(), waiting.sort());
   assert.deepEqual([await server.reports("theme"), await server.reports("load")], [1, 1]);
   assert.deepEqual(await readdir(folder), ["notes"]);
+});
+
+test("a collector of this computer takes reports of Node's client without a token, as it does of Python's", async (t) => {
+  const [server, metrics] = await Promise.all([collector(t, TOML, [], "read"), compiled(TOML)]);
+  const state = new MemoryState();
+  const client = new Client(metrics, { app: "notes", endpoint: server.url, state, background: false, surroundings: {} });
+  await client.consent("on");
+  await client.record("theme", "dark");
+  assert.equal(await client.flush(20_000), true);
+  assert.equal(await server.reports("theme"), 1);
+});
+
+test("a program whose collector never answers ends when its flush does", async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
+  const silent = createServer((socket) => socket.resume()).listen(0, "127.0.0.1");
+  t.after(() => Promise.all([rm(folder, { recursive: true }), silent.close()]));
+  await once(silent, "listening");
+  const endpoint = `http://127.0.0.1:${/** @type {any} */ (silent.address()).port}`;
+  const options = { app: "notes", endpoint, state: new FileState(folder, "notes"), surroundings: {}, background: false };
+  /** @type {any} */
+  let signal;
+  const fetch = (/** @type {any} */ url, /** @type {any} */ init) => globalThis.fetch(url, { ...init, ...({ signal } = init) });
+  const logged = new Promise((log) => Object.assign(options, { log }));
+  const client = new Client(await compiled(TOML), { ...options, fetch, strict: true });
+  await client.consent("on");
+  await client.record("theme", "dark");
+  const [[socket], arrived] = await Promise.all([once(silent, "connection"), client.flush(100)]);
+  assert.deepEqual([arrived, signal.aborted], [false, true]);
+  await Promise.all([once(socket, "close"), logged]);
+  assert.equal((await client.preview()).length, 1);
+  assert.equal((await client.status()).lastAttempt?.result, "no answer");
 });
 
 test("in a test, Node's client is off by itself", async () => {

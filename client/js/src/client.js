@@ -10,8 +10,7 @@
  * @typedef {import("./types.js").Outcome} Outcome
  *
  * @typedef {object} Options
- * @property {string} endpoint The collector's URL, with https unless it is on this very device; in a page it may be a
- * path of the page's own site.
+ * @property {string} endpoint The collector's http or https URL; in a page it may be a path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
  * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports
@@ -32,7 +31,7 @@
  */
 import { UNASKED, choose, decide, isMode, isOver, permission } from "./consent/rules.js";
 import { shown, textOf } from "./consent/text.js";
-import { Diagnostics } from "./diagnostics.js";
+import { Diagnostics, told } from "./diagnostics.js";
 import { SystemEntropy } from "./randomness/entropy.js";
 import { Recorder } from "./reporting/recorder.js";
 import { checked } from "./settings.js";
@@ -52,7 +51,7 @@ function partsOf(settings, diagnostics) {
     try {
       return await state.read();
     } catch (error) {
-      diagnostics.note("the state cannot be read", `${error}`);
+      diagnostics.note("the state cannot be read", told(error));
       return unreadable();
     }
   };
@@ -87,6 +86,8 @@ export class Client {
   #silence = "";
   #unrecorded = 0;
   #lost = false;
+  /** Settles when all answers given so far are kept, or lost. @type {Promise<unknown>} */
+  #recorded = Promise.resolve();
   #strict = false;
   #diagnostics = new Diagnostics();
   #hide = () => {
@@ -96,21 +97,23 @@ export class Client {
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
-   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object }} [host] What stands for
-   * options that are left out.
+   * @param {{ open?: (app: string) => import("./types.js").State, surroundings?: object,
+   *   means?: (given?: typeof globalThis.fetch) => typeof globalThis.fetch }} [host] What stands for options that are left
+   * out, and what uploads by the `fetch` that is given.
    */
-  constructor(compiled, options, { open, surroundings } = {}) {
+  constructor(compiled, options, { open, surroundings, means } = {}) {
     try {
       this.#strict = !!options.strict;
       this.#diagnostics = new Diagnostics(options.log);
       const settings = checked(compiled, { surroundings, ...options });
       settings.state ??= open?.(settings.app);
+      if (means) settings.fetch = means(settings.fetch);
       const { background, sender } = (this.#parts = partsOf(settings, this.#diagnostics));
       if (!background) return;
       globalThis.document?.addEventListener("visibilitychange", this.#hide);
       sender.wake();
     } catch (error) {
-      this.#silence = `a mistake: ${error}`;
+      this.#silence = "a mistake: " + told(error);
       if (this.#strict) throw error;
       this.#diagnostics.note(this.#silence);
     }
@@ -129,8 +132,11 @@ export class Client {
       this.#unrecorded++;
       return this.#parts ? "off" : "failed";
     }
-    /** @type {Outcome} */
-    const outcome = await this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    const before = this.#recorded;
+    /** @type {Promise<Outcome>} */
+    const work = this.#try("record", "failed", ({ recorder }) => recorder.record(name, value, strata));
+    this.#recorded = work.catch(() => {}).then(() => before);
+    const outcome = await work;
     if (outcome === "failed") this.#lost = true;
     if (outcome === "kept") this.#wake();
     return outcome;
@@ -138,11 +144,13 @@ export class Client {
 
   /**
    * Upload now, for so many milliseconds at most; return whether all that waited has arrived, and no answer was lost.
+   * It begins when the answers given so far are kept: nobody has to await `record`.
    * @param {number} [timeout]
    * @returns {Promise<boolean>}
    */
   flush(timeout = 5000) {
     return this.#try("flush", false, async ({ sender }) => {
+      await this.#recorded;
       const kept = !this.#lost && !this.#silence;
       this.#lost = false;
       return (await sender.flush(timeout)) && kept;
@@ -195,7 +203,8 @@ export class Client {
   consent(mode, names) {
     return this.#try("consent", false, async ({ metrics, state, today, surroundings }) => {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
-      const change = (/** @type {Data} */ data) => choose(data, mode, chosen(metrics, names), today(), surroundings);
+      const meant = chosen(metrics, names);
+      const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
       await state.update(change, () => renewed(metrics.keys(), today()));
       this.#wake();
       return true;
@@ -232,7 +241,10 @@ export class Client {
     /** @type {import("./consent/rules.js").Consent} */
     const silent = { mode: "off", decidedBy: this.#silence, accepted: {} };
     const holds = parts && !this.#silence ? parts.consent(data) : silent;
-    return overview(data, holds, parts, { unrecorded: this.#unrecorded, trouble: { ...this.#diagnostics.counts } });
+    /** @param {Data} seen @param {typeof parts} [of] */
+    const view = (seen, of) =>
+      overview(seen, holds, of, { unrecorded: this.#unrecorded, trouble: { ...this.#diagnostics.counts } });
+    return (await this.#try("status", undefined, async () => view(data, parts))) ?? view(empty());
   }
 
   /**
@@ -276,7 +288,7 @@ export class Client {
       return this.#parts ? await work(this.#parts) : fallback;
     } catch (error) {
       if (this.#strict) throw error;
-      this.#diagnostics.note(place + " failed", `${error}`);
+      this.#diagnostics.note(place + " failed", told(error));
       return fallback;
     }
   }

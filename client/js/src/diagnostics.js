@@ -1,3 +1,8 @@
+import { attempt } from "./questions/plain.js";
+
+/** Return what was thrown as text; undefined if it has none, for an app may throw anything. @param {unknown} error */
+export const told = (error) => attempt(() => `${error}`);
+
 /** What went wrong: counted by kind, and logged once for each. */
 export class Diagnostics {
   /** @param {(message: string) => void} [log] */

@@ -3,6 +3,7 @@ import { Client as Base } from "./client.js";
 import { environment } from "./consent/environment.js";
 import { FileState } from "./state/files.js";
 import { appsFolder } from "./state/places.js";
+import { fetchAlone } from "./upload/alone.js";
 
 export { FileState };
 export { MemoryState } from "./state/memory.js";
@@ -18,12 +19,32 @@ export { MemoryState } from "./state/memory.js";
 
 /** A client that keeps its state in the user's own folder for the app, and minds what the environment says. */
 export class Client extends Base {
+  #upload;
+
   /**
    * @param {object} compiled What `python -m dither compile` wrote, parsed.
    * @param {Options} options
    */
   constructor(compiled, options) {
+    /** @type {{ last?: AbortController }} */
+    const upload = {};
+    const means = (/** @type {any} */ given = fetchAlone) => (/** @type {any} */ url, /** @type {any} */ init) => {
+      upload.last = new AbortController(); // an open connection keeps the program from ending
+      return given(url, { ...init, signal: AbortSignal.any([init.signal, upload.last.signal]) });
+    };
     const surroundings = { environment: () => environment(process.env) };
-    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings });
+    super(compiled, options, { open: (app) => new FileState(appsFolder(), app), surroundings, means });
+    this.#upload = upload;
+  }
+
+  /**
+   * See `Client.flush`. When the time is over, the upload that is under way is given up, so that the program can end.
+   * @param {number} [timeout]
+   * @returns {Promise<boolean>}
+   */
+  async flush(timeout) {
+    const arrived = await super.flush(timeout);
+    if (!arrived) this.#upload.last?.abort();
+    return arrived;
   }
 }

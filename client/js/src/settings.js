@@ -2,6 +2,9 @@
 
 const APP = /^(?=.*[^ .])(?:[^\p{C}\p{Z}/\\:*?"<>|]| )+$/u;
 
+const NAMES =
+  /^(app|background|endpoint|entropy|fetch|lifetimeCap|locks|log|now|spread|state|strata|strict|surroundings|today|token|uniform)$/;
+
 /** @param {unknown} holds @param {string} mistake */
 function need(holds, mistake) {
   if (!holds) throw new TypeError(mistake);
@@ -16,6 +19,7 @@ function need(holds, mistake) {
 export function checked(given, options) {
   const compiled = /** @type {import("./types.js").Compiled} */ (given);
   const { app, spread = 300, lifetimeCap = Infinity, strata = {} } = options;
+  for (const name of Object.keys(options)) need(NAMES.test(name), name + ": no such option"); // lifetime_cap caps nothing
   need(compiled?.format === "dither-compiled-1", "metrics: not compiled");
   need(typeof app === "string" && APP.test(app), "app: no name");
   need(spread >= 0, "spread: no seconds");

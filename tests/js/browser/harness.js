@@ -69,12 +69,13 @@ async function source(pathname) {
  * @param {import("node:test").TestContext} t
  * @param {string} toml What it asks.
  * @param {string[]} origins
+ * @param {string} [open] What takes no token.
  */
-export async function collector(t, toml, origins) {
+export async function collector(t, toml, origins, open = "report,read") {
   const folder = await mkdtemp(join(tmpdir(), "dither-js-"));
   await writeFile(join(folder, "metrics.toml"), toml);
   const options = ["--metrics", `${folder}/metrics.toml`, "--db", `sqlite:///${folder}/dither.db`, "--config", "/dev/null"];
-  const access = ["--open", "report,read", "--origins", origins.join(",")];
+  const access = ["--open", open, "--origins", origins.join(",")];
   let running = await started(["-m", "dither_server", "run", "--port", "0", ...options, ...access]);
   t.after(async () => {
     await running.stop();

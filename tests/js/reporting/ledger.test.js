@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { correct, debit, standing, trim } from "../../../client/js/src/reporting/ledger.js";
+import { correct, debit, spent, standing, trim } from "../../../client/js/src/reporting/ledger.js";
 import { checked, empty } from "../../../client/js/src/state/data.js";
 import { metric, THEME, TODAY, WEEKLY, WRITTEN } from "../metrics.js";
 
@@ -53,6 +53,7 @@ class Device {
   check() {
     for (const asked of [THEME, WEEKLY]) {
       assert.equal(this.data.accounts[asked.version]?.reports ?? 0, this.reports[asked.name].length);
+      assert.equal(spent(this.data, asked), this.reports[asked.name].length * asked.epsilon);
     }
   }
 }
@@ -113,7 +114,7 @@ test("a version falls silent at its cap, another one has its own", () => {
     assert.equal(word, day < TODAY + 3 ? "open" : "spent");
     if (word === "open") debit(data, capped, day);
   }
-  assert.equal(data.accounts[capped.version].reports, 3);
+  assert.equal(spent(data, capped), 3);
   assert.equal(stands(data, { ...capped, version: "f".repeat(16) }, TODAY + 6), "open");
   assert.equal(stands(empty(), metric("theme", { reports: 0 }), TODAY), "spent");
 });
@@ -142,6 +143,19 @@ test("the lifetime cap holds over all metrics, and no rounding admits one too ma
         total += exact(asked.epsilon);
       }
     }
+  }
+});
+
+test("what was spent is never understated, and by less than a double overstated", () => {
+  const draw = generator(17);
+  for (let round = 0; round < 2000; round++) {
+    const asked = metric("theme", { epsilon: (1 + draw(80)) / (1 + draw(80)) });
+    const { version, epsilon } = asked;
+    const reports = 1 + draw(4000);
+    const told = spent({ ...empty(), accounts: { [version]: { reports, epsilon } } }, asked);
+    const least = BigInt(reports) * exact(epsilon);
+    assert.ok(exact(told) >= least, `${reports} of ${epsilon}`);
+    assert.ok(exact(told * (1 - 2 ** -53)) < least, `${reports} of ${epsilon}`);
   }
 });
 

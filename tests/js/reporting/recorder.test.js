@@ -27,6 +27,18 @@ test("the first answer of a day counts; the next one looks at no state, and draw
   assert.equal(await one.record("theme", false), "kept");
 });
 
+test("a thousand answers at once draw, look and write as one does, and one that fails holds up no other", async () => {
+  const many = device();
+  const outcomes = await Promise.all(Array.from({ length: 1000 }, () => many.record("theme", true)));
+  assert.deepEqual([outcomes[0], ...new Set(outcomes.slice(1))], ["kept", "answered"]);
+  assert.deepEqual([many.reads, many.updates], [1, 1]);
+  assert.ok(many.taken <= 8 + 8 + 16); // whether it is the truth, if not which other, and the batch
+  const { read } = many.state;
+  many.day++;
+  many.state.read = () => ((many.state.read = read), Promise.reject(new DOMException("no", "UnknownError")));
+  assert.deepEqual(await Promise.all([many.record("theme", true), many.record("theme", true)]), ["failed", "kept"]);
+});
+
 test("another program on the same state finds the answer, and remembers", async () => {
   const one = device();
   await one.record("theme", true);
@@ -228,7 +240,8 @@ test("a clock that was ahead: the correction is kept, whatever becomes of the an
   assert.equal(await one.record("theme", true), "kept");
   one.day = TODAY;
   assert.equal(await one.record("theme", true), "answered");
-  assert.deepEqual((await one.state.read()).corrected, [TODAY]);
+  const corrected = await one.state.read();
+  assert.deepEqual([corrected.corrected, corrected.outbox, corrected.totals.dropped], [[TODAY], [], 1]);
   one.day = TODAY + 1;
   assert.equal(await one.record("theme", true), "kept");
   const { outbox, totals } = await one.state.read();

@@ -105,6 +105,16 @@ export const scenarios = {
     equal(await state.update(answer), false);
   },
 
+  "what a change cannot take is damaged, too, if someone begins anew": async (open) => {
+    const state = open();
+    await state.update((data) => void (data.outbox = [null]));
+    const change = (data) => data.outbox.map(({ batch }) => batch);
+    equal(await errorOf(state.update(change)), "TypeError");
+    equal((await state.read()).outbox, [null]);
+    equal(await state.update(change, () => renewed([THEME.name], TODAY)), []);
+    equal(await open().read(), { ...empty(), last: { theme: TODAY } });
+  },
+
   "damaged data can be erased": async (open) => {
     const state = open();
     await state.update((data) => void (data.format = 2));

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createPlainServer } from "node:net";
 import { test } from "node:test";
 
+import { fetchAlone } from "../../../client/js/src/upload/alone.js";
 import { addressOf, exchange, headersOf } from "../../../client/js/src/upload/exchange.js";
 
 /** Let `server` listen on this computer until the test is over, and return its address. */
@@ -23,54 +24,6 @@ function hasty(context) {
   context.mock.method(AbortSignal, "timeout", (ms) => (assert.equal(ms, 20e3), timeout.call(AbortSignal, ms / 200)));
 }
 
-const send = (address, headers = {}) => exchange(fetch, address, headers, "{}");
-
-test("a report arrives as it is, and of the answer the status and Retry-After are read", async (context) => {
-  const requests = [];
-  const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const piece of request) body += piece;
-    requests.push({ method: request.method, url: request.url, headers: request.headers, body });
-    response.writeHead(429, { "retry-after": "60", "set-cookie": "id=1", etag: '"1"' }).end("x");
-  });
-  const address = addressOf(`${await listening(context, server)}/of/us/`);
-  for (const headers of [{}, headersOf("a-token")])
-    assert.deepEqual(await send(address, headers), { result: "429", retryAfter: "60" });
-  assert.deepEqual(requests.map(({ method, url }) => `${method} ${url}`), Array(2).fill("POST /of/us/v1/reports"));
-  const told = requests.map(({ headers }) => [headers["content-type"], headers.authorization]);
-  assert.deepEqual(told, [["text/plain;charset=UTF-8", undefined], ["application/json", "Bearer a-token"]]);
-  assert.deepEqual(requests.map(({ body }) => body), ["{}", "{}"]);
-  for (const { headers } of requests)
-    for (const name of ["cookie", "referer", "origin", "if-none-match"]) assert.equal(headers[name], undefined);
-});
-
-test("each upload of Node has a connection of its own", async (context) => {
-  const ports = new Set();
-  const server = createServer((request, response) => {
-    ports.add(request.socket.remotePort);
-    request.resume().on("end", () => response.writeHead(202).end("{}"));
-  });
-  const address = addressOf(await listening(context, server));
-  for (let time = 0; time < 4; time++) assert.equal((await send(address, headersOf())).result, "202");
-  assert.equal(ports.size, 4);
-});
-
-for (const status of [301, 302, 303, 307, 308])
-  test(`nobody is sent elsewhere: ${status}`, async (context) => {
-    let followed = 0;
-    const server = createServer((request, response) => {
-      followed += request.url === "/elsewhere";
-      response.writeHead(status, { location: "/elsewhere" }).end();
-    });
-    assert.equal((await send(addressOf(await listening(context, server)))).result, `${status}`);
-    assert.equal(followed, 0);
-  });
-
-test("what a browser says of a redirect is one, too", async () => {
-  const opaque = async () => Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
-  assert.deepEqual(await exchange(opaque, "https://collector.example", {}, "{}"), { result: "300", retryAfter: null });
-});
-
 const STALLS = {
   "says nothing": () => {},
   "says a byte of a head now and then": (socket) => {
@@ -84,47 +37,110 @@ const STALLS = {
   },
 };
 
-for (const [name, act] of Object.entries(STALLS))
-  test(`one deadline holds for a collector that ${name}`, async (context) => {
-    hasty(context);
-    const address = await listening(context, createPlainServer((socket) => act(socket.resume())));
-    assert.deepEqual(await send(address), { result: "no answer" });
-  });
-
-test("a body without end is not read", async (context) => {
-  let written = 0;
-  const closed = new Promise((resolve) => {
-    const server = createServer((_, response) => {
-      response.writeHead(202);
-      const more = () => {
-        while (!response.destroyed && response.write(Buffer.alloc(1 << 16))) written++;
-        if (!response.destroyed) response.once("drain", () => (written++, more()));
-      };
-      response.on("close", resolve);
-      more();
-    });
-    listening(context, server).then(async (address) => assert.equal((await send(address)).result, "202"));
-  });
-  await closed; // the connection is cut, although there is more
-  assert.ok(written < 1000, `${written} pieces of 64 KiB`);
-});
-
 const NONSENSE = { nothing: "", noise: "\0".repeat(100), "another protocol": "220 smtp\r\n", "a long head": `HTTP/1.1 202 A\r\nX: ${"x".repeat(1e5)}\r\n\r\n` };
 
-for (const [name, words] of Object.entries(NONSENSE))
-  test(`who hangs up, or says ${name}, may have seen the report`, async (context) => {
-    const server = createPlainServer((socket) => socket.once("data", () => socket.end(words)));
-    assert.deepEqual(await send(await listening(context, server)), { result: "no answer" });
+/** What uploads, and how the names of its tests begin. */
+const MEANS = { "": fetch, "Node's own: ": fetchAlone };
+
+for (const [of, means] of Object.entries(MEANS)) {
+  const send = (address, headers = {}) => exchange(means, address, headers, "{}");
+
+  test(of + "a report arrives as it is, and of the answer the status and Retry-After are read", async (context) => {
+    const requests = [];
+    const server = createServer(async (request, response) => {
+      let body = "";
+      for await (const piece of request) body += piece;
+      requests.push({ method: request.method, url: request.url, headers: request.headers, body });
+      response.writeHead(429, { "retry-after": "60", "set-cookie": "id=1", etag: '"1"' }).end("x");
+    });
+    const address = addressOf(`${await listening(context, server)}/of/us/`);
+    for (const headers of [headersOf(), headersOf("a-token")])
+      assert.deepEqual(await send(address, headers), { result: "429", retryAfter: "60" });
+    assert.deepEqual(requests.map(({ method, url }) => `${method} ${url}`), Array(2).fill("POST /of/us/v1/reports"));
+    const told = requests.map(({ headers }) => [headers["content-type"], headers.authorization]);
+    assert.deepEqual(told, [["application/json", undefined], ["application/json", "Bearer a-token"]]);
+    assert.deepEqual(requests.map(({ body }) => body), ["{}", "{}"]);
+    for (const { headers } of requests)
+      for (const name of ["cookie", "referer", "origin", "if-none-match"]) assert.equal(headers[name], undefined);
   });
 
-test("where nobody listens, or the name is not known, nobody was reached", async (context) => {
-  const server = createServer();
-  const address = await listening(context, server);
-  await new Promise((resolve) => server.close(resolve));
-  assert.deepEqual(await send(address), { result: "not reached" });
-  assert.deepEqual(await send("https://collector.invalid"), { result: "not reached" });
-  const { port } = new URL(address);
-  assert.deepEqual(await send(`http://localhost:${port}`), { result: "not reached" }, "by more addresses than one");
+  test(of + "each upload of Node has a connection of its own", async (context) => {
+    const ports = new Set();
+    const server = createServer((request, response) => {
+      ports.add(request.socket.remotePort);
+      request.resume().on("end", () => response.writeHead(202).end("{}"));
+    });
+    const address = addressOf(await listening(context, server));
+    for (let time = 0; time < 4; time++) assert.equal((await send(address, headersOf())).result, "202");
+    assert.equal(ports.size, 4);
+  });
+
+  for (const status of [301, 302, 303, 307, 308])
+    test(`${of}nobody is sent elsewhere: ${status}`, async (context) => {
+      let followed = 0;
+      const server = createServer((request, response) => {
+        followed += request.url === "/elsewhere";
+        response.writeHead(status, { location: "/elsewhere" }).end();
+      });
+      assert.equal((await send(addressOf(await listening(context, server)))).result, `${status}`);
+      assert.equal(followed, 0);
+    });
+
+  for (const [name, act] of Object.entries(STALLS))
+    test(`${of}one deadline holds for a collector that ${name}`, async (context) => {
+      hasty(context);
+      const address = await listening(context, createPlainServer((socket) => act(socket.resume())));
+      assert.deepEqual(await send(address), { result: "no answer" });
+    });
+
+  test(of + "a body without end is not read", async (context) => {
+    let written = 0;
+    const closed = new Promise((resolve) => {
+      const server = createServer((_, response) => {
+        response.writeHead(202);
+        const more = () => {
+          while (!response.destroyed && response.write(Buffer.alloc(1 << 16))) written++;
+          if (!response.destroyed) response.once("drain", () => (written++, more()));
+        };
+        response.on("close", resolve);
+        more();
+      });
+      listening(context, server).then(async (address) => assert.equal((await send(address)).result, "202"));
+    });
+    await closed; // the connection is cut, although there is more
+    assert.ok(written < 1000, `${written} pieces of 64 KiB`);
+  });
+
+  for (const [name, words] of Object.entries(NONSENSE))
+    test(`${of}who hangs up, or says ${name}, may have seen the report`, async (context) => {
+      const server = createPlainServer((socket) => socket.once("data", () => socket.end(words)));
+      assert.deepEqual(await send(await listening(context, server)), { result: "no answer" });
+    });
+
+  test(of + "where nobody listens, or the name is not known, nobody was reached", async (context) => {
+    const server = createServer();
+    const address = await listening(context, server);
+    await new Promise((resolve) => server.close(resolve));
+    assert.deepEqual(await send(address), { result: "not reached" });
+    assert.deepEqual(await send("https://collector.invalid"), { result: "not reached" });
+    const { port } = new URL(address);
+    assert.deepEqual(await send(`http://localhost:${port}`), { result: "not reached" }, "by more addresses than one");
+  });
+}
+
+test("what a browser says of a redirect is one, too", async () => {
+  const opaque = async () => Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
+  assert.deepEqual(await exchange(opaque, "https://collector.example", {}, "{}"), { result: "300", retryAfter: null });
+});
+
+test("of a page a text is plain text, which takes no preflight", async (context) => {
+  let type = "";
+  const server = createServer((request, response) => {
+    type = request.headers["content-type"];
+    response.writeHead(202).end();
+  });
+  await exchange(fetch, await listening(context, server), {}, "{}");
+  assert.equal(type, "text/plain;charset=UTF-8");
 });
 
 for (const [endpoint, address] of [

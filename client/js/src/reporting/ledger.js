@@ -68,6 +68,18 @@ export function debit({ accounts, last }, { name, version, epsilon }, today) {
 }
 
 /**
+ * Return the privacy loss of all reports of this version of a metric, rounded up to a double.
+ * @param {Data} data
+ * @param {Metric} metric
+ */
+export function spent({ accounts }, { version }) {
+  const { reports, epsilon } = accounts[version] ?? { reports: 0, epsilon: 0 };
+  const nearest = reports * epsilon;
+  const least = BigInt(reports) * units(epsilon);
+  return units(nearest) < least ? nearest + nearest * 1.2e-16 : nearest; // the next double
+}
+
+/**
  * Make marks of days beyond tomorrow today's, if there are any and the rule allows it.
  * @param {Data} data
  * @param {number} today

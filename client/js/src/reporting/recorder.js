@@ -38,6 +38,8 @@ export class Recorder {
   counts = { ignored: 0, withheld: 0, outside: 0, mistakes: 0, unlisted: {} };
   /** @type {Map<string, number>} By metric, the last day on which it was found answered. */
   answered = new Map();
+  /** The answer before. Each waits for it: a thousand at once would each draw, and each open a file. @type {Promise<any>} */
+  #last = Promise.resolve();
   #parts;
 
   /** @param {Parts} parts */
@@ -86,7 +88,9 @@ export class Recorder {
     if (unknown[0]) this.#mistake(`unknown attribute in ${place}.strata`, `${unknown}`);
     const attributes = { ...parts.strata, ...given };
     const today = parts.today();
-    const fate = await this.#report(metric, item, attributes, today);
+    const done = this.#last.then(() => this.#report(metric, item, attributes, today));
+    this.#last = done.catch(() => {});
+    const fate = await done;
     if (fate === "kept" || fate === "answered") this.answered.set(metric.name, today);
     if (fate === "kept") {
       counts.outside += +outside;
@@ -112,7 +116,8 @@ export class Recorder {
       const queued = await buildReport(metric, item, labelOf(metric, attributes), entropy, today, false);
       return state.update((data) => this.#keep(data, metric, queued));
     }
-    if (corrected) await state.update((data) => correct(data, today)); // else it would be open on no day
+    // If it were not kept, it would be open on no day.
+    if (corrected) await state.update((data) => (correct(data, today), trim(data, today)));
     return word;
   }
 

@@ -24,15 +24,22 @@ export class BaseState {
    * Let `change` alter the data, and keep what it left.
    * @template T
    * @param {(data: Data) => T} change
-   * @param {() => Data} [anew] Gives what takes the place of damaged data.
+   * @param {() => Data} [anew] Gives what takes the place of damaged data; what `change` throws at is damaged, too.
    * @returns {Promise<T>}
    */
   update(change, anew) {
     return this.turn(true, (stored, put) => {
-      const data = checked(stored, anew);
-      const result = change(data);
-      put(data);
-      return result;
+      const changed = (/** @type {Data} */ data) => {
+        const result = change(data);
+        put(data);
+        return result;
+      };
+      try {
+        return changed(checked(stored));
+      } catch (error) {
+        if (!anew) throw error;
+        return changed(anew());
+      }
     });
   }
 

@@ -55,16 +55,14 @@ const kindOf = (value) => ({}).toString.call(value);
  * Return what was stored, or empty data if that is undefined. Damage within a field is not looked for: browsers and
  * `FileState` have sums for that, and what the ledger cannot count with it does not open.
  * @param {any} stored
- * @param {() => Data} [anew] Gives what takes the place of damaged data.
  * @returns {Data}
- * @throws {DOMException} DataError, if it is damaged or of another format, and `anew` is not given.
+ * @throws {DOMException} DataError, if it is damaged or of another format.
  */
-export function checked(stored, anew) {
+export function checked(stored) {
   const blank = empty();
   if (stored === undefined) return blank;
   const fits = (/** @type {[string, unknown]} */ [name, value]) =>
     value === null || kindOf(stored[name]) === kindOf(value);
   if (stored?.format === 1 && Object.entries(blank).every(fits)) return stored;
-  if (anew) return anew();
   throw new DOMException("damaged", "DataError");
 }

@@ -30,7 +30,7 @@
  * @property {{ [what: string]: number }} trouble What went wrong, in words, and how often.
  */
 import { permission } from "../consent/rules.js";
-import { correct, standing } from "../reporting/ledger.js";
+import { correct, spent, standing } from "../reporting/ledger.js";
 
 /**
  * @param {import("../types.js").Metric} metric
@@ -54,7 +54,7 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
     epsilon,
     state: word === "collected" && (stands === "disabled" || stands === "spent") ? stands : word,
     since: since == null ? null : new Date(since * 864e5).toISOString().slice(0, 10),
-    spent: reports * epsilon,
+    spent: spent(data, metric),
     reports,
     reported: stands !== "open",
   };

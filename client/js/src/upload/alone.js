@@ -1,0 +1,36 @@
+/**
+ * What Node uploads with. Its `fetch` resumes the TLS session of the upload before, and a session is a name: by it a
+ * collector could join all the uploads of a process, whatever their connections and addresses. It also sends
+ * Sec-Fetch-Mode, by which a collector on this very computer takes it for a browser.
+ */
+import http from "node:http";
+import https from "node:https";
+
+/** Milliseconds after which nobody is there. */
+const PATIENCE = 10e3;
+
+/**
+ * POST on a connection, and in a TLS session, of its own; resolve to status and headers, as far as `exchange` reads them.
+ * Rejects with a TypeError, as `fetch` does; its cause says if there was no connection.
+ * @param {string} address
+ * @param {any} init What `exchange` gives to `fetch`; a method, headers, a body and a signal count here.
+ * @returns {Promise<any>}
+ */
+export const fetchAlone = (address, { method, headers, body, signal }) =>
+  new Promise((resolve, reject) => {
+    const { request } = address.startsWith("https:") ? https : http;
+    const sized = { ...headers, "content-length": Buffer.byteLength(body) };
+    const fail = (/** @type {unknown} */ cause) => reject(new TypeError("fetch failed", { cause }));
+    const asked = request(address, { method, headers: sized, signal, agent: false, timeout: PATIENCE });
+    asked
+      .on("response", (answer) => {
+        resolve({ status: answer.statusCode, headers: { get: (/** @type {string} */ name) => answer.headers[name] ?? null } });
+        answer.on("error", () => {}).destroy(); // its body is not read
+      })
+      .on("timeout", () => {
+        if (asked.socket?.connecting) asked.destroy(new Error("connect timeout"));
+      })
+      .on("error", fail)
+      .on("close", fail) // after an answer it says nothing
+      .end(body);
+  });
