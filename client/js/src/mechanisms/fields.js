@@ -7,7 +7,7 @@
 /**
  * Return the arithmetic of GF(order), without tables: a device draws too seldom to be paid back for them.
  * @param {number} order At most 2^20.
- * @param {any} lower The lower coefficients of the primitive polynomial; null, which counts as 0, in a prime field.
+ * @param {number | null} lower The lower coefficients of the primitive polynomial; null, which counts as 0, in a prime field.
  */
 export function fieldOf(order, lower) {
   let prime = lower ? 2 : order;
