@@ -39,7 +39,7 @@ export function fieldOf(order, lower) {
     let product = 0;
     for (let place = top; place; place = (place / prime) | 0) {
       // x^m = -lower, taken as many times as the highest digit says.
-      product = plus((product % top) * prime, lower, ((product / top) | 0) * (prime - 1));
+      product = plus((product % top) * prime, /** @type {number} */ (lower), ((product / top) | 0) * (prime - 1));
       product = plus(product, two, ((one / place) | 0) % prime);
     }
     return product;
