@@ -139,8 +139,11 @@ class Url(Place):
     def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
         path = self._path(kind, name)
         try:
-            self._files.makedirs(self._path(kind), exist_ok=True)
-            self._files.pipe_file(path, content)
+            try:
+                self._files.pipe_file(path, content)
+            except FileNotFoundError:  # an object store has no folders, another file system wants them made
+                self._files.makedirs(self._path(kind), exist_ok=True)
+                self._files.pipe_file(path, content)
             self._files.invalidate_cache()
             size = self._files.info(path)["size"]
         except Exception as error:

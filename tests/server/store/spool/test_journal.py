@@ -2,6 +2,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -75,6 +76,44 @@ def test_of_two_that_look_one_takes_it(tmp_path: Path) -> None:
     assert list(abandoned(tmp_path / "open")) == []
     first.seal(place)
     assert list(abandoned(tmp_path / "open")) == []
+
+
+def test_a_journal_that_is_closed_while_somebody_looks_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+
+    def opening(path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = open_file(path, flags, mode)
+        if path == journal.path:
+            journal.seal(place)
+        return descriptor
+
+    open_file = os.open
+    monkeypatch.setattr("os.open", opening)
+    assert list(abandoned(tmp_path / "open")) == []
+    assert len(in_place(place)) == 1
+
+
+def test_a_journal_that_is_just_made_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Journal] = []
+    looking: list[threading.Thread] = []
+
+    def opening(path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = open_file(path, flags, mode)
+        if flags & os.O_EXCL:  # it is there, and not held yet
+            looking.append(threading.Thread(target=lambda: found.extend(abandoned(tmp_path))))
+            looking[0].start()
+            looking[0].join(0.2)  # who looks must wait
+        return descriptor
+
+    open_file = os.open
+    monkeypatch.setattr("os.open", opening)
+    journal = Journal.create(tmp_path)
+    looking[0].join()
+    assert found == []
+    journal.release()
 
 
 def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
