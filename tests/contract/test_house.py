@@ -14,6 +14,8 @@ FOLDERS = sorted({path.parent for package in PACKAGES for path in package.rglob(
 LISTS = {"mechanisms", "cli", "versions"}
 """Folders of like things: they may be as long as there are things."""
 
+SCRIPTS = ROOT / "client/js/src"
+
 
 def text(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
@@ -48,3 +50,15 @@ def test_a_test_is_found_by_its_sources_name_or_says_what_it_walks() -> None:
         if path.stem.removeprefix("test_") not in sources and not text(path)
     ]
     assert lost == []
+
+
+def test_the_client_for_javascript_is_such_a_house() -> None:
+    assert len(list(SCRIPTS.glob("*.js"))) <= 12
+    assert len(list(SCRIPTS.iterdir())) <= 18
+    for folder in SCRIPTS.iterdir():
+        assert len(list(folder.glob("*"))) <= 14
+    helpers = (ROOT / "tests/js").rglob("*.js")
+    sources = {path.stem for path in [*SCRIPTS.rglob("*.js"), *helpers]} | {"vectors"}
+    tests = {path: path.name.removesuffix(".test.js") for path in (ROOT / "tests/js").rglob("*.test.js")}
+    told = {path for path in tests if path.read_text(encoding="utf-8").startswith("/**")}
+    assert [path for path, name in tests.items() if name not in sources and path not in told] == []

@@ -1,5 +1,6 @@
 /** The client of an app, with all its parts, in memory; nothing here waits for a clock. */
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { before, test } from "node:test";
 
 import { Client } from "../../client/js/src/client.js";
@@ -174,6 +175,101 @@ test("forget deletes all, and stays off", async () => {
   assert.deepEqual([mode, sent, queued, statuses[0].reports], ["off", 0, 0, 0]);
   assert.deepEqual(await client.pending(), []);
   assert.doesNotMatch(JSON.stringify(await state.read()), /theme/);
+  await client.consent("on");
+  assert.equal(await client.record("theme", "dark"), "kept", "the ledger was deleted, and what is remembered of it, too");
+});
+
+test("an answer that was lost is told by the next flush, once", async () => {
+  const state = new MemoryState();
+  let full = false;
+  const update = (/** @type {any[]} */ ...given) =>
+    full ? Promise.reject(new DOMException("no", "QuotaExceededError")) : state.update(.../** @type {[any]} */ (given));
+  const { client } = scene({ state: { read: () => state.read(), update, erase: () => state.erase() } });
+  await client.consent("on");
+  full = true;
+  assert.equal(await client.record("theme", "dark"), "failed");
+  full = false;
+  assert.deepEqual([await client.flush(), await client.flush()], [false, true]);
+});
+
+test("in the mode local only what was made in it is shown", async () => {
+  const { client } = scene();
+  await client.consent("on");
+  await client.record("theme", "dark");
+  await client.consent("local");
+  await client.record("again", true);
+  const [body, ...others] = await client.preview();
+  assert.deepEqual([JSON.parse(body).metric, others], ["again", []]);
+});
+
+test("what is shown before consent leaves out what is over, and says what is sent in the clear", async () => {
+  const met = scene();
+  const names = async () => (await met.client.questions()).map((/** @type {any} */ { name }) => name);
+  assert.deepEqual(await names(), ["theme", "again", "load"]);
+  assert.match(await met.client.consentText(), /\nWhat is listed as sent in the clear/);
+  assert.doesNotMatch(await met.client.consentText(["again"]), /\nWhat is listed/);
+  met.day = Date.UTC(2027, 6, 1) / 864e5;
+  assert.deepEqual(await names(), ["theme", "again"]);
+});
+
+/** A client in the background, and the first body that it sends. @param {object} given */
+function background(given) {
+  /** @type {any} */
+  let met;
+  const sent = new Promise((resolve) => {
+    const fetch = async (/** @type {string} */ _, /** @type {any} */ { body }) => (resolve(body), new Response(null, { status: 202 }));
+    met = scene({ background: true, spread: 0, fetch, ...given });
+  });
+  return { ...met, sent };
+}
+
+test("in the background reports leave once they are made, and those that waited once there is a client", async () => {
+  const one = background({});
+  await one.client.consent("on");
+  await one.client.record("theme", "dark");
+  assert.equal(JSON.parse(await one.sent).metric, "theme");
+  one.client.close();
+  const two = scene();
+  await two.client.consent("on");
+  await two.client.record("theme", "dark");
+  assert.deepEqual(two.posts, [], "but not without a background");
+  const three = background({ state: two.state });
+  assert.equal(JSON.parse(await three.sent).metric, "theme");
+  three.client.close();
+});
+
+test("in the background reports that waited leave once there is a yes again", async () => {
+  const one = scene();
+  await one.client.consent("on");
+  await one.client.record("theme", "dark");
+  await one.client.consent("local");
+  const { client, sent } = background({ state: one.state });
+  await client.consent("on");
+  assert.equal(JSON.parse(await sent).metric, "theme");
+  client.close();
+});
+
+test("a page that is hidden, and only then, has its reports looked at; a closed client leaves the page alone", async (context) => {
+  const page = Object.assign(new EventTarget(), { visibilityState: "visible" });
+  const listeners = () => getEventListeners(page, "visibilitychange").length;
+  Object.assign(globalThis, { document: page });
+  context.after(() => Reflect.deleteProperty(globalThis, "document"));
+  let reads = 0;
+  const state = new MemoryState();
+  const { client } = scene({ background: true, state: { read: () => (reads++, state.read()), update: () => assert.fail() } });
+  await client.flush(); // whose turn comes behind that of the start
+  // A flush reads before, in its turn, and behind; the page's own look is one more.
+  for (const [visibilityState, looks] of /** @type {[string, number][]} */ ([["visible", 3], ["hidden", 4]])) {
+    const before = reads;
+    page.visibilityState = visibilityState;
+    page.dispatchEvent(new Event("visibilitychange"));
+    await client.flush();
+    assert.equal(reads - before, looks, visibilityState);
+  }
+  assert.equal(listeners(), 1);
+  client.close();
+  assert.equal(listeners(), 0);
+  assert.equal(await client.flush(), false, "though nothing waits");
 });
 
 test("damaged data are kept as they are until a person chooses anew; then today's answers are taken for given", async () => {

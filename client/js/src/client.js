@@ -13,8 +13,8 @@
  * @property {string} endpoint The collector's http or https URL; in a page it may be a path of the page's own site.
  * @property {string} app A name that no other app has, such as "org.example.notes".
  * @property {import("./types.js").State} [state]
- * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports of
- * metrics that declare them.
+ * @property {{ [attribute: string]: unknown }} [strata] Attributes of this device, sent in the clear with the reports
+ * of metrics that declare them.
  * @property {number} [lifetimeCap] The most epsilon that all metrics together may ever cost this device.
  * @property {number} [spread] Seconds within which each report leaves, at a random moment: 300.
  * @property {string} [token] The app's, for a collector that asks for one; not for pages of other sites.
@@ -45,7 +45,7 @@ const unreadable = () => ({ ...empty(), choice: { mode: /** @type {Mode} */ ("")
 /** @param {ReturnType<typeof checked>} settings @param {Diagnostics} diagnostics */
 function partsOf(settings, diagnostics) {
   const { now = Date.now, entropy = new SystemEntropy(), surroundings = {}, background = true } = settings;
-  const today = settings.today ?? (() => Math.floor(now() / 864e5));
+  const { today = () => Math.floor(now() / 864e5) } = settings;
   const state = /** @type {import("./types.js").State} */ (settings.state);
   const look = async () => {
     try {
@@ -55,11 +55,29 @@ function partsOf(settings, diagnostics) {
       return unreadable();
     }
   };
-  const consent = async () => decide(surroundings, (await look()).choice);
-  const allowed = async () => (await consent()).mode === "on";
+  const consent = (/** @type {Data} */ { choice }) => decide(surroundings, choice);
   const shared = { ...settings, now, today, entropy, state, surroundings, background, consent, diagnostics, look };
-  return { ...shared, recorder: new Recorder(shared), sender: new Sender({ ...shared, allowed }) };
+  return { ...shared, recorder: new Recorder(shared), sender: new Sender(shared) };
 }
+
+/**
+ * Return the metrics of these names, or all; throw TypeError for a name that none has.
+ * @param {Map<string, Metric>} metrics
+ * @param {Iterable<string>} [names]
+ */
+const chosen = (metrics, names) =>
+  Array.from(names ?? metrics.keys(), (name) => {
+    const metric = metrics.get(name);
+    if (metric) return metric;
+    throw new TypeError(`no metric ${name}`);
+  });
+
+/**
+ * Return those of them whose last day is not over.
+ * @param {ReturnType<typeof partsOf>} parts
+ * @param {Iterable<string>} [names]
+ */
+const asked = ({ metrics, today }, names) => chosen(metrics, names).filter((metric) => !isOver(metric, today()));
 
 /** Telemetry of one app on one device, under local differential privacy; see docs/javascript.md. */
 export class Client {
@@ -73,7 +91,7 @@ export class Client {
   #strict = false;
   #diagnostics = new Diagnostics();
   #hide = () => {
-    if (document.visibilityState === "hidden") this.#parts?.sender.leave();
+    if (document.visibilityState === "hidden") this.#parts?.sender.wake();
   };
 
   /**
@@ -144,11 +162,11 @@ export class Client {
    * @returns {Promise<string[]>}
    */
   pending() {
-    return this.#try("pending", /** @type {string[]} */ ([]), async ({ metrics, consent, today }) => {
-      const holds = await consent();
+    return this.#try("pending", /** @type {string[]} */ ([]), async ({ metrics, consent, look, today }) => {
+      const holds = consent(await look());
       if (holds.mode === "off" && holds.decidedBy !== UNASKED) return [];
-      const unasked = [...metrics.values()].filter((one) => /^(off|not)/.test(permission(holds, one, today())));
-      return unasked.map(({ name }) => name);
+      const isNew = (/** @type {Metric} */ one) => ["off", "not accepted"].includes(permission(holds, one, today()));
+      return [...metrics.values()].filter(isNew).map(({ name }) => name);
     });
   }
 
@@ -158,8 +176,8 @@ export class Client {
    * @returns {Promise<import("./consent/text.js").Shown[]>}
    */
   questions(names) {
-    return this.#try("questions", [], ({ entropy, today, strata }) =>
-      Promise.all(this.#asked(names).map((metric) => shown(metric, entropy, today(), strata))),
+    return this.#try("questions", [], (parts) =>
+      Promise.all(asked(parts, names).map((metric) => shown(metric, parts.entropy, parts.today(), parts.strata))),
     );
   }
 
@@ -169,9 +187,9 @@ export class Client {
    * @returns {Promise<string>}
    */
   consentText(names) {
-    return this.#try("consentText", "", async ({ app }) => {
-      const clear = this.#asked(names).some(({ strata }) => strata.length);
-      return textOf(app, await this.questions(names), clear);
+    return this.#try("consentText", "", async (parts) => {
+      const clear = asked(parts, names).some(({ strata }) => strata.length);
+      return textOf(parts.app, await this.questions(names), clear);
     });
   }
 
@@ -183,12 +201,11 @@ export class Client {
    * @returns {Promise<boolean>}
    */
   consent(mode, names) {
-    return this.#try("consent", false, async (parts) => {
-      const { state, today, surroundings } = parts;
+    return this.#try("consent", false, async ({ metrics, state, today, surroundings }) => {
       if (!isMode(mode)) throw new TypeError("not off, local or on");
-      const metrics = this.#chosen(names);
-      const change = (/** @type {Data} */ data) => choose(data, mode, metrics, today(), surroundings);
-      await state.update(change, () => renewed(parts.metrics.keys(), today()));
+      const meant = chosen(metrics, names);
+      const change = (/** @type {Data} */ data) => choose(data, mode, meant, today(), surroundings);
+      await state.update(change, () => renewed(metrics.keys(), today()));
       this.#wake();
       return true;
     });
@@ -199,10 +216,10 @@ export class Client {
    * @returns {Promise<string[]>}
    */
   preview() {
-    return this.#try("preview", /** @type {string[]} */ ([]), async ({ look, surroundings }) => {
-      const { choice, outbox } = await look();
-      const mine = decide(surroundings, choice).mode === "local";
-      return outbox.filter(({ local }) => local === mine).map(({ body }) => body);
+    return this.#try("preview", /** @type {string[]} */ ([]), async ({ consent, look }) => {
+      const data = await look();
+      const mine = consent(data).mode === "local";
+      return data.outbox.filter(({ local }) => local === mine).map(({ body }) => body);
     });
   }
 
@@ -221,9 +238,9 @@ export class Client {
   async status() {
     const parts = this.#parts;
     const data = (await parts?.look()) ?? empty();
-    const holds = this.#silence
-      ? /** @type {const} */ ({ mode: "off", decidedBy: this.#silence, accepted: {} })
-      : decide(parts?.surroundings ?? {}, data.choice);
+    /** @type {import("./consent/rules.js").Consent} */
+    const silent = { mode: "off", decidedBy: this.#silence, accepted: {} };
+    const holds = parts && !this.#silence ? parts.consent(data) : silent;
     /** @param {Data} seen @param {typeof parts} [of] */
     const view = (seen, of) =>
       overview(seen, holds, of, { unrecorded: this.#unrecorded, trouble: { ...this.#diagnostics.counts } });
@@ -274,20 +291,5 @@ export class Client {
       this.#diagnostics.note(place + " failed", told(error));
       return fallback;
     }
-  }
-
-  /** @param {Iterable<string>} [names] @returns {Metric[]} */
-  #chosen(names) {
-    const metrics = this.#parts?.metrics ?? new Map();
-    return Array.from(names ?? metrics.keys(), (name) => {
-      if (!metrics.has(name)) throw new TypeError(`no metric ${name}`);
-      return metrics.get(name);
-    });
-  }
-
-  /** @param {Iterable<string>} [names] */
-  #asked(names) {
-    const today = this.#parts?.today() ?? 0;
-    return this.#chosen(names).filter((metric) => !isOver(metric, today));
   }
 }

@@ -21,6 +21,7 @@ export class Client extends Base {
    * @param {Options} options
    */
   constructor(compiled, options) {
-    super(compiled, options, { open: (app) => new IndexedDBState(app), surroundings: { navigator: globalThis.navigator } });
+    const surroundings = { navigator: globalThis.navigator };
+    super(compiled, options, { open: (app) => new IndexedDBState(app), surroundings });
   }
 }

@@ -11,8 +11,8 @@ function need(holds, mistake) {
 }
 
 /**
- * Return the settings of a client, with metrics by name; throw a TypeError that names the one that cannot be. The sender
- * checks `endpoint` and `token`. An app's name is as Python's `check_app_name` has it.
+ * Return the settings of a client, with metrics by name; throw a TypeError that names the one that cannot be. The
+ * sender checks `endpoint` and `token`. An app's name is as Python's `check_app_name` has it.
  * @param {object} given What was compiled.
  * @param {import("./client.js").Options} options
  */

@@ -2,7 +2,8 @@
  * The types that rooms share. There is no code here.
  *
  * @typedef {object} Entropy
- * @property {(count: number) => Uint8Array} take Return the next `count` uniformly random bytes, which are the caller's.
+ * @property {(count: number) => Uint8Array} take Return the next `count` uniformly random bytes, which are the
+ * caller's.
  *
  * @typedef {number | number[] | Uint8Array} Item
  * What a mechanism randomizes: the index of a listed answer or the point of a number; the indices of a set, ascending;

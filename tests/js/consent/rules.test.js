@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { environment } from "../../../client/js/src/consent/environment.js";
-import { UNASKED, decide, isMode, permission } from "../../../client/js/src/consent/rules.js";
+import { UNASKED, choose, decide, isMode, permission } from "../../../client/js/src/consent/rules.js";
+import { empty } from "../../../client/js/src/state/data.js";
 
 const YES = { mode: "on", accepted: { aaaa: { name: "theme", day: 20000 } } };
 const metric = (/** @type {object} */ other = {}) =>
@@ -37,24 +37,6 @@ for (const navigator of [
     assert.notEqual(consent.decidedBy, "the user's choice");
   });
 
-const said = (/** @type {{ [name: string]: string }} */ env) => decide({ environment: () => environment(env) }, YES);
-
-test("the environment speaks before the user, of all metrics", () => {
-  assert.equal(said({}).decidedBy, "the user's choice");
-  assert.equal(said({ DO_NOT_TRACK: "0", CI: "false" }).mode, "on");
-  assert.equal(said({ DO_NOT_TRACK: "1", DITHER: "on" }).decidedBy, "DO_NOT_TRACK in the environment");
-  assert.equal(said({ DO_NOT_TRACK: "false" }).mode, "off"); // as in Python: any value but "" and "0"
-  assert.deepEqual(said({ DITHER: "Local", CI: "1" }), {
-    mode: "local",
-    decidedBy: "DITHER in the environment",
-    accepted: null,
-  });
-  assert.equal(said({ DITHER: "yes" }).decidedBy, "DITHER in the environment, which cannot be read");
-  assert.equal(said({ DITHER: "yes" }).mode, "off");
-  for (const name of ["CI", "GITHUB_ACTIONS", "PYTEST_CURRENT_TEST", "NODE_TEST_CONTEXT"])
-    assert.equal(said({ [name]: "true" }).decidedBy, `${name} in the environment: a machine has nothing to answer`);
-});
-
 test("a metric is collected as it was accepted, until its last day is over", () => {
   const on = decide({}, YES);
   assert.equal(permission(on, metric(), 20001), "collected");
@@ -65,9 +47,22 @@ test("a metric is collected as it was accepted, until its last day is over", () 
   const day = Date.UTC(2027, 5, 30) / 864e5;
   assert.equal(permission(on, last, day), "collected");
   assert.equal(permission(on, last, day + 1), "expired");
-  assert.equal(permission(said({ DITHER: "on" }), metric({ terms: "bbbb" }), 20001), "collected");
+  assert.equal(permission(decide({ environment: () => ["on", "DITHER"] }, YES), metric({ terms: "bbbb" }), 20001), "collected");
 });
 
 test("there are three modes", () => {
   assert.deepEqual(["off", "local", "on", "", "On", null, {}].filter(isMode), ["off", "local", "on"]);
+});
+
+test("a yes keeps the earlier ones and their days; an off keeps none", () => {
+  const data = empty();
+  const other = metric({ name: "other", terms: "bbbb" });
+  const accepted = () => data.choice && Object.entries(data.choice.accepted).map(([terms, { day }]) => [terms, day]);
+  choose(data, "on", [metric()], 20000, {});
+  choose(data, "on", [metric(), other], 20001, {});
+  assert.deepEqual(accepted(), [["aaaa", 20000], ["bbbb", 20001]]);
+  choose(data, "off", [other], 20002, {});
+  assert.deepEqual(data.choice, { mode: "off", accepted: {} });
+  choose(data, "local", [other], 20003, {});
+  assert.deepEqual(accepted(), [["bbbb", 20003]]);
 });

@@ -6,6 +6,8 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { Client } from "../../../client/js/src/client.js";
+import { shown } from "../../../client/js/src/consent/text.js";
+import { SystemEntropy } from "../../../client/js/src/randomness/entropy.js";
 import { MemoryState } from "../../../client/js/src/state/memory.js";
 import { compiled } from "../browser/harness.js";
 
@@ -84,4 +86,13 @@ test("the text is Python's, but for the example", async () => {
   assert.notEqual(await client.consentText(["theme"]), await client.consentText(["theme"])); // another batch id, at least
   assert.deepEqual(await client.preview(), []);
   assert.equal((await client.status()).metrics[0].spent, 0);
+});
+
+test("the example shows the attributes of this device, or else the first ones; one that fails says so", async () => {
+  const [theme] = (await compiled(TOML)).metrics;
+  const entropy = new SystemEntropy();
+  const stratum = async (/** @type {object} */ strata) => JSON.parse((await shown(theme, entropy, 20000, { ...strata })).example).stratum;
+  assert.deepEqual([await stratum({ platform: "windows" }), await stratum({})], ["windows", "linux"]);
+  const dry = { take: () => { throw new Error("no entropy"); } };
+  assert.equal((await shown(theme, dry, 20000, {})).example, "none, for it failed: Error: no entropy");
 });

@@ -1,4 +1,5 @@
 /** A device for tests of the recorder. */
+import { decide } from "../../../client/js/src/consent/rules.js";
 import { Diagnostics } from "../../../client/js/src/diagnostics.js";
 import { SystemEntropy } from "../../../client/js/src/randomness/entropy.js";
 import { Recorder } from "../../../client/js/src/reporting/recorder.js";
@@ -11,7 +12,7 @@ export const CHOICE = metric("size", { question: { kind: "choice", values: ["sma
 CHOICE.law = { ...THEME.law, cells: 3, listed: 3 };
 
 /** A device: a recorder, what it stands on, and how often it was looked at. */
-export const device = ({ metrics = [THEME, WEEKLY, SPLIT, CHOICE], mode = "on", accepted = metrics, state, ...parts } = {}) => {
+export const device = ({ metrics = [THEME, WEEKLY, SPLIT, CHOICE], mode = "on", accepted = metrics, state, surroundings = {}, ...parts } = {}) => {
   const made = { day: TODAY, logged: [], reads: 0, updates: 0, taken: 0 };
   const data = { ...empty(), choice: mode && choice(mode, accepted) };
   made.state = state ?? new MemoryState(data);
@@ -24,7 +25,7 @@ export const device = ({ metrics = [THEME, WEEKLY, SPLIT, CHOICE], mode = "on", 
   made.recorder = new Recorder({
     metrics: new Map(metrics.map((one) => [one.name, one])),
     state: watched,
-    surroundings: {},
+    consent: ({ choice }) => decide(surroundings, choice),
     entropy: { take: (count) => ((made.taken += count), system.take(count)) },
     today: () => made.day,
     diagnostics: made.diagnostics,

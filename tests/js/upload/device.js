@@ -88,7 +88,7 @@ export function deviceOf({ clock, reports = 1, answers = [], state, ...options }
   };
   device.sender = new Sender({
     ...{ state: device.state, endpoint: "https://collector.example", diagnostics, fetch: network.fetch, spread: 100 },
-    ...{ now: () => clock.now, today: () => Math.floor(clock.now / DAY), allowed: async () => device.permitted },
+    ...{ now: () => clock.now, today: () => Math.floor(clock.now / DAY), consent: () => ({ mode: device.permitted ? "on" : "off" }) },
     ...{ uniform: () => 0.5, locks: null },
     ...options,
   });

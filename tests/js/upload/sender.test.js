@@ -225,7 +225,7 @@ test("a timer keeps no process alive, and looks again every quarter of an hour",
   const [{ timer }] = clock.timers.values();
   assert.deepEqual([timer.free, clock.wait], [true, 900e3]);
   clock.now += 864e5; // the computer slept, and its timers, too
-  device.sender.leave();
+  device.sender.wake();
   await idle();
   assert.deepEqual(device.sent, [1], "what is due leaves when the page is hidden");
 });
@@ -249,4 +249,24 @@ test("what is remembered of a hostile collector is bounded", async (context) => 
   const { sent, held, totals } = await device.state.read();
   assert.deepEqual([sent.length, Object.keys(held).length, totals.sent], [30, 0, 60]);
   assert.equal(JSON.parse(sent.at(-1)).batch, report(60).batch);
+});
+
+test("a flush of any length sets no timer that overflows", async (context) => {
+  const clock = new Clock().fake(context);
+  let answer;
+  const device = deviceOf({ clock, answers: [new Promise((resolve) => (answer = resolve))] });
+  const flushed = device.sender.flush(Infinity);
+  await idle();
+  assert.ok(clock.wait < 2 ** 31, `${clock.wait}`);
+  answer(202);
+  assert.ok(await flushed);
+});
+
+test("haste waits for another tab's turn, and a wake does not", async (context) => {
+  const asked = [];
+  const locks = { request: async (_, { ifAvailable }, work) => (asked.push(ifAvailable), work({})) };
+  const device = deviceOf({ clock: new Clock().fake(context), reports: 0, locks });
+  await device.sender.wake();
+  await device.sender.flush(5e3);
+  assert.deepEqual(asked, [true, false]);
 });

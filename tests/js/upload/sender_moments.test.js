@@ -1,3 +1,4 @@
+/** When the sender lets reports leave: rests, holds, haste and other tabs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -16,6 +16,7 @@
  * @typedef {{ mode: Mode, decidedBy: string, accepted: Accepted | null }} Consent
  * A mode, what decided it in words, and the metrics that it covers, by their terms (null: all of them).
  */
+import { retain } from "../state/data.js";
 
 export const UNASKED = "default: nobody has been asked";
 
@@ -26,10 +27,12 @@ export const isMode = (mode) => mode === "off" || mode === "local" || mode === "
 function signalled({ globalPrivacyControl, doNotTrack, webdriver } = {}) {
   const by = globalPrivacyControl
     ? "Global Privacy Control"
-    : /^(1|yes)$/.test(`${doNotTrack}`)
+    : doNotTrack === "1" || doNotTrack === "yes"
       ? "Do Not Track"
-      : webdriver && "webdriver";
-  if (by) return ["off", `${by}`];
+      : webdriver
+        ? "webdriver"
+        : "";
+  if (by) return ["off", by];
 }
 
 /**
@@ -79,16 +82,11 @@ export function permission({ mode, accepted }, metric, today) {
  * @param {Surroundings} surroundings
  */
 export function choose(data, mode, metrics, today, surroundings) {
-  const before = data.choice;
   /** @type {Accepted} */
-  const accepted = {};
-  if (mode !== "off") {
-    if (before && before.mode !== "off") Object.assign(accepted, before.accepted);
-    for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
-  }
+  const accepted = mode === "off" ? {} : { ...data.choice?.accepted }; // an off has left none
+  if (mode !== "off") for (const { name, terms } of metrics) accepted[terms] ??= { name, day: today };
   data.choice = { mode, accepted };
   const holds = decide(surroundings, data.choice).mode;
   const kept = data.outbox.filter(({ local }) => holds === "local" || (holds === "on" && !local));
-  data.totals.dropped += data.outbox.length - kept.length;
-  data.outbox = kept;
+  retain(data, kept, "dropped");
 }

@@ -32,6 +32,9 @@ export async function shown(metric, entropy, today, strata) {
   return { name, description: description || "no description", facts: words, example: body };
 }
 
+/** @param {[string, string]} fact */
+const line = (fact) => "    " + fact.join(": ");
+
 /**
  * Return the text to show to a person who is asked for consent; line by line that of Python's `consent_text`.
  * @param {string} app
@@ -47,9 +50,7 @@ export function textOf(app, questions, clear) {
     "collector included, can tell what you really answered." +
     (clear ? "\nWhat is listed as sent in the clear is no answer: it is sent as it is." : "");
   const texts = questions.map(({ name, description, facts, example }) =>
-    [[name, description], ...[...facts, ["An upload, for example", example]].map(([fact, text]) => ["    " + fact, text])]
-      .map((pair) => pair.join(": "))
-      .join("\n"),
+    [`${name}: ${description}`, ...facts.map(line), line(["An upload, for example", example])].join("\n"),
   );
   return [head, ...texts].join("\n\n");
 }

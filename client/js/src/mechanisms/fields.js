@@ -7,7 +7,7 @@
 /**
  * Return the arithmetic of GF(order), without tables: a device draws too seldom to be paid back for them.
  * @param {number} order At most 2^20.
- * @param {any} lower The lower coefficients of the primitive polynomial; null, which counts as 0, in a prime field.
+ * @param {number | null} lower The lower coefficients of the primitive polynomial; null, which counts as 0, in a prime field.
  */
 export function fieldOf(order, lower) {
   let prime = lower ? 2 : order;
@@ -39,7 +39,7 @@ export function fieldOf(order, lower) {
     let product = 0;
     for (let place = top; place; place = (place / prime) | 0) {
       // x^m = -lower, taken as many times as the highest digit says.
-      product = plus((product % top) * prime, lower, ((product / top) | 0) * (prime - 1));
+      product = plus((product % top) * prime, /** @type {number} */ (lower), ((product / top) | 0) * (prime - 1));
       product = plus(product, two, ((one / place) | 0) % prime);
     }
     return product;

@@ -121,7 +121,6 @@ export function bernoulliBits(entropy, width, marked, high, low) {
   const marks = rowOf(marked, width);
   const row = rowOf([], width);
   const open = row.map(() => 255); // the lanes whose words are so far those of their thresholds
-  open[row.length - 1] >>= -width & 7;
   const [ones, others] = [high, low].map((threshold) => threshold.toString(2).padStart(65, "0"));
   const last = Math.max(ones.lastIndexOf("1"), others.lastIndexOf("1")); // behind it, a lane can gain nothing
   for (let step = 0, top = width; step <= last; ) {

@@ -5,10 +5,11 @@
  * nothing. One that was ahead has left marks of days to come; those beyond tomorrow are made today's, at most once in
  * any 30 days of the calendar, past or to come, and never before the day on which this program was written. The reasons
  * are in client/dither/reporting/ledger.py. What was spent stays spent.
+ *
+ * @typedef {import("../types.js").Data} Data
+ * @typedef {import("../types.js").Metric} Metric
  */
-
-/** @typedef {import("../types.js").Data} Data */
-/** @typedef {import("../types.js").Metric} Metric */
+import { retain } from "../state/data.js";
 
 /** No honest clock shows a day before 2026-11-01. */
 const WRITTEN = 20_758;
@@ -50,7 +51,7 @@ export function standing({ accounts, last, disabled }, metric, today, lifetimeCa
   if (today <= disabled[version] + MONTH) return "disabled";
   if (!(today > 0) || (Object.hasOwn(last, name) && !(last[name] < firstDay(today, metric)))) return "answered";
   if ((accounts[version]?.reports ?? 0) >= (reports ?? Infinity)) return "spent";
-  const all = Object.values(accounts).concat(/** @type {any} */ ({ reports: 1, epsilon }));
+  const all = [...Object.values(accounts), { reports: 1, epsilon }];
   const total = all.reduce((sum, { reports, epsilon }) => sum + BigInt(reports) * units(epsilon), 0n);
   return total <= lifetimeCap * 2 ** 80 ? "open" : "spent"; // an integer and a double are compared exactly
 }
@@ -86,13 +87,16 @@ export function spent({ accounts }, { version }) {
  */
 export function correct(data, today) {
   const { last, disabled, corrected } = data;
-  const ahead = [last, disabled].flatMap((days) =>
-    Object.keys(days).filter((key) => isAhead(days[key], today)).map((key) => () => (days[key] = today)),
-  );
-  if (!ahead[0] || corrected.some((day) => Math.abs(today - day) < MONTH)) return false;
-  corrected.push(today);
-  for (const right of ahead) right();
-  return true;
+  if (corrected.some((day) => Math.abs(today - day) < MONTH)) return false;
+  let found = false;
+  for (const days of [last, disabled])
+    for (const key of Object.keys(days))
+      if (isAhead(days[key], today)) {
+        days[key] = today;
+        found = true;
+      }
+  if (found) corrected.push(today);
+  return found;
 }
 
 /**
@@ -103,11 +107,7 @@ export function correct(data, today) {
 export function trim(data, today) {
   let count = 0;
   let bytes = 0;
-  const fits = (/** @type {import("../types.js").Queued} */ { batch, day, body }) => {
-    const timely = today - day <= MONTH && !isAhead(day, today);
-    if (timely && ++count <= MAX_REPORTS && (bytes += body.length) <= MAX_BYTES) return true;
-    data.totals.dropped++;
-    return !(delete data.held[batch]);
-  };
-  data.outbox = data.outbox.reverse().filter(fits).reverse();
+  const timely = data.outbox.filter(({ day }) => today - day <= MONTH && !isAhead(day, today));
+  const newest = timely.reverse().filter(({ body }) => ++count <= MAX_REPORTS && (bytes += body.length) <= MAX_BYTES);
+  retain(data, newest.reverse(), "dropped");
 }

@@ -11,7 +11,7 @@
  * @typedef {object} Parts
  * @property {Map<string, Metric>} metrics
  * @property {import("../types.js").State} state
- * @property {import("../consent/rules.js").Surroundings} surroundings
+ * @property {(data: Data) => import("../consent/rules.js").Consent} consent Return the consent that holds.
  * @property {import("../types.js").Entropy} entropy
  * @property {() => number} today
  * @property {import("../diagnostics.js").Diagnostics} diagnostics
@@ -26,33 +26,25 @@
  * @property {number} mistakes No answers at all.
  * @property {{ [place: string]: number }} unlisted Reported as "other" for want of a listed value, by attribute.
  */
-import { decide, permission } from "../consent/rules.js";
+import { permission } from "../consent/rules.js";
 import { encode } from "../questions/index.js";
 import { correct, debit, standing, trim } from "./ledger.js";
 import { buildReport } from "./report.js";
 import { labelOf, outsideOf, undeclared } from "./strata.js";
 
-/** By what became of an answer: the outcome, and what counts it. @type {{ [fate: string]: [Outcome, "ignored"?] | any[] }} */
-const OUTCOMES = {
-  kept: ["kept"],
-  off: ["off"],
-  withheld: ["off", "withheld"],
-  disabled: ["off", "ignored"],
-  answered: ["answered", "ignored"],
-  spent: ["spent", "ignored"],
-};
-
 /** Makes the reports of one client, and counts the answers of which none is made. */
 export class Recorder {
+  /** @type {Counts} */
+  counts = { ignored: 0, withheld: 0, outside: 0, mistakes: 0, unlisted: {} };
+  /** @type {Map<string, number>} By metric, the last day on which it was found answered. */
+  answered = new Map();
+  /** The answer before. Each waits for it: a thousand at once would each draw, and each open a file. @type {Promise<any>} */
+  #last = Promise.resolve();
+  #parts;
+
   /** @param {Parts} parts */
   constructor(parts) {
-    this.parts = parts;
-    /** @type {Counts} */
-    this.counts = { ignored: 0, withheld: 0, outside: 0, mistakes: 0, unlisted: {} };
-    /** @type {Map<string, number>} By metric, the last day on which it was found answered. */
-    this.answered = new Map();
-    /** The answer before. Each waits for it: a thousand at once would each draw, and each open a file. @type {Promise<any>} */
-    this.last = Promise.resolve();
+    this.#parts = parts;
   }
 
   /**
@@ -63,11 +55,11 @@ export class Recorder {
    * @returns {Promise<Outcome>}
    */
   async record(name, value, given) {
-    const { metrics, diagnostics, strict } = this.parts;
+    const { metrics, diagnostics, strict } = this.#parts;
     try {
       const metric = metrics.get(name);
-      if (metric) return await this.answer(metric, value, given);
-      this.mistake("unknown metric", `there are ${[...metrics.keys()]}`); // the name may be the answer, misplaced
+      if (metric) return await this.#answer(metric, value, given);
+      this.#mistake("unknown metric", `there are ${[...metrics.keys()]}`); // the name may be the answer, misplaced
       return "unknown";
     } catch (/** @type {any} */ error) {
       if (strict) throw error;
@@ -83,49 +75,49 @@ export class Recorder {
    * @param {{ [attribute: string]: unknown }} [given]
    * @returns {Promise<Outcome>}
    */
-  async answer(metric, value, given) {
-    const { counts, parts } = this;
+  async #answer(metric, value, given) {
+    const { counts } = this;
+    const parts = this.#parts;
     const place = `metrics.${metric.name}`;
     const { item, outside, mistake } = encode(metric.question, value); // at once, before the app can change it
     if (mistake) {
       counts.mistakes++;
-      this.mistake("mistaken value for " + place, typeof value);
+      this.#mistake("mistaken value for " + place, typeof value);
     }
     const unknown = undeclared(metric, given);
-    if (unknown[0]) this.mistake(`unknown attribute in ${place}.strata`, `${unknown}`);
+    if (unknown[0]) this.#mistake(`unknown attribute in ${place}.strata`, `${unknown}`);
     const attributes = { ...parts.strata, ...given };
     const today = parts.today();
-    const done = this.last.then(() => this.report(metric, item, attributes, today));
-    this.last = done.catch(() => {});
+    const done = this.#last.then(() => this.#report(metric, item, attributes, today));
+    this.#last = done.catch(() => {});
     const fate = await done;
-    const [outcome, counter] = OUTCOMES[fate];
-    if (counter) counts[/** @type {"ignored"} */ (counter)]++;
     if (fate === "kept" || fate === "answered") this.answered.set(metric.name, today);
     if (fate === "kept") {
       counts.outside += +outside;
-      for (const name of outsideOf(metric, attributes)) this.unlisted(`${place}.strata.${name}`, attributes[name]);
-    }
-    return outcome;
+      for (const name of outsideOf(metric, attributes)) this.#unlisted(`${place}.strata.${name}`, attributes[name]);
+    } else if (fate !== "off") counts[fate === "withheld" ? fate : "ignored"]++;
+    return fate === "withheld" || fate === "disabled" ? "off" : fate;
   }
 
   /**
-   * Make a report, and return what became of it: one of `OUTCOMES`.
+   * Make a report, and return what became of it: an outcome, or for "off" more exactly why.
    * @param {Metric} metric
    * @param {import("../types.js").Item} item
    * @param {{ [attribute: string]: unknown }} attributes
    * @param {number} today
    */
-  async report(metric, item, attributes, today) {
-    const { state, entropy } = this.parts;
+  async #report(metric, item, attributes, today) {
+    const { state, entropy } = this.#parts;
     if (this.answered.get(metric.name) === today) return "answered"; // as the state would say
     const data = await state.read();
     const corrected = correct(data, today);
-    const word = this.standing(data, metric, today);
+    const word = this.#standing(data, metric, today);
     if (word === "open") {
       const queued = await buildReport(metric, item, labelOf(metric, attributes), entropy, today, false);
-      return state.update((data) => this.keep(data, metric, queued));
+      return state.update((data) => this.#keep(data, metric, queued));
     }
-    if (corrected) await state.update((data) => (correct(data, today), trim(data, today))); // else it would be open on no day
+    // If it were not kept, it would be open on no day.
+    if (corrected) await state.update((data) => (correct(data, today), trim(data, today)));
     return word;
   }
 
@@ -135,11 +127,11 @@ export class Recorder {
    * @param {Metric} metric
    * @param {number} today
    */
-  standing(data, metric, today) {
-    const { surroundings, lifetimeCap = Infinity } = this.parts;
-    const consent = decide(surroundings, data.choice);
-    if (consent.mode === "off") return "off";
-    if (permission(consent, metric, today) !== "collected") return "withheld";
+  #standing(data, metric, today) {
+    const { consent, lifetimeCap = Infinity } = this.#parts;
+    const holds = consent(data);
+    if (holds.mode === "off") return "off";
+    if (permission(holds, metric, today) !== "collected") return "withheld";
     return standing(data, metric, today, lifetimeCap);
   }
 
@@ -149,12 +141,12 @@ export class Recorder {
    * @param {Metric} metric
    * @param {import("../types.js").Queued} queued
    */
-  keep(data, metric, queued) {
+  #keep(data, metric, queued) {
     correct(data, queued.day);
-    const word = this.standing(data, metric, queued.day);
+    const word = this.#standing(data, metric, queued.day);
     if (word !== "open") return word;
     debit(data, metric, queued.day);
-    const local = decide(this.parts.surroundings, data.choice).mode === "local";
+    const local = this.#parts.consent(data).mode === "local";
     data.outbox.push({ ...queued, local });
     trim(data, queued.day);
     return "kept";
@@ -165,9 +157,9 @@ export class Recorder {
    * @param {string} kind
    * @param {string} what It never holds the answer.
    */
-  mistake(kind, what) {
-    if (this.parts.strict) throw new TypeError(`${kind}: ${what}`);
-    this.parts.diagnostics.note(kind, what);
+  #mistake(kind, what) {
+    if (this.#parts.strict) throw new TypeError(`${kind}: ${what}`);
+    this.#parts.diagnostics.note(kind, what);
   }
 
   /**
@@ -175,9 +167,9 @@ export class Recorder {
    * @param {string} place
    * @param {unknown} given
    */
-  unlisted(place, given) {
+  #unlisted(place, given) {
     const { unlisted } = this.counts;
     unlisted[place] = (unlisted[place] ?? 0) + 1;
-    if (given == null) this.parts.diagnostics.note(`${place} is not given`);
+    if (given == null) this.#parts.diagnostics.note(`${place} is not given`);
   }
 }

@@ -20,8 +20,9 @@ export const buildReport = async ({ name, version, law }, item, stratum, entropy
   const mechanism = mechanismOf(law);
   const cohort = mechanism.cohort(entropy);
   const payload = await mechanism.randomize(item, cohort, entropy);
-  const batch = [...entropy.take(BATCH_BYTES)].map((byte) => hex(byte, 2)).join("");
-  const reports = btoa(Array.from([...bigEndian([cohort], law.cohorts), ...payload], (byte) => String.fromCharCode(byte)).join(""));
+  const batch = [...entropy.take(BATCH_BYTES)].map((byte) => hexOf(byte, 2)).join("");
+  const row = [...bigEndian([cohort], law.cohorts), ...payload];
+  const reports = btoa(row.map((byte) => String.fromCharCode(byte)).join(""));
   const body = JSON.stringify({ batch, metric: name, version, stratum: stratum ?? undefined, reports });
   return { batch, metric: name, day, local, body: ascii(body) };
 };
@@ -30,10 +31,10 @@ export const buildReport = async ({ name, version, law }, item, stratum, entropy
  * Escape what is not printable ASCII, as Python's json.dumps does.
  * @param {string} json
  */
-const ascii = (json) => json.replace(/[^ -~]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`);
+const ascii = (json) => json.replace(/[^ -~]/g, (unit) => `\\u${hexOf(unit.charCodeAt(0), 4)}`);
 
 /**
  * @param {number} number
  * @param {number} digits
  */
-const hex = (number, digits) => number.toString(16).padStart(digits, "0");
+const hexOf = (number, digits) => number.toString(16).padStart(digits, "0");

@@ -6,8 +6,8 @@ import { checked } from "./data.js";
  * @typedef {import("../types.js").Data} Data
  *
  * @typedef {<T>(writes: boolean, work: (stored: any, put: (data: Data | undefined) => void) => T) => Promise<T>} Turn
- * Return what `work` returns, once what it has put is durable. It is given what is stored: undefined if that is nothing,
- * null if it cannot be read. Those that write take turns; if `work` throws, nothing is kept.
+ * Return what `work` returns, once what it has put is durable. It is given what is stored: undefined if that is
+ * nothing, null if it cannot be read. Those that write take turns; if `work` throws, nothing is kept.
  */
 export class BaseState {
   /** @param {Turn} turn */

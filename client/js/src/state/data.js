@@ -32,6 +32,22 @@ export const renewed = (names, today) => ({
   last: Object.fromEntries(Array.from(names, (name) => [name, today])),
 });
 
+/**
+ * Leave only these reports to wait, and count what became of the others.
+ * @param {Data} data
+ * @param {import("../types.js").Queued[]} kept
+ * @param {"sent" | "dropped"} fate
+ */
+export function retain(data, kept, fate) {
+  const stay = new Set(kept);
+  for (const one of data.outbox)
+    if (!stay.has(one)) {
+      data.totals[fate]++;
+      delete data.held[one.batch];
+    }
+  data.outbox = kept;
+}
+
 /** @param {unknown} value */
 const kindOf = (value) => ({}).toString.call(value);
 
@@ -45,7 +61,8 @@ const kindOf = (value) => ({}).toString.call(value);
 export function checked(stored) {
   const blank = empty();
   if (stored === undefined) return blank;
-  const fits = (/** @type {[string, unknown]} */ [name, value]) => value === null || kindOf(stored[name]) === kindOf(value);
+  const fits = (/** @type {[string, unknown]} */ [name, value]) =>
+    value === null || kindOf(stored[name]) === kindOf(value);
   if (stored?.format === 1 && Object.entries(blank).every(fits)) return stored;
   throw new DOMException("damaged", "DataError");
 }

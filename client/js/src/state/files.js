@@ -4,8 +4,8 @@
  *     FOLDER/APP/state.json                  the data in one line, and the SHA-256 of it in another
  *     FOLDER/APP/state.json.HOST.PID.RANDOM  the claim of a process that is about to replace it
  *
- * **Taking turns.** Whoever wants to write makes a file of its own, its claim, and only then looks for others: who finds
- * none has the turn, the rest withdraw and try again. The data are written into the claim, which is made durable and
+ * **Taking turns.** Whoever wants to write makes a file of its own, its claim, and only then looks for others: who
+ * finds none has the turn, the rest withdraw and try again. The data are written into the claim, which is made durable and
  * renamed: that replaces the file at once, and ends the turn. A claim whose process is gone, or that is older than a
  * minute, is deleted by whoever finds it. A process that slept so long cannot do harm, for it has nothing to rename.
  */

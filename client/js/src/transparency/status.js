@@ -6,8 +6,8 @@
  * @property {string} version
  * @property {string} description
  * @property {[string, string][]} words Names of facts, and facts, as they are shown before consent.
- * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent"} state Whether answers are collected,
- * and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the collector
+ * @property {"collected" | "not accepted" | "off" | "expired" | "disabled" | "spent"} state Whether answers are
+ * collected, and if not, why: it is new or has changed since the user was asked; all is off; its last day is over; the collector
  * wants no more of it, for a month; its cap is reached.
  * @property {string | null} since The day on which the user accepted it, as 2027-06-30; null if somebody else decides.
  * @property {number} epsilon The privacy loss of one report.
@@ -44,13 +44,18 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
   const { name, version, description, words, epsilon, terms } = metric;
   const word = permission(consent, metric, today);
   const stands = standing(data, metric, today, lifetimeCap);
+  const reports = data.accounts[version]?.reports ?? 0;
   const since = consent.accepted?.[terms]?.day;
   return {
-    ...{ name, version, description, words, epsilon },
+    name,
+    version,
+    description,
+    words,
+    epsilon,
     state: word === "collected" && (stands === "disabled" || stands === "spent") ? stands : word,
     since: since == null ? null : new Date(since * 864e5).toISOString().slice(0, 10),
     spent: spent(data, metric),
-    reports: data.accounts[version]?.reports ?? 0,
+    reports,
     reported: stands !== "open",
   };
 }
@@ -66,14 +71,24 @@ function statusOf(metric, consent, data, today, lifetimeCap) {
  */
 export function overview(data, consent, parts, troubles) {
   const { outbox, totals, attempt } = data;
-  if (parts) correct(data, parts.today());
   const shown = outbox.filter(({ local }) => local).length;
-  const metrics = [...(parts?.metrics.values() ?? [])];
+  /** @type {MetricStatus[]} */
+  const metrics = [];
+  if (parts) {
+    const today = parts.today();
+    correct(data, today);
+    for (const metric of parts.metrics.values())
+      metrics.push(statusOf(metric, consent, data, today, parts.lifetimeCap));
+  }
   return {
     mode: consent.mode,
     decidedBy: consent.decidedBy,
-    metrics: parts ? metrics.map((one) => statusOf(one, consent, data, parts.today(), parts.lifetimeCap)) : [],
-    ...{ queued: outbox.length - shown, shown, ...totals, lastAttempt: attempt },
-    ...{ counts: { ...parts?.recorder.counts }, ...troubles },
+    metrics,
+    queued: outbox.length - shown,
+    shown,
+    ...totals,
+    lastAttempt: attempt,
+    counts: { ...parts?.recorder.counts },
+    ...troubles,
   };
 }

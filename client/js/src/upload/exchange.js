@@ -14,9 +14,9 @@ export const DEADLINE = 20e3;
 const MOST_KEPT_ALIVE = 6e4;
 
 /**
- * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an http or https URL, or in a page a path of its own
- * site ("/telemetry"). Throws Error, which does not quote what was given, for any other, and for one with a user name, a
- * query or a fragment.
+ * Return where the reports go: `endpoint` and "/v1/reports". The endpoint is an http or https URL, or in a page a path
+ * of its own site ("/telemetry"). Throws Error, which does not quote what was given, for any other, and for one with a
+ * user name, a query or a fragment.
  * @param {string} endpoint
  */
 export function addressOf(endpoint) {
@@ -25,8 +25,8 @@ export function addressOf(endpoint) {
 }
 
 /**
- * Return the headers of every upload. A page needs none: `fetch` sends a string as text/plain, which takes no preflight.
- * Elsewhere there is no Origin, and the collector takes JSON only; and each upload has a connection of its own.
+ * Return the headers of every upload. A page needs none: `fetch` sends a string as text/plain, which takes no
+ * preflight. Elsewhere there is no Origin, and the collector takes JSON only; and each upload has a connection of its own.
  * @param {string} [token] The app's, the same for all its users. Throws Error if it cannot stand in a header.
  * @returns {{ [name: string]: string }}
  */
@@ -64,6 +64,7 @@ export async function exchange(fetch, address, headers, body) {
     answer.body?.cancel().catch(() => {});
     return { result: `${answer.status || 300}`, retryAfter: answer.headers.get("retry-after") };
   } catch (error) {
+    // What Node says of connections that were never made: refused, no such name, too slow, all addresses tried.
     const early = /connect |getaddr|Connect T|Aggreg/.test(/** @type {any} */ (error)?.cause);
     return { result: early || globalThis.navigator?.onLine === false ? UNREACHED : UNANSWERED };
   }

@@ -1,6 +1,6 @@
 /**
- * Decide by what came of an upload whether a report was sent, is dropped or is kept, and when it is tried again; the same
- * as `client/dither/upload/retry.py`, which says why. All spans are milliseconds.
+ * Decide by what came of an upload whether a report was sent, is dropped or is kept, and when it is tried again; the
+ * same as `client/dither/upload/retry.py`, which says why. All spans are milliseconds.
  *
  * @typedef {[base: number, cap: number]} Patience The next try is spread over `base`, doubled each time, at most `cap`.
  *
@@ -39,6 +39,7 @@ export const GONE = "410";
  * @returns {Verdict}
  */
 export function verdictOn(result) {
+  // Statuses are three digits, so a pattern of three is the whole; of the words, both and no status have an "n".
   const dropped = /4(00|1[035]|22)/.test(result);
   return {
     fate: /20[02]/.test(result) ? "sent" : dropped ? "dropped" : null,

@@ -1,10 +1,11 @@
 import { holdOf, LONGEST_HOLD, NETWORK, REFUSED, windowOf } from "./retry.js";
 
 /**
- * When each report leaves, so that uploads of one device cannot be joined by their moments; the rules and the reasons are
- * those of `client/dither/upload/schedule.py`. Each waits for a random time of its own, uniform in [0, spread] from when
- * it is first seen. Nothing that happens to one report moves another. Moments are milliseconds since 1970, and are kept:
- * a page lives for seconds. One that is further away than any can be is of another clock, and is drawn anew.
+ * Return a schedule: it says when each report leaves, so that uploads of one device cannot be joined by their moments.
+ * The rules and the reasons are those of `client/dither/upload/schedule.py`. Each waits for a random time of its own,
+ * uniform in [0, spread] from when it is first seen. Nothing that happens to one report moves another. Moments are
+ * milliseconds since 1970, and are kept: a page lives for seconds. One that is further away than any can be is of
+ * another clock, and is drawn anew.
  *
  * @import { Data, Hold, Queued } from "../types.js"
  * @import { Patience } from "./retry.js"
@@ -25,21 +26,32 @@ export function scheduleOf(spread, uniform, now) {
   };
   return {
     redraw,
-    /** Draw the moments of what is seen first; forget what waits no more. @param {Data} data @param {Queued[]} waiting */
+    /**
+     * Draw the moments of what is seen first; forget what waits no more.
+     * @param {Data} data
+     * @param {Queued[]} waiting
+     */
     plan(data, waiting) {
       const latest = now() + LONGEST_HOLD + REFUSED[1] + spread;
       const kept = (/** @type {Hold} */ hold) =>
         hold?.moment <= latest ? hold : { failures: hold?.failures ?? 0, moment: drawn(), notBefore: 0 };
       data.held = Object.fromEntries(waiting.map(({ batch }) => [batch, kept(data.held[batch])]));
     },
-    /** Let nothing leave for a while, after so many failures before this one; what would have left is drawn anew.
-     * @param {Data} data @param {number} failures */
+    /**
+     * Let nothing leave for a while, after so many failures before this one; what would have left is drawn anew.
+     * @param {Data} data
+     * @param {number} failures
+     */
     rest(data, failures) {
       restsUntil = now() + uniform() * windowOf(NETWORK, failures);
       redraw(data, restsUntil);
     },
-    /** Put off a report that failed, not even in haste sooner than the collector asked for.
-     * @param {Hold} hold @param {Patience} patience @param {string | null} [retryAfter] */
+    /**
+     * Put off a report that failed, not even in haste sooner than the collector asked for.
+     * @param {Hold} hold
+     * @param {Patience} patience
+     * @param {string | null} [retryAfter]
+     */
     putOff(hold, patience, retryAfter) {
       const span = holdOf(retryAfter, now());
       hold.notBefore = now() + span;
@@ -49,8 +61,8 @@ export function scheduleOf(spread, uniform, now) {
 }
 
 /**
- * Return which of `waiting`, oldest first, leaves next. In haste one leaves at once that has not failed yet, or else one
- * that was not put off.
+ * Return which of `waiting`, oldest first, leaves next. In haste one leaves at once that has not failed yet, or else
+ * one that was not put off.
  * @param {Data} data
  * @param {Queued[]} waiting
  * @param {number} now

@@ -1,4 +1,5 @@
 import { trim } from "../reporting/ledger.js";
+import { retain } from "../state/data.js";
 import { addressOf, DEADLINE, exchange, headersOf } from "./exchange.js";
 import { BUSY, GONE, UNANSWERED, uniform, UNREACHED, verdictOn } from "./retry.js";
 import { nextOf, scheduleOf } from "./schedule.js";
@@ -11,7 +12,7 @@ import { nextOf, scheduleOf } from "./schedule.js";
  * @property {State} state
  * @property {string} endpoint See `addressOf`.
  * @property {string} [token] See `headersOf`.
- * @property {() => Promise<boolean>} allowed Whether reports may be sent.
+ * @property {(data: Data) => { mode: string }} consent Return the consent that holds; "on" lets reports leave.
  * @property {Diagnostics} diagnostics
  * @property {number} spread Seconds over which departures are spread.
  * @property {() => number} now Milliseconds since 1970.
@@ -36,8 +37,8 @@ const waitingIn = ({ outbox }) => outbox.filter(({ local }) => !local);
 /**
  * Takes one report after the other from the outbox to the collector, by the rules of `client/dither/upload/sender.py`.
  *
- * A report is claimed before its first byte leaves: it is noted as one that got no answer, so that no other tab takes it,
- * and a page that does not live to see the answer has put it off.
+ * A report is claimed before its first byte leaves: it is noted as one that got no answer, so that no other tab takes
+ * it, and a page that does not live to see the answer has put it off.
  */
 export class Sender {
   #options;
@@ -59,16 +60,11 @@ export class Sender {
   }
 
   /**
-   * Look at the outbox; each report leaves at a moment of its own. Resolves when there is nothing to do at the moment.
+   * Look at the outbox, and send what is due; each report is at a moment of its own. Resolves when nothing more is due.
    * @param {Set<string>} [haste] If given, what waits leaves at once, one after the other, until one fails for all.
    */
   wake(haste) {
     return (this.#running = this.#running.then(() => this.#run(haste)));
-  }
-
-  /** Send what is due, now that the page is hidden and its timers slow. The request outlives the page. */
-  leave() {
-    return this.wake();
   }
 
   /** Send nothing after the upload that may be under way. */
@@ -86,7 +82,8 @@ export class Sender {
     const { state } = this.#options;
     const { dropped } = (await state.read()).totals;
     let timer;
-    await Promise.race([this.wake(new Set()), new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT))))]);
+    const ended = new Promise((resolve) => (timer = setTimeout(resolve, Math.min(timeout, LONGEST_WAIT))));
+    await Promise.race([this.wake(new Set()), ended]);
     clearTimeout(timer);
     const { outbox, totals } = await state.read();
     return totals.dropped === dropped && outbox.every(({ local }) => local);
@@ -114,8 +111,10 @@ export class Sender {
    * @param {Set<string>} [haste] The batches that were tried in this haste; ended by a wait.
    */
   async #step(haste) {
-    const { state, allowed, fetch = globalThis.fetch, diagnostics } = this.#options;
-    if (this.#stopped || !(await allowed()) || !waitingIn(await state.read()).length) return;
+    const { state, consent, fetch = globalThis.fetch, diagnostics } = this.#options;
+    if (this.#stopped) return;
+    const data = await state.read();
+    if (consent(data).mode !== "on" || !waitingIn(data).length) return;
     const { entry, wait, again } = await state.update((data) => this.#claim(data, haste));
     if (!entry) return wait;
     haste?.add(entry.batch);
@@ -158,7 +157,7 @@ export class Sender {
    * @param {string | null} [retryAfter]
    */
   #settle(data, { batch, body }, result, retryAfter) {
-    const { held, outbox, attempt, totals } = data;
+    const { held, outbox, attempt } = data;
     const { fate, patience } = verdictOn(result);
     const hold = held[batch];
     if (!hold || !attempt) throw new Error("gone meanwhile");
@@ -175,9 +174,8 @@ export class Sender {
     if (!fate) return;
     const { version } = JSON.parse(body);
     const key = result === GONE ? version : batch;
-    data.outbox = outbox.filter((other) => other.local || !other.body.includes(key));
-    totals[fate] += outbox.length - data.outbox.length;
-    this.#schedule.plan(data, waitingIn(data));
+    // Either is hex digits that stand in no other body.
+    retain(data, outbox.filter((other) => other.local || !other.body.includes(key)), fate);
     if (key !== batch) data.disabled[version] = this.#options.today();
     if (fate === "dropped") return;
     data.sent = [...data.sent, body].slice(-MOST_SHOWN);
