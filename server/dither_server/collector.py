@@ -1,9 +1,12 @@
 """Put a collector together from metrics, database, committer and ingest, and close them in order."""
 
 import logging
+from collections.abc import Iterator
 from datetime import timedelta
 from types import TracebackType
 from typing import Self
+
+from prometheus_client.core import GaugeMetricFamily
 
 from dither_shared import Metric, ParameterError
 
@@ -14,11 +17,13 @@ from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
+from .observability.spool_gauges import SpoolGauges
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
 from .reading.places import Analyses
 from .store import Store
 from .store.removal import Housekeeper
+from .store.spool.spool import Spool
 
 __all__ = ["Collector"]
 
@@ -38,11 +43,16 @@ class Collector:
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
         self.prometheus = Prometheus(self.metrics)
-        self.vitals = Vitals(self.store)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
+        self.spool = _spool(config, self.store)
+        self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
+        if self.spool is not None:
+            self._gauges.append(SpoolGauges(self.spool.rooms))
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
-        self.committer = Committer(self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus)
+        self.committer = Committer(
+            self.spool or self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus
+        )
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = Ingest(
@@ -58,6 +68,19 @@ class Collector:
     def start(self) -> None:
         """Start the collector's own threads. A server that forks calls this after the fork."""
         self.housekeeper.start()
+        if self.spool is not None:
+            self.spool.start()
+
+    def ready(self) -> None:
+        """Raise StoreError if reports cannot be taken, or answers not be given."""
+        self.store.ping()
+        if self.spool is not None:
+            self.spool.ping()
+
+    def gauges(self) -> Iterator[GaugeMetricFamily]:
+        """Yield how the database fares, and the spool if there is one."""
+        for one in self._gauges:
+            yield from one.families()
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""
@@ -69,6 +92,8 @@ class Collector:
     def close(self) -> None:
         """Commit what was accepted and let go of the database, whose file is whole then by itself."""
         self.committer.close()
+        if self.spool is not None:
+            self.spool.close()
         self.gatekeeper.close()
         self.housekeeper.close()
         self.store.fold_in()
@@ -81,6 +106,13 @@ class Collector:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _spool(config: Config, store: Store) -> Spool | None:
+    """Return what a collector appends to, if it is to."""
+    if not config.spool:
+        return None
+    return Spool(store, config.rooms(), config.spool_bytes, config.spool_seconds)
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

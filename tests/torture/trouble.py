@@ -17,7 +17,7 @@ from server.collecting import OPEN, THEME, batch, rows_of, running, same
 from server.test_process import PATIENCE, connect, tally
 from torture.devices import post
 
-__all__ = ["can_fill", "full_disk", "locked"]
+__all__ = ["can_fill", "full_disk", "locked", "small_disk"]
 
 
 def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counter[int], float]:
@@ -59,7 +59,7 @@ def locked(folder: Path, seconds: float, lock_wait: float = 5.0) -> tuple[Counte
 def can_fill() -> str | None:
     """Return why no small disk can be mounted here, or None if one can."""
     try:
-        with tempfile.TemporaryDirectory() as folder, _small_disk(Path(folder) / "small", 64):
+        with tempfile.TemporaryDirectory() as folder, small_disk(Path(folder) / "small", 64):
             return None
     except (OSError, subprocess.CalledProcessError):
         return "no small disk may be mounted here; only root may, outside of containers"
@@ -71,7 +71,7 @@ def full_disk(folder: Path, free: int = 1500) -> tuple[Counter[int], int]:
     Return how often each status was the answer while it was full, and how many batches were acknowledged before.
     """
     ballast = 8_000  # KiB; SQLite's log alone may grow to 4,000 before it is folded into the database
-    with _small_disk(folder / "small", ballast + free) as disk, running(disk) as (url, process):
+    with small_disk(folder / "small", ballast + free) as disk, running(disk) as (url, process):
         (disk / "ballast").write_bytes(bytes(1024 * ballast))
         sent: list[Batch] = []
         while len(sent) < 5000:
@@ -128,7 +128,8 @@ def _status(url: str, one: Batch) -> int:
 
 
 @contextmanager
-def _small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+    """Mount a disk of this size at a folder that is made for it, for a while."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
     subprocess.run(mount, check=True, capture_output=True)

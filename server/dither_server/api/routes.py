@@ -166,8 +166,8 @@ def healthz() -> dict[str, str]:
 @routes.get("/readyz")
 @declared(role=OPEN, answers=as_json(schemas.STATUS))
 def readyz() -> dict[str, str]:
-    """Say that the database answers."""
-    collector_here().store.ping()
+    """Say that reports are taken, and that the database answers."""
+    collector_here().ready()
     return {"status": "ready"}
 
 
@@ -176,7 +176,7 @@ def readyz() -> dict[str, str]:
 def show_gauges() -> Response:
     """Show counters and timings of the collector in Prometheus' text format."""
     collector = collector_here()
-    return Response(collector.prometheus.text(collector.vitals.families()), content_type=CONTENT_TYPE)
+    return Response(collector.prometheus.text(collector.gauges()), content_type=CONTENT_TYPE)
 
 
 @routes.get("/v1/diagnosis")

@@ -131,7 +131,9 @@ def _day_to_come(text: str, place: str) -> date:
 
 
 @click.command("config")
-@settings_options("metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token")
+@settings_options(
+    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open"
+)
 @click.option("--explain", is_flag=True, help="Say what each one is about, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refusing
@@ -149,7 +151,9 @@ def show_config(found: Found, explain: bool, as_json: bool) -> None:
 
 
 @click.command("check")
-@settings_options("metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token")
+@settings_options(
+    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open"
+)
 @refusing
 def check(found: Found) -> None:
     """Say what is wrong with the configuration, or unwise. Exits with 1 if a collector could not run on it."""

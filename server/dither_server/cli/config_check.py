@@ -14,6 +14,8 @@ from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..store import Store, StoredToken, UnmadeError
+from ..store.errors import SpoolError
+from ..store.spool.rooms import ROOM
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
 
@@ -60,12 +62,34 @@ def remarks(config: Config) -> Iterator[Remark]:
     except DitherError as error:
         yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
         tokens = [] if isinstance(error, UnmadeError) else None
+    if config.spool:
+        yield from _spool(config)
     if tokens is None:
         yield Remark("warning", "tokens: not known, for the database cannot be read")
     else:
         yield from _access(config, tokens)
         yield from _expiring(tokens, config.today())
     yield from _misspelt(os.environ)
+
+
+def _spool(config: Config) -> Iterator[Remark]:
+    """Yield how the spool fares. Below some load it is only a delay."""
+    rooms = config.rooms()
+    try:
+        backlog = rooms.backlog()
+    except SpoolError as error:
+        yield Remark("error", str(error))
+        return
+    waiting = f"{backlog.segments:,} segments wait for dither-server fold, {backlog.open_bytes:,} bytes are open"
+    yield Remark(
+        "ok", f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
+    )
+    if backlog.free < ROOM * config.spool_bytes:
+        yield Remark("warning", f"spool: nearly full, {backlog.free / 1e6:,.0f} MB are free")
+    if backlog.damaged:
+        yield Remark(
+            "warning", f"spool: {backlog.damaged} damaged files in {rooms.journals}; what could be read was taken"
+        )
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dither_shared import Metric, ParameterError, load_metrics
 from dither_shared.metrics.period import utc_today
@@ -14,6 +14,9 @@ from ..access.origins import NO_ORIGINS, Origins
 from ..access.proxies import Proxies
 from ..access.roles import Role
 from ..tally.retention import Retention
+
+if TYPE_CHECKING:
+    from ..store.spool.rooms import Rooms
 
 __all__ = ["RETRY_DAYS", "Config"]
 
@@ -70,6 +73,13 @@ class Config:
     analysis_wait: float = _setting(1.0, "Seconds that another waits for a place before it is answered 503.")
     cache_bytes: int = _setting(1 << 25, "Most bytes of estimates remembered, in each process.")
     horizon: int = _setting(45, "Days after which batch ids are forgotten; a batch sent again later counts again.")
+    spool: str = _setting(
+        "",
+        "Folder or URL to which batches are appended, for dither-server fold to count them; not set: counted at once.",
+    )
+    spool_open: str = _setting("", "Folder for batches that no file of the spool holds yet; needed if that is a URL.")
+    spool_bytes: int = _setting(1 << 26, "Bytes after which a file of the spool is closed.")
+    spool_seconds: float = _setting(300.0, "Seconds after which it is closed.")
     retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
         Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
     )
@@ -86,6 +96,10 @@ class Config:
         from ..store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
 
         database_url(self.db)
+        if self.spool:
+            self.rooms()
+        elif self.spool_open:
+            raise ParameterError("spool_open", "is of no use without spool")
         Proxies(self.proxies)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
@@ -99,6 +113,12 @@ class Config:
     def here(self) -> Here:
         """What is local, and may report without a token."""
         return Here.at(self.local_address if self.trust_loopback else "")
+
+    def rooms(self) -> "Rooms":
+        """Return where the spool is; raise ParameterError if there is none, or there can be none."""
+        from ..store.spool.rooms import rooms_at  # noqa: PLC0415 - numpy is what a command's help would wait for
+
+        return rooms_at(self.spool, self.spool_open)
 
     def load(self) -> dict[str, Metric]:
         """Return the metrics by name; raise ParameterError if the file cannot be read or is wrong."""

@@ -1,8 +1,6 @@
-"""How the database fares, for Prometheus: read when it asks, and not more often than it is worth."""
+"""How the database fares, for Prometheus."""
 
-import logging
 import platform
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
@@ -10,17 +8,10 @@ from typing import Protocol
 from prometheus_client.core import GaugeMetricFamily
 
 from ..config.program import VERSION
-from ..store import Condition, StoreError
+from ..store import Condition
+from .kept import Kept
 
 __all__ = ["Vitals"]
-
-_log = logging.getLogger(__name__)
-
-_FRESH = 10.0
-"""Seconds for which what was read is told again."""
-
-_REST = 200
-"""And so many times as long as the reading took: to count ids takes half a percent of a processor at most."""
 
 
 class _Tells(Protocol):
@@ -28,19 +19,15 @@ class _Tells(Protocol):
 
 
 class Vitals:
-    """What is known of a database, from many threads. One of them reads; the others are told what was read last."""
+    """What is known of a database, from many threads."""
 
     def __init__(self, store: _Tells, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
-        self._clock = clock
-        self._known: Condition | None = None
+        self._kept = Kept("database", store.condition, clock)
         self._engine = "unknown"
-        self._stale_at = float("-inf")
-        self._reading = threading.Lock()
 
     def families(self) -> Iterator[GaugeMetricFamily]:
         """Yield what Prometheus is told. Of a database that cannot be read it is told that, and no more."""
-        known = self._read()
+        known = self._kept.value()
         yield _gauge("dither_database_up", "Whether the database can be read: 1 or 0.", int(known is not None))
         self._engine = self._engine if known is None else known.engine
         info = GaugeMetricFamily(
@@ -52,21 +39,6 @@ class Vitals:
         yield info
         if known is not None:
             yield from _families(known)
-
-    def _read(self) -> Condition | None:
-        if self._clock() < self._stale_at or not self._reading.acquire(blocking=False):
-            return self._known
-        try:
-            start = self._clock()
-            self._known = self._store.condition()
-        except (StoreError, OSError) as error:
-            self._known = None
-            _log.warning("how the database fares could not be read: %s", error)
-        finally:
-            end = self._clock()
-            self._stale_at = end + max(_FRESH, _REST * (end - start))
-            self._reading.release()
-        return self._known
 
 
 def _families(known: Condition) -> Iterator[GaugeMetricFamily]:

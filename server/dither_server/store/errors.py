@@ -1,10 +1,10 @@
-"""The errors of a database."""
+"""The errors of a database, and of a spool."""
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from dither_shared import DitherError, ParameterError
 
-__all__ = ["RacedError", "StoreError", "UnmadeError", "message_of"]
+__all__ = ["RacedError", "SpoolError", "StoreError", "UnmadeError", "message_of"]
 
 
 class StoreError(DitherError):
@@ -17,6 +17,10 @@ class UnmadeError(ParameterError):
 
 class RacedError(StoreError):
     """Another process wrote the same key between our look and our write."""
+
+
+class SpoolError(StoreError):
+    """The spool cannot be read or written now, or a file of it is damaged; the message names the file."""
 
 
 def message_of(error: Exception) -> str:

@@ -20,10 +20,11 @@ __all__ = ["FileLock"]
 
 
 class FileLock:
-    """A lock on a file beside the database. It dies with its process, however that ends."""
+    """A lock on a file beside what it guards, which errors name. It dies with its process, however that ends."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, guards: str = "database") -> None:
         self._path = path
+        self._guards = guards
 
     @contextmanager
     def held(self, wait: float) -> Iterator[None]:
@@ -44,11 +45,11 @@ class FileLock:
             try:
                 descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             except OSError as error:
-                raise StoreError(f"database: its lock file cannot be opened ({error.strerror})") from None
+                raise StoreError(f"{self._guards}: its lock file cannot be opened ({error.strerror})") from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                _Waiter(descriptor).wait(wait)
+                _Waiter(descriptor, self._guards).wait(wait)
             return descriptor
 
 
@@ -57,8 +58,9 @@ if sys.platform != "win32":
     class _Waiter:
         """Waits for the lock in a thread, for flock itself knows no timeout."""
 
-        def __init__(self, descriptor: int) -> None:
+        def __init__(self, descriptor: int, guards: str) -> None:
             self._descriptor = descriptor
+            self._guards = guards
             self._decided = threading.Lock()
             self._taken = threading.Event()
             self._given_up = False
@@ -70,7 +72,7 @@ if sys.platform != "win32":
             with self._decided:
                 if not self._taken.is_set():
                     self._given_up = True
-                    raise StoreError("database: locked by another collector's commit")
+                    raise StoreError(f"{self._guards}: locked by another collector's commit")
 
         def _block(self) -> None:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)

@@ -1,0 +1,98 @@
+"""Where the files of a spool are, and how it fares, whichever process wrote them."""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from dither_shared import ParameterError
+
+from ..errors import SpoolError
+from .journal import DAMAGED, SEGMENTS, SUFFIX, abandoned
+from .places import Place, make_folder, nearest, place_at
+
+__all__ = ["ROOM", "Backlog", "Rooms", "rooms_at"]
+
+ROOM = 4
+"""A spool is nearly full without room for so many journals: each is there twice while it becomes a segment."""
+
+_PAGE = 4096
+
+
+class Backlog(NamedTuple):
+    """What stands in a spool: bytes of journals, segments that no fold has taken, damaged journals, bytes of room."""
+
+    open_bytes: int
+    segments: int
+    damaged: int
+    free: int
+
+
+class Rooms(NamedTuple):
+    """A place for segments, and a folder of this machine for journals. Each method raises SpoolError."""
+
+    place: Place
+    journals: Path
+
+    def make(self) -> None:
+        """Make the folder of journals, and look whether the place can be reached."""
+        self.place.names(SEGMENTS)
+        try:
+            make_folder(self.journals)
+        except OSError as error:
+            raise SpoolError(f"spool: {self.journals} cannot be made ({error.strerror})") from None
+
+    def close_abandoned(self) -> int:
+        """Make segments of the journals of processes that are gone; return how many batches these held."""
+        return sum(journal.seal(self.place) for journal in abandoned(self.journals))
+
+    def try_to_write(self) -> None:
+        """Make a page durable beside the journals, in a file that goes at once."""
+        try:
+            with tempfile.TemporaryFile(dir=self.journals, buffering=0) as file:
+                file.write(bytes(_PAGE))
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise SpoolError(f"spool: {self.journals} cannot be written ({error.strerror})") from None
+
+    def free(self) -> int:
+        """Return the bytes of room, for journals or for segments, whichever is less."""
+        try:
+            here = shutil.disk_usage(nearest(self.journals)).free
+        except OSError as error:
+            raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
+        there = self.place.free_bytes()
+        return here if there is None else min(here, there)
+
+    def backlog(self) -> Backlog:
+        """Return what stands in the spool."""
+        sizes, damaged = [], 0
+        try:
+            for one in os.scandir(self.journals):
+                damaged += one.name.endswith(DAMAGED)
+                if one.name.endswith(SUFFIX):
+                    sizes.append(one.stat().st_size)
+        except FileNotFoundError:  # of a journal that is closed meanwhile, or nobody has begun
+            pass
+        except OSError as error:
+            raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
+        return Backlog(sum(sizes), len(self.place.names(SEGMENTS)), damaged, self.free())
+
+
+def rooms_at(spool: str, journals: str = "") -> Rooms:
+    """Return the rooms of the spool at a folder or URL; journals are in ``open`` of a folder, if nowhere else.
+
+    Raises ParameterError for what can be no spool.
+    """
+    if sys.platform == "win32":
+        raise ParameterError("spool", "wants a system with flock, such as Linux")
+    place = place_at(spool)
+    if journals:
+        return Rooms(place, Path(journals))
+    if (folder := place.local()) is None:
+        raise ParameterError(
+            "spool", f"{place} is not on this machine; set spool_open to a folder that is, for what is open"
+        )
+    return Rooms(place, folder / "open")

@@ -1,0 +1,110 @@
+"""A segment: a file of batches in the order of their ids, of which a reader takes one bucket alone.
+
+The head names the versions and says where each bucket is. A bucket is the ids, then, compressed, all that is short and
+repeats itself, then the rows. Integers are little-endian. Head and buckets have a CRC-32 each.
+
+Parquet was tried beside it, with a row group for each bucket: of 10⁶ reports it takes as many bytes, and 2 to 6 times
+as long to write and to read.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import SpoolError
+from .records import BUCKETS, Records
+
+__all__ = ["Segment", "write_segment"]
+
+_MAGIC = b"dither\x00\x01"
+"""Of the first version of this format."""
+
+_FRONT = struct.Struct("<8sII")
+"""The magic, the bytes of the head that follow, and their checksum."""
+
+_BUCKET = np.dtype([("start", "<u8"), ("size", "<u8"), ("count", "<u4"), ("packed", "<u4"), ("checksum", "<u4")])
+"""Where a bucket starts behind the head, its bytes, its records, the bytes of its compressed part, and its checksum."""
+
+_SHORT: tuple[np.dtype[Any], ...] = np.dtype("<u2"), np.dtype("<u2"), np.dtype("u1"), np.dtype("<u4")
+"""The compressed part: version, day, stratum, length, each for all records."""
+
+
+def write_segment(records: Records) -> bytes:
+    """Return records, which are in the order of their ids, as the bytes of a segment."""
+    table = np.zeros(BUCKETS, _BUCKET)
+    ends = np.concatenate(([0], np.cumsum(records.lengths, dtype=np.int64)))
+    edges = np.searchsorted(records.ids[:, 0], np.arange(BUCKETS + 1)).tolist()
+    columns: list[NDArray[np.unsignedinteger]] = [records.version, records.day, records.stratum, records.lengths]
+    parts, start = [], 0
+    for number in range(BUCKETS):
+        here = slice(edges[number], edges[number + 1])
+        short = b"".join(
+            column[here].astype(kind, copy=False).tobytes() for column, kind in zip(columns, _SHORT, strict=True)
+        )
+        packed = zlib.compress(short, 1)
+        part = b"".join((records.ids[here].tobytes(), packed, records.rows[ends[here.start] : ends[here.stop]]))
+        table[number] = (start, len(part), here.stop - here.start, len(packed), zlib.crc32(part))
+        parts.append(part)
+        start += len(part)
+    head = b"".join((struct.pack("<I", len(records.versions)), *records.versions, table.tobytes()))
+    return b"".join((_FRONT.pack(_MAGIC, len(head), zlib.crc32(head)), head, *parts))
+
+
+class Segment:
+    """A segment in an open file, which the caller closes.
+
+    ``versions`` are 8 bytes each, ``count`` is the number of records. Raises SpoolError, which names the file, for one
+    that is damaged or none: of the head at once, of a bucket when that is read.
+    """
+
+    versions: list[bytes]
+    count: int
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self._name = name
+        magic, size, checksum = _FRONT.unpack(self._read(0, _FRONT.size))
+        if magic != _MAGIC:
+            raise SpoolError(f"spool: {name} is no segment, or of a version that this program does not know")
+        head = self._read(_FRONT.size, size)
+        if zlib.crc32(head) != checksum:
+            raise SpoolError(f"spool: {name} is damaged in its head")
+        (versions,) = struct.unpack_from("<I", head)
+        table = 4 + 8 * versions
+        self.versions = [head[start : start + 8] for start in range(4, table, 8)]
+        self._table = np.frombuffer(head, _BUCKET, BUCKETS, table)
+        self._start = _FRONT.size + size
+        self.count = int(self._table["count"].sum())
+
+    def bucket(self, number: int) -> Records:
+        """Return the records whose id begins with a byte."""
+        start, size, count, packed, checksum = (int(self._table[name][number]) for name in _BUCKET.names or ())
+        part = self._read(self._start + start, size)
+        if zlib.crc32(part) != checksum:
+            raise SpoolError(f"spool: {self._name} is damaged in bucket {number}")
+        ids = np.frombuffer(part, np.uint8, 16 * count).reshape(-1, 16)
+        version, day, stratum, lengths = _columns(zlib.decompress(part[16 * count : 16 * count + packed]), count)
+        return Records(ids, self.versions, version, day, stratum, lengths, part[16 * count + packed :])
+
+    def _read(self, start: int, size: int) -> bytes:
+        try:
+            self._file.seek(start)
+            content = self._file.read(size)
+        except Exception as error:  # each object store has its own errors
+            raise SpoolError(f"spool: {self._name} cannot be read ({type(error).__name__})") from None
+        if len(content) != size:
+            raise SpoolError(f"spool: {self._name} ends too early")
+        return content
+
+
+def _columns(short: bytes, count: int) -> Iterator[NDArray[np.unsignedinteger]]:
+    """Yield the columns of the compressed part, in the machine's own order of bytes."""
+    start = 0
+    for kind in _SHORT:
+        column = np.frombuffer(short, kind, count, start)
+        yield column.astype(kind.newbyteorder("="), copy=False)
+        start += column.nbytes

@@ -1,0 +1,156 @@
+"""The sink of a collector that only appends: batches are durable when they stand in a journal; a fold counts them.
+
+One thread beside the committer's closes journals that are full or old, also those of processes that are gone, reads
+which versions are disabled, and looks whether the spool can take more.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date
+from typing import Protocol
+
+from ..errors import SpoolError, StoreError
+from ..tables.refusals import Refusal
+from ..uploads import Outcome, Upload
+from .journals import Journals
+from .rooms import ROOM, Rooms
+
+__all__ = ["Spool"]
+
+_log = logging.getLogger(__name__)
+
+_BEAT = 3.0
+"""Seconds between two looks at what may have changed."""
+
+
+class _Database(Protocol):
+    def disabled(self) -> Mapping[str, date]: ...
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
+
+
+class Spool:
+    """Takes uploads as ``Store`` does, and appends them. It opens no file before it starts: a server may fork.
+
+    A journal is closed at ``size`` bytes or after ``seconds``. ``store`` tells which versions are disabled, and counts
+    refusals. Raises SpoolError if the spool cannot be used.
+    """
+
+    def __init__(
+        self, store: _Database, rooms: Rooms, size: int, seconds: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        rooms.make()
+        self.rooms = rooms
+        self._store = store
+        self._size = size
+        self._seconds = seconds
+        self._clock = clock
+        self._journals = Journals(rooms, size, seconds, clock)
+        self._disabled: Collection[str] | None = None
+        self._sought = float("-inf")
+        self._troubles: dict[str, str] = {}
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._due = threading.Event()
+        self._ended = False
+
+    def start(self) -> None:
+        """Start the thread, once in each process, which begins with the journals of processes that are gone."""
+        with self._starting:
+            if self._thread is None and not self._ended:
+                self._thread = threading.Thread(target=self._run, name="dither-spool", daemon=True)
+                self._thread.start()
+
+    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
+        """Append uploads durably, and return what became of each: COUNTED means that a fold will count it, once.
+
+        Whether its id belongs to a batch of another content, a fold finds out. Raises StoreError if nothing is said of
+        any upload; some may be counted all the same.
+        """
+        self.start()
+        if self._disabled is None:
+            self._disabled = self._store.disabled()
+        disabled = self._disabled
+        if taken := [upload for upload in uploads if upload.metric.version not in disabled]:
+            try:
+                if self._journals.append(taken, day):
+                    self._due.set()
+                self._troubles.pop("append", None)
+            except StoreError as error:
+                self._troubles["append"] = str(error)
+                raise
+        return [Outcome.DISABLED if upload.metric.version in disabled else Outcome.COUNTED for upload in uploads]
+
+    def tend(self) -> bool:
+        """Return that nothing is to be done: the thread does it."""
+        return False
+
+    def forget(self, before: date) -> bool:
+        """Return that there are no ids to forget: a fold keeps them."""
+        return False
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        """Add to the counts of refused batches, in the database."""
+        self._store.add_refusals(refused, shard)
+
+    def ping(self) -> None:
+        """Raise SpoolError if batches cannot be taken, or soon can be no more."""
+        if troubles := "; ".join(list(self._troubles.values())):
+            raise SpoolError(troubles)
+
+    def close(self) -> None:
+        """Make a segment of what is open, and end the thread. What cannot be one yet is left to the next start."""
+        with self._starting:
+            self._ended = True
+        self._due.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._journals.retire()
+        self._tried("seal", self._journals.seal)
+        self._journals.release()
+
+    def _run(self) -> None:
+        while not self._ended:
+            self._due.clear()
+            if self._journals.left() <= 0:
+                self._journals.retire()
+            self._tried("adopt", self._adopt)
+            self._tried("seal", self._journals.seal)
+            self._tried("append", self._try_to_write)
+            self._tried("room", self._look)
+            self._learn()
+            self._due.wait(min(_BEAT, max(self._journals.left(), 0.0)))
+
+    def _tried(self, what: str, step: Callable[[], object]) -> None:
+        """Take a step, and keep in mind whether it fails. It is tried again at the next beat."""
+        try:
+            step()
+        except Exception as error:
+            told = str(error) if isinstance(error, StoreError) else f"spool: a fault of ours ({type(error).__name__})"
+            if self._troubles.get(what) != told:
+                _log.warning("%s", told, exc_info=None if isinstance(error, StoreError) else error)
+            self._troubles[what] = told
+        else:
+            self._troubles.pop(what, None)
+
+    def _adopt(self) -> None:
+        if self._clock() >= self._sought + self._seconds:
+            self._journals.adopt()
+            self._sought = self._clock()
+
+    def _try_to_write(self) -> None:
+        """See whether what failed would succeed: a collector that is not ready may be sent nothing to try it with."""
+        if "append" in self._troubles:
+            self.rooms.try_to_write()
+
+    def _look(self) -> None:
+        free = self.rooms.free()
+        if free < ROOM * self._size:
+            raise SpoolError(f"spool: nearly full, {free / 1e6:.0f} MB are free for {self.rooms.place}")
+
+    def _learn(self) -> None:
+        try:
+            self._disabled = self._store.disabled()
+        except StoreError as error:
+            _log.warning("which versions are disabled could not be read: %s", error)

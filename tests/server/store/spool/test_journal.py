@@ -1,0 +1,237 @@
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.store.errors import SpoolError
+from dither_server.store.spool.journal import Journal, abandoned
+from dither_server.store.spool.places import Folder
+from dither_server.store.spool.records import number_of
+from server.collecting import THEME, TODAY, upload
+from server.store.spool.spooling import ids_in, in_place
+from torture.power import can_record
+from torture.spool_power import spool_power_cuts
+
+_HOLDS = """
+import sys
+from pathlib import Path
+from dither_server.store.spool.journal import Journal
+journal = Journal.create(Path(sys.argv[1]))
+print(journal.path.name, flush=True)
+sys.stdin.read()
+"""
+
+
+def opened(tmp_path: Path) -> tuple[Journal, Folder]:
+    return Journal.create(tmp_path / "open"), Folder(tmp_path)
+
+
+def test_a_journal_becomes_a_segment_of_its_name(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    uploads = [upload() for _ in range(5)]
+    journal.append(uploads[:3], TODAY)
+    journal.append(uploads[3:], TODAY + timedelta(days=1))
+    assert journal.path.stat().st_size == journal.size
+    assert journal.path.stat().st_mode & 0o77 == 0
+    assert journal.seal(place) == 5
+    version = bytes.fromhex(THEME.version)
+    first = number_of(TODAY)
+    assert dict(in_place(place)) == {
+        (one.batch, version, first + (number >= 3), 0, one.rows): 1 for number, one in enumerate(uploads)
+    }
+    assert place.names("segments") == [f"{journal.path.stem}.segment"]
+    assert list((tmp_path / "open").glob("*.journal")) == []
+
+
+def test_a_journal_of_nothing_becomes_nothing(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    assert journal.seal(place) == 0
+    assert place.names("segments") == []
+    assert place.names("open") == ["lock"]
+
+
+def test_a_journal_is_taken_only_from_the_dead(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _HOLDS, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        ours = Journal.create(tmp_path)
+        assert list(abandoned(tmp_path)) == []
+        process.kill()
+    assert [one.path.name for one in abandoned(tmp_path)] == [name]
+    ours.release()
+
+
+def test_of_two_that_look_one_takes_it(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    journal.release()
+    (first,) = abandoned(tmp_path / "open")
+    assert list(abandoned(tmp_path / "open")) == []
+    first.seal(place)
+    assert list(abandoned(tmp_path / "open")) == []
+
+
+def test_a_journal_that_is_closed_while_somebody_looks_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+
+    def opening(path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = open_file(path, flags, mode)
+        if path == journal.path:
+            journal.seal(place)
+        return descriptor
+
+    open_file = os.open
+    monkeypatch.setattr("os.open", opening)
+    assert list(abandoned(tmp_path / "open")) == []
+    assert len(in_place(place)) == 1
+
+
+def test_a_journal_that_is_just_made_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[Journal] = []
+    looking: list[threading.Thread] = []
+
+    def opening(path: Path, flags: int, mode: int = 0o777) -> int:
+        descriptor = open_file(path, flags, mode)
+        if flags & os.O_EXCL:  # it is there, and not held yet
+            looking.append(threading.Thread(target=lambda: found.extend(abandoned(tmp_path))))
+            looking[0].start()
+            looking[0].join(0.2)  # who looks must wait
+        return descriptor
+
+    open_file = os.open
+    monkeypatch.setattr("os.open", opening)
+    journal = Journal.create(tmp_path)
+    looking[0].join()
+    assert found == []
+    journal.release()
+
+
+def test_what_is_no_journal_is_left_alone(tmp_path: Path) -> None:
+    for name in ("notes.journal", "a" * 32 + ".damaged", "lock"):
+        (tmp_path / name).write_text("content")
+    assert list(abandoned(tmp_path)) == []
+
+
+def test_a_journal_that_was_closed_twice_is_one_segment(tmp_path: Path) -> None:
+    """As after a crash between the segment and the deletion of the journal."""
+    journal, place = opened(tmp_path)
+    journal.append([upload() for _ in range(3)], TODAY)
+    content = journal.path.read_bytes()
+    journal.seal(place)
+    journal.path.write_bytes(content)
+    (again,) = abandoned(tmp_path / "open")
+    assert again.seal(place) == 3
+    assert set(in_place(place).values()) == {1}
+
+
+def test_damage_is_told_and_the_file_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    journal, place = opened(tmp_path)
+    uploads = [upload() for _ in range(3)]
+    for one in uploads:
+        journal.append([one], TODAY)
+    content = bytearray(journal.path.read_bytes())
+    content[journal.size // 2] ^= 1
+    journal.path.write_bytes(content)
+    assert journal.seal(place) == 2
+    assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
+    assert journal.path.with_suffix(".damaged").read_bytes() == content
+    assert "damaged: 2 batches" in caplog.text
+
+
+def test_a_process_knows_that_its_own_last_group_was_whole(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    os.truncate(journal.path, journal.size - 1)
+    assert journal.seal(place) == 0
+    assert len(list((tmp_path / "open").glob("*.damaged"))) == 1
+
+
+@pytest.mark.parametrize("written", [0, 10])
+def test_a_full_disk_takes_nothing_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int) -> None:
+    journal, place = opened(tmp_path)
+    uploads = [upload() for _ in range(3)]
+    journal.append(uploads[:1], TODAY)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.pwrite", filling(os.pwrite, written))
+        with pytest.raises(SpoolError, match="No space left"):
+            journal.append(uploads[1:2], TODAY)
+    assert journal.usable
+    assert journal.path.stat().st_size == journal.size
+    journal.append(uploads[2:], TODAY)
+    journal.seal(place)
+    assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
+
+
+def filling(write: Callable[[int, bytes, int], int], room: int) -> Callable[[int, bytes, int], int]:
+    """A write to a disk that has so much room; then it is full."""
+    left = [room]
+
+    def written(descriptor: int, content: bytes, offset: int) -> int:
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        done = write(descriptor, content[: left[0]], offset)
+        left[0] -= done
+        return done
+
+    return written
+
+
+def test_after_a_failed_fsync_the_journal_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, place = opened(tmp_path)
+    kept, lost = upload(), upload()
+    journal.append([kept], TODAY)
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("dither_server.store.spool.journal._make_durable", fail)
+    with pytest.raises(SpoolError, match="cannot be made durable"):
+        journal.append([lost], TODAY)
+    assert not journal.usable
+    journal.seal(place)
+    assert kept.batch in ids_in(in_place(place))
+
+
+def test_a_segment_that_cannot_be_put_leaves_the_journal(tmp_path: Path) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    (tmp_path / "segments").write_text("in the way")
+    for _ in range(2):
+        with pytest.raises(SpoolError, match="segments"):
+            journal.seal(place)
+    (tmp_path / "segments").unlink()
+    assert journal.seal(place) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "open").write_text("")
+    with pytest.raises(SpoolError, match=r"open/[0-9a-f]{32}\.journal cannot be made"):
+        Journal.create(tmp_path / "open")
+
+
+def test_a_journal_is_held_by_its_file_alone(tmp_path: Path) -> None:
+    """Not by its process, which would let go of it as soon as any part of it closes the same file."""
+    journal, _ = opened(tmp_path)
+    with journal.path.open("rb+") as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert list(abandoned(tmp_path / "open")) == []
+    journal.release()
+
+
+@pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
+def test_power_cuts(tmp_path: Path) -> None:
+    """And the test can fail: without fsync the same cuts lose what was acknowledged."""
+    for durable in (True, False):
+        (tmp_path / str(durable)).mkdir()
+        wrong = spool_power_cuts(tmp_path / str(durable), 60, commits=40, durable=durable)
+        assert bool(wrong) is not durable, wrong

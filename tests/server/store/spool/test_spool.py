@@ -1,0 +1,255 @@
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import Refusal, StoreError
+from dither_server.store.errors import SpoolError
+from dither_server.store.spool.places import Folder
+from dither_server.store.spool.records import number_of
+from dither_server.store.spool.rooms import Rooms, rooms_at
+from dither_server.store.spool.spool import Spool
+from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, VERSION, rows_of, upload
+from server.store.spool.spooling import ids_in, in_place
+
+PATIENCE = 30.0
+SHARD = b"s" * 16
+
+
+class Database:
+    """What a spool asks of a database."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, date] = {}
+        self.refusals: dict[Refusal, int] = {}
+        self.failure: Exception | None = None
+        self.asked = threading.Semaphore(0)
+
+    def disabled(self) -> Mapping[str, date]:
+        self.asked.release()
+        if self.failure is not None:
+            raise self.failure
+        return dict(self.versions)
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        self.refusals.update(refused)
+
+
+class Watched(Folder):
+    """A folder that tells of each file that is put."""
+
+    def watch(self) -> "Watched":
+        object.__setattr__(self, "written", threading.Semaphore(0))
+        return self
+
+    def put(self, kind: str, name: str, content: bytes) -> None:
+        super().put(kind, name, content)
+        self.written.release()  # type: ignore[attr-defined]
+
+
+def made(folder: Path, size: int = 1 << 20, seconds: float = 300.0, database: Database | None = None) -> Spool:
+    rooms = Rooms(Watched(folder).watch(), folder / "open")
+    return Spool(database or Database(), rooms, size, seconds)
+
+
+def wait_for_segment(spool: Spool) -> None:
+    assert spool.rooms.place.written.acquire(timeout=PATIENCE)  # type: ignore[attr-defined]
+
+
+def test_what_is_acknowledged_stands_in_a_segment_when_it_is_closed(tmp_path: Path) -> None:
+    with closing(made(tmp_path)) as spool:
+        groups = [[upload() for _ in range(count)] for count in (1, 3, 512)]
+        for number, group in enumerate(groups):
+            day = TODAY + timedelta(days=number // 2)
+            assert spool.commit(group, day, SHARD) == [COUNTED] * len(group)
+        assert spool.rooms.backlog().segments == 0
+        assert spool.rooms.backlog().open_bytes > 516 * 29
+        assert not spool.tend()
+        assert not spool.forget(TODAY)
+    found = in_place(Folder(tmp_path))
+    assert ids_in(found) == {one.batch for group in groups for one in group}
+    assert {one[2] for one in found} == {number_of(TODAY), number_of(TODAY) + 1}
+    assert list((tmp_path / "open").glob("*.journal")) == []
+
+
+def test_a_full_journal_is_closed_while_others_are_written(tmp_path: Path) -> None:
+    with closing(made(tmp_path, size=2_000)) as spool:
+        uploads = [upload() for _ in range(200)]
+        for one in uploads:
+            spool.commit([one], TODAY, SHARD)
+        wait_for_segment(spool)
+    found = in_place(Folder(tmp_path))
+    assert ids_in(found) == {one.batch for one in uploads}
+    assert set(found.values()) == {1}
+    assert len(Folder(tmp_path).names("segments")) >= 200 * 47 // 2_100
+
+
+def test_an_old_journal_is_closed_although_nothing_comes(tmp_path: Path) -> None:
+    with closing(made(tmp_path, seconds=0.01)) as spool:
+        spool.commit([upload()], TODAY, SHARD)
+        wait_for_segment(spool)
+        assert len(in_place(Folder(tmp_path))) == 1
+
+
+def test_a_batch_of_a_gateway_may_be_larger_than_a_journal(tmp_path: Path) -> None:
+    many = upload(VERSION, rows_of(VERSION, 10_000))
+    with closing(made(tmp_path, size=1_000)) as spool:
+        spool.commit([many, upload(MOBILE)], TODAY, SHARD)
+    assert many.rows in {one[4] for one in in_place(Folder(tmp_path))}
+
+
+def test_a_start_closes_the_journals_of_the_dead_and_no_other(tmp_path: Path) -> None:
+    dead, living = made(tmp_path), made(tmp_path)
+    first, second = upload(), upload()
+    dead.commit([first], TODAY, SHARD)
+    living.commit([second], TODAY, SHARD)
+    die(dead, tmp_path)
+    with closing(made(tmp_path)) as spool:
+        spool.start()
+        wait_for_segment(spool)
+        assert ids_in(in_place(Folder(tmp_path))) == {first.batch}
+    living.close()
+    assert ids_in(in_place(Folder(tmp_path))) == {first.batch, second.batch}
+
+
+def die(spool: Spool, folder: Path) -> None:
+    """End a spool as kill -9 would leave it: no segment, a journal that nobody holds."""
+    (folder / "segments").write_text("in the way")
+    spool.close()
+    (folder / "segments").unlink()
+
+
+def test_two_at_one_spool_keep_to_their_own(tmp_path: Path) -> None:
+    with closing(made(tmp_path, size=500)) as one, closing(made(tmp_path, size=500)) as other:
+        uploads = [upload() for _ in range(60)]
+        for number, each in enumerate(uploads):
+            for sink in (one, other)[: 1 + (number % 3 == 0)]:  # a third is sent to both
+                sink.commit([each], TODAY, SHARD)
+    found = in_place(Folder(tmp_path))
+    assert sorted(found.values()) == [1] * 40 + [2] * 20
+    assert ids_in(found) == {one.batch for one in uploads}
+
+
+def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) -> None:
+    database = Database()
+    database.versions = {MOBILE.version: TODAY}
+    with closing(made(tmp_path, database=database)) as spool:
+        assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
+        assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [DISABLED]
+        database.failure = StoreError("database: gone")  # who cannot ask goes by what is known
+        assert spool.commit([upload(), upload(MOBILE)], TODAY, SHARD) == [COUNTED, DISABLED]
+    assert {one[1].hex() for one in in_place(Folder(tmp_path))} == {THEME.version}
+
+
+def test_disabled_versions_are_asked_for_again(tmp_path: Path) -> None:
+    database = Database()
+    with closing(made(tmp_path, seconds=0.001, database=database)) as spool:
+        assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [COUNTED]
+        database.versions = {MOBILE.version: TODAY}
+        for _ in range(4):
+            assert database.asked.acquire(timeout=PATIENCE)
+        assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [DISABLED]
+
+
+def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) -> None:
+    database = Database()
+    database.failure = StoreError("database: gone")
+    with closing(made(tmp_path, database=database)) as spool, pytest.raises(StoreError, match="gone"):
+        spool.commit([upload()], TODAY, SHARD)
+    assert not in_place(Folder(tmp_path))
+
+
+@contextmanager
+def full(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Meanwhile no journal can be written."""
+
+    def fail(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with patch.context() as here:
+        here.setattr("os.pwrite", fail)
+        yield
+
+
+def test_a_full_disk_takes_nothing_says_so_and_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(made(tmp_path)) as spool:
+        kept, lost, later = upload(), upload(), upload()
+        spool.commit([kept], TODAY, SHARD)
+        with full(monkeypatch):
+            for _ in range(3):
+                with pytest.raises(SpoolError, match="No space left"):
+                    spool.commit([lost], TODAY, SHARD)
+            with pytest.raises(SpoolError, match="No space left"):
+                spool.ping()
+        assert spool.commit([later], TODAY, SHARD) == [COUNTED]
+        spool.ping()
+        assert len(list((tmp_path / "open").glob("*.journal"))) == 1
+    assert ids_in(in_place(Folder(tmp_path))) == {kept.batch, later.batch}
+
+
+def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = Database()
+    with closing(made(tmp_path, seconds=0.001, database=database)) as spool:
+        spool.commit([upload()], TODAY, SHARD)
+        with full(monkeypatch), pytest.raises(SpoolError, match="No space left"):
+            spool.commit([upload()], TODAY, SHARD)
+        while database.asked.acquire(blocking=False):
+            pass
+        for _ in range(3):  # beats that begin after that
+            assert database.asked.acquire(timeout=PATIENCE)
+        spool.ping()
+
+
+def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None:
+    database = Database()
+    with closing(made(tmp_path, size=1 << 60, database=database)) as spool:
+        spool.start()
+        assert database.asked.acquire(timeout=PATIENCE)  # which comes after the look
+        with pytest.raises(SpoolError, match=r"nearly full, \d+ MB are free"):
+            spool.ping()
+        assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
+
+
+def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    database = Database()
+    (tmp_path / "segments").mkdir()
+    with closing(made(tmp_path, size=1, database=database)) as spool:
+        (tmp_path / "segments").rmdir()
+        (tmp_path / "segments").write_text("in the way")
+        spool.commit([upload()], TODAY, SHARD)
+        for _ in range(3):
+            assert database.asked.acquire(timeout=PATIENCE)
+        with pytest.raises(SpoolError, match="segments"):
+            spool.ping()
+        (tmp_path / "segments").unlink()
+        spool.commit([upload()], TODAY, SHARD)  # which wakes the thread
+        wait_for_segment(spool)
+        wait_for_segment(spool)
+    assert len(in_place(Folder(tmp_path))) == 2
+    assert caplog.text.count("cannot be written") == 1
+
+
+def test_refusals_go_to_the_database(tmp_path: Path) -> None:
+    database = Database()
+    with closing(made(tmp_path, database=database)) as spool:
+        refused = {Refusal("theme", TODAY, "malformed", ""): 3}
+        spool.add_refusals(refused, SHARD)
+    assert database.refusals == refused
+
+
+def test_an_unusable_folder_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "open").write_text("")
+    with pytest.raises(SpoolError, match="open cannot be made"):
+        Spool(Database(), rooms_at(str(tmp_path)), 1 << 20, 300.0)
+
+
+def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> None:
+    rooms = rooms_at("memory://bucket/spool", str(tmp_path))
+    one = upload()
+    with closing(Spool(Database(), rooms, 1 << 20, 300.0)) as spool:
+        spool.commit([one], TODAY, SHARD)
+    assert ids_in(in_place(rooms.place)) == {one.batch}
+    assert [file.name for file in tmp_path.iterdir()] == ["lock"]
