@@ -86,6 +86,10 @@ ROOMS: dict[str, Room] = {
         ),
         _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
     ),
+    "folding": Room(
+        _named(f"{_SERVER}/ingest/folding", "bucket", "seen", "table"),
+        _tests("server/ingest/folding", "table", "seen", "bucket"),
+    ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),
         _tests("server/estimation/intervals", "shares", "exact"),

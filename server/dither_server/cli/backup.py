@@ -8,9 +8,7 @@ from types import FrameType
 
 import click
 
-from dither_shared import DitherError, ParameterError
-
-from .options import Denial, Found, Refusal, refusing, required, settings_options
+from .options import Found, denying, refusing, required, settings_options
 from .terminal_tables import printable
 
 __all__ = ["backup", "restore"]
@@ -32,7 +30,7 @@ def backup(found: Found, file: Path, overwrite: bool) -> None:
     """
     from ..store import back_up
 
-    with _denying():
+    with denying(), _ending_tidily():
         size = back_up(required(found, "db"), file, overwrite=overwrite)
     click.echo(printable(f"{file}: {size:,} bytes"), err=True)
 
@@ -49,21 +47,17 @@ def restore(found: Found, file: Path, overwrite: bool) -> None:
     """
     from ..store import restore as bring_back
 
-    with _denying():
+    with denying(), _ending_tidily():
         schema = bring_back(required(found, "db"), file, overwrite=overwrite)
     click.echo(printable(f"{file} is restored; its schema is {schema}"), err=True)
 
 
 @contextmanager
-def _denying() -> Iterator[None]:
-    """End with 2 for what was asked wrongly and with 1 for what failed; asked to end, end tidily."""
+def _ending_tidily() -> Iterator[None]:
+    """Meanwhile leave nothing half done behind if asked to end."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         yield
-    except ParameterError as error:
-        raise Refusal(str(error)) from None
-    except DitherError as error:
-        raise Denial(str(error)) from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -21,6 +21,7 @@ __all__ = [
     "Denial",
     "Found",
     "Refusal",
+    "denying",
     "refusing",
     "required",
     "settings_options",
@@ -62,6 +63,17 @@ def refusing(command: Callable[P, None]) -> Callable[P, None]:
             raise Refusal(str(error)) from None
 
     return wrapped
+
+
+@contextmanager
+def denying() -> Iterator[None]:
+    """End with 2 for what was asked wrongly and with 1 for what failed."""
+    try:
+        yield
+    except ParameterError as error:
+        raise Refusal(str(error)) from None
+    except DitherError as error:
+        raise Denial(str(error)) from None
 
 
 def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], None]], Callable[..., None]]:

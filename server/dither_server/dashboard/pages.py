@@ -107,7 +107,7 @@ def show_dashboard(view: View) -> str:
             refused = refused_in(collector.store, collector.config.today(), view.query)
             names = {tier: [metric.name for metric in group] for tier, group in groups.items()}
             shown = {"view": view, "found": found, "total": total, "cards": cards, "grouped": total > MANY}
-            shown |= {"names": names, "former": collector.former(), "refused": refused}
+            shown |= {"names": names, "former": collector.former(), "refused": refused, "folded": _folded()}
             return render_template("dashboard.html", **shown)
 
 
@@ -129,7 +129,7 @@ def show_page(view: MetricView, name: str) -> str:
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
             about = {"card": card, "courses": drawn, "panels": panels, "versions": versions, "formats": list(FORMATS)}
-            return render_template("metric.html", **about, refused=refused)
+            return render_template("metric.html", **about, refused=refused, folded=_folded())
 
 
 @pages.get("/plotly.js")
@@ -141,6 +141,17 @@ def show_plotly() -> Response:
         raise Problem(Kind.NOT_FOUND, "plotly is not installed: pip install 'dither[charts]'")
     headers = {"Content-Encoding": "gzip", "Cache-Control": "private, max-age=31536000, immutable"}
     return Response(plotly.compressed, mimetype="text/javascript", headers=headers)
+
+
+def _folded() -> str:
+    """Return what is told of the fold that counts what collectors spool, nothing where they count it themselves."""
+    collector = collector_here()
+    if collector.spool is None:
+        return ""
+    up_to = collector.store.folds.up_to()
+    if up_to is None:
+        return "Reports are counted by dither-server fold, which has not run yet."
+    return f"Folded up to {up_to:%Y-%m-%d %H:%M} UTC; what came later is counted by the next fold."
 
 
 def _card(metric: Metric, view: View, most: int) -> Card:

@@ -93,7 +93,7 @@ def _file_of(url: str, *, create: bool, instead: str) -> Path:
 def _check_target(target: Path, source: Path, overwrite: bool) -> None:
     if target.is_dir():
         raise ParameterError(str(target), "is a folder; name a file")
-    if target.resolve() in {source.with_name(source.name + ending) for ending in (*_BESIDE, ".lock")}:
+    if target.resolve() in {source.with_name(source.name + ending) for ending in (*_BESIDE, ".lock", ".fold.lock")}:
         raise ParameterError(str(target), "is the database itself; name another file")
     if target.exists() and not target.is_file():
         raise ParameterError(str(target), "is not a plain file")

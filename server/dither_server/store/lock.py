@@ -20,11 +20,17 @@ __all__ = ["FileLock"]
 
 
 class FileLock:
-    """A lock on a file beside what it guards, which errors name. It dies with its process, however that ends."""
+    """A lock on a file beside what it guards, which errors name. It dies with its process, however that ends.
 
-    def __init__(self, path: Path, guards: str = "database") -> None:
+    ``taken`` is what one is told who waits in vain.
+    """
+
+    def __init__(
+        self, path: Path, guards: str = "database", taken: str = "locked by another collector's commit"
+    ) -> None:
         self._path = path
         self._guards = guards
+        self._told = f"{guards}: {taken}"
 
     @contextmanager
     def held(self, wait: float) -> Iterator[None]:
@@ -49,7 +55,7 @@ class FileLock:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                _Waiter(descriptor, self._guards).wait(wait)
+                _Waiter(descriptor, self._told).wait(wait)
             return descriptor
 
 
@@ -58,9 +64,9 @@ if sys.platform != "win32":
     class _Waiter:
         """Waits for the lock in a thread, for flock itself knows no timeout."""
 
-        def __init__(self, descriptor: int, guards: str) -> None:
+        def __init__(self, descriptor: int, told: str) -> None:
             self._descriptor = descriptor
-            self._guards = guards
+            self._told = told
             self._decided = threading.Lock()
             self._taken = threading.Event()
             self._given_up = False
@@ -72,7 +78,7 @@ if sys.platform != "win32":
             with self._decided:
                 if not self._taken.is_set():
                     self._given_up = True
-                    raise StoreError(f"{self._guards}: locked by another collector's commit")
+                    raise StoreError(self._told)
 
         def _block(self) -> None:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX)

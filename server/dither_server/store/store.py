@@ -14,6 +14,7 @@ from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
 from .database import Database
 from .errors import RacedError
+from .folds import Folds
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .tables.definitions import from_json, to_json
 from .tables.disabled import disable, enable, read_disabled
@@ -37,6 +38,7 @@ class Store(Database):
         """Open the database at ``url``, as ``Database`` does; raise what that raises."""
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only)
         self._ids = ids_in(self._engine)
+        self.folds = Folds(self._engine, self._transaction)
 
     def register(self, metrics: Iterable[Metric]) -> None:
         """Write down the definitions of these versions; what numbers depend on cannot change under a version."""

@@ -18,7 +18,7 @@ from .hot import Hot
 from .tables.disabled import disabled_among
 from .tables.schema import TALLIES
 
-__all__ = ["Outcome", "Upload", "count"]
+__all__ = ["Outcome", "Upload", "add_counts", "count"]
 
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
@@ -81,7 +81,7 @@ def count(
         fresh.sort(key=lambda upload: upload.batch)  # in one order, or two writers could wait for each other
         ids.remember(connection, fresh, day)
         for (version, stratum), blocks in _sums(fresh):
-            _add(connection, {"version": version, "day": day, "stratum": stratum, "shard": shard}, blocks)
+            add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": shard}, blocks)
     return [_outcome(upload, seen.get(upload.batch)) for upload in uploads]
 
 
@@ -101,8 +101,11 @@ def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[tuple[str, int], Blocks]]
         yield key, to_blocks(mechanism, fold(mechanism, b"".join(parts)))
 
 
-def _add(connection: sa.Connection, common: Mapping[str, object], blocks: Blocks) -> None:
-    """Add blocks to the counts of a version, day, stratum and shard, which are in ``common``."""
+def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: Blocks) -> None:
+    """Add blocks to the counts of a version, day, stratum and shard, which are in ``common``.
+
+    Nobody else may write to this shard meanwhile.
+    """
     key = {f"this_{name}": value for name, value in common.items()}
     for start in range(0, len(blocks.numbers), _AT_ONCE):
         numbers, counts = blocks.numbers[start : start + _AT_ONCE].tolist(), blocks.counts[start : start + _AT_ONCE]

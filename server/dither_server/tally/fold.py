@@ -24,7 +24,10 @@ _Words = NDArray[np.uint64]
 _Payloads = NDArray[np.uint8]
 
 _BLOCK_BYTES = 1 << 25
-"""Bytes of bit rows that are added up at a time: this bounds memory, whatever the size of a batch."""
+"""Bytes of rows that are added up at a time: this bounds memory, whatever the size of a batch."""
+
+_UNPACKED = 64
+"""The bytes that a byte of a list takes while its cells are read: each bit becomes an integer of 8 bytes."""
 
 _FEW_ROWS = 256
 _FEW_BITS = 1 << 20
@@ -110,12 +113,12 @@ def _fold_bits(row: RowFormat, cohorts: Counts, payloads: _Payloads) -> Folded:
 
 
 def _check_lists(row: RowFormat, payloads: _Payloads) -> None:
-    for block in _blocks(payloads):
+    for block in _blocks(payloads, _UNPACKED):
         _listed(row, block)
 
 
 def _fold_lists(row: RowFormat, cohorts: Counts, payloads: _Payloads) -> Folded:
-    listed = np.concatenate([_listed(row, block) for block in _blocks(payloads)])
+    listed = np.concatenate([_listed(row, block) for block in _blocks(payloads, _UNPACKED)])
     if row.cohorts > 1:
         listed += (cohorts * row.cells)[:, np.newaxis]
     return Folded(*_counted(cohorts, row.cohorts), *_counted(listed.ravel(), row.cohorts * row.cells))
@@ -158,8 +161,9 @@ def _counted(numbers: Counts, size: int) -> tuple[Counts, Counts]:
     return present, counts[present].astype(np.int64)
 
 
-def _blocks(payloads: _Payloads) -> Iterator[_Payloads]:
-    step = max(1, _BLOCK_BYTES // payloads.shape[1])
+def _blocks(payloads: _Payloads, unpacked: int = 1) -> Iterator[_Payloads]:
+    """Yield rows of which each byte takes ``unpacked`` bytes meanwhile, some at a time."""
+    step = max(1, _BLOCK_BYTES // (unpacked * payloads.shape[1]))
     return (payloads[start : start + step] for start in range(0, len(payloads), step))
 
 

@@ -14,8 +14,9 @@ from .common import new_file, with_options
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+    from dither_server.ingest.folding.workers import Map
+
     from ..sweeps.sweep import CellT, Experiment, OutcomeT, RowT
-    from ..sweeps.workers import Map
 
 __all__ = ["Run", "run_options"]
 
@@ -38,7 +39,7 @@ class Run:
     @contextmanager
     def workers(self) -> Iterator["Map"]:
         """Yield the ``Map`` that spreads the work."""
-        from ..sweeps.workers import workers
+        from dither_server.ingest.folding.workers import workers
 
         with workers(self.jobs, self.scheduler) as run:
             yield run

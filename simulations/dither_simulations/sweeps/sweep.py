@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from dither_server.ingest.folding.workers import Map, here
+
 from .checkpoint import Journal
-from .workers import Map, here
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -1,5 +1,7 @@
 """The pages: what they say, that nothing in them runs, and what is left out of many."""
 
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -167,3 +169,14 @@ def test_a_page_says_what_is_found_apart_from_the_verdict(app: Flask, client: Fl
         assert "found</td>" not in page
         assert "Clear of 0: the interval lies above 0" in page
         assert "an expected 5%" not in page
+
+
+def test_pages_say_how_far_folds_have_come(tmp_path: Path, client: FlaskClient) -> None:
+    with closing(collector_of(app := create_app(config(tmp_path, spool=f"{tmp_path}/spool")))) as collector:
+        for path in ("/", "/m/theme"):
+            assert "which has not run yet" in app.test_client().get(path).text
+        collector.store.folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))
+        collector.store.folds.finish(b"r" * 16)
+        for path in ("/", "/m/theme"):
+            assert "Folded up to 2026-11-20 14:05 UTC; what came later" in app.test_client().get(path).text
+            assert "olded up to" not in client.get(path).text  # this one counts by itself

@@ -2,7 +2,7 @@
 
 import sqlite3
 from contextlib import closing
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_server.store import Basis, Refusal, Store, StoredToken, StoreError
+from dither_server.store.folds import Sums
 from dither_server.store.tables.definitions import to_json
 from dither_server.store.tables.schema import HEAD, NUMBERS, SCHEMA
 from dither_server.tally.blocks import to_blocks, to_bytes
@@ -169,3 +170,18 @@ def test_a_database_without_numbers_gets_their_table_and_view(tmp_path: Path) ->
         upgraded.purge_day(number.version, TODAY)
         assert execute(url_of(tmp_path), "SELECT * FROM numbers") == []
         assert len(execute(url_of(tmp_path), "SELECT * FROM estimates")) == 1
+
+
+def test_a_database_without_folds_gets_their_tables(tmp_path: Path) -> None:
+    one = upload()
+    migrated(tmp_path, "0010")
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, one.rows))
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as old, old:
+        old.execute("INSERT INTO metrics VALUES (?, 'theme', ?)", (THEME.version, to_json(THEME)))
+        for block, counts in zip(blocks.numbers.tolist(), to_bytes(blocks.counts), strict=True):
+            row = (THEME.version, TODAY.isoformat(), 0, SHARD, block, counts)
+            old.execute("INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?)", row)
+    with closing(Store(url_of(tmp_path))) as upgraded:
+        upgraded.folds.begin(SHARD, datetime(2026, 11, 20, tzinfo=UTC))
+        assert upgraded.folds.add(SHARD, 255, {(THEME.version, TODAY, 0): blocks}, Sums()) is True
+        assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, one.rows * 2))

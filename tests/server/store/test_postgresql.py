@@ -5,7 +5,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -22,6 +22,7 @@ from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.materialize import refresh
 from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
+from dither_server.store.folds import Sums
 from dither_server.store.tables.definitions import to_json
 from dither_server.store.tables.schema import SCHEMA
 from dither_server.tally.blocks import to_blocks, to_bytes
@@ -151,6 +152,23 @@ def test_tallies_without_strata_are_carried_over(url: str) -> None:
         assert same(upgraded.tally(THEME, places=(0,)), Tally.fold(THEME.mechanism, rows * 2))
         assert upgraded.commit([upload(THEME, rows)], TODAY, SHARD) == [COUNTED]  # in the rows that are there
         assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, rows * 3))
+
+
+def test_a_database_without_folds_gets_their_tables(url: str) -> None:
+    """While a former program still counts."""
+    former(url, "0010")
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows := rows_of(THEME, 50)))
+    insert = "INSERT INTO tallies (version, day, shard, block, counts) VALUES (%s, %s, %s, %s, %s)"
+    with psycopg.connect(url) as old:
+        old.execute("INSERT INTO metrics VALUES (%s, 'theme', %s)", (THEME.version, to_json(THEME)))
+        old.commit()
+        with closing(Store(url)) as upgraded:
+            for block, counts in zip(blocks.numbers.tolist(), to_bytes(blocks.counts), strict=True):
+                old.execute(insert.encode(), (THEME.version, TODAY, SHARD, block, counts))
+            old.commit()
+            upgraded.folds.begin(SHARD, datetime(2026, 11, 20, tzinfo=UTC))
+            assert upgraded.folds.add(SHARD, 255, {(THEME.version, TODAY, 0): blocks}, Sums()) is True
+            assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, rows * 2))
 
 
 def test_reports_are_counted_in_their_stratum(pg: Store) -> None:

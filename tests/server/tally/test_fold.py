@@ -1,6 +1,7 @@
 """Folding rows into counts."""
 
 import re
+import tracemalloc
 from collections.abc import Iterator
 
 import numpy as np
@@ -183,3 +184,18 @@ def test_lists_are_folded_as_the_wire_reads_them_and_refused_unless_a_device_cou
         for look in (lambda row: Report.decode(row, mechanism), lambda row: Tally.fold(mechanism, rows + row)):
             with pytest.raises(WireError, match="reports: a list"):
                 look(wrong)
+
+
+def test_many_lists_are_folded_in_the_memory_of_their_cells() -> None:
+    mechanism = SubsetSelection.calibrate(1000, 4.0)
+    entropy = KeyedEntropy(b"many lists")
+    rows = b"".join(mechanism.randomize(turn, entropy) for turn in range(50))
+    tracemalloc.start()
+    try:
+        folded = Tally.fold(mechanism, rows * 4000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(folded.counts, naive(mechanism, rows).counts * 4000)
+    cells = 8 * 200_000 * mechanism.listed
+    assert peak < 5 * cells  # their bits as integers, all at once, are ten times the cells

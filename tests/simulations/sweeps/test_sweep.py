@@ -1,8 +1,6 @@
 """Sweeps that are spread, killed and resumed give the numbers of one that was not."""
 
 import json
-import os
-import select
 import signal
 import subprocess
 import sys
@@ -15,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 from distributed import LocalCluster
 
+from dither_server.ingest.folding.workers import workers
 from dither_shared import ParameterError
 from dither_simulations.cli import main
 from dither_simulations.experiments.error.experiment import Accuracy, Cell
 from dither_simulations.sweeps.checkpoint import Journal
 from dither_simulations.sweeps.sweep import sweep
-from dither_simulations.sweeps.workers import workers
 from dither_simulations.trials.trial import Outcome
 from dither_simulations.users.sources import Distribution
 
@@ -59,38 +57,6 @@ def test_what_is_wrong_comes_back_from_another_process() -> None:
     assert caught.value.place == "size"
 
 
-ORPHANING = """
-import os, signal
-from dither_simulations.sweeps.workers import workers
-
-def main():
-    with workers(1 + 1) as run:
-        print(*run(pid_of, [0]), flush=True)
-        input()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-def pid_of(_):
-    return os.getpid()
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="that a process ended is learnt by pidfd, of Linux")
-def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> None:
-    script = tmp_path / "orphaning.py"
-    script.write_text(ORPHANING)
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as parent:
-        assert parent.stdin is not None
-        assert parent.stdout is not None
-        worker = os.pidfd_open(int(parent.stdout.readline()))
-        print(file=parent.stdin, flush=True)
-        assert select.select([worker], [], [], 30)[0] == [worker]  # readable as soon as it has ended
-        os.close(worker)
-
-
 def test_a_dask_cluster_changes_no_number() -> None:
     cluster = LocalCluster(  # type: ignore[no-untyped-call]  # Dask has no types
         n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", scheduler_port=0
@@ -100,7 +66,7 @@ def test_a_dask_cluster_changes_no_number() -> None:
 
 
 def test_where_there_is_no_scheduler_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dither_simulations.sweeps.workers._PATIENCE", 0.1)
+    monkeypatch.setattr("dither_server.ingest.folding.workers._PATIENCE", 0.1)
     result = CliRunner().invoke(main, [*ARGUMENTS, "--scheduler", "tcp://127.0.0.1:9"])
     assert result.exit_code == 2
     assert "--scheduler: no Dask scheduler answers at 'tcp://127.0.0.1:9'" in result.stderr

@@ -22,7 +22,7 @@ from .day_partitions import Day, Days, ids_of
 from .filters import filter_of
 from .recent import Journal
 
-__all__ = ["BatchIds", "NewDayError", "alone", "ids_in"]
+__all__ = ["BatchIds", "NewDayError", "alone", "beside_others", "ids_in"]
 
 _COUNTING = 0x636F756E74
 """The number of PostgreSQL's advisory lock of those who count: "count"."""
@@ -189,6 +189,12 @@ def alone(connection: sa.Connection) -> None:
     """Wait until nobody else counts, and let nobody begin; in SQLite a writer is alone in any case."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_COUNTING)))
+
+
+def beside_others(connection: sa.Connection) -> None:
+    """Wait until nobody is ``alone``, and let nobody be until the transaction ends; others may count meanwhile."""
+    if connection.dialect.name == "postgresql":
+        _SHARE.rows(connection)
 
 
 def _partition(day: date) -> str:

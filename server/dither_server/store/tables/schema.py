@@ -10,6 +10,8 @@ __all__ = [
     "DISABLED",
     "ESTIMATED_DAYS",
     "ESTIMATES",
+    "FOLDS",
+    "FOLD_RUNS",
     "HEAD",
     "JOURNAL",
     "METRICS",
@@ -20,7 +22,7 @@ __all__ = [
     "TOKENS",
 ]
 
-HEAD = "0010"
+HEAD = "0011"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -147,6 +149,25 @@ REFUSALS = sa.Table(
     sa.Column("version", sa.String(16), primary_key=True),
     sa.Column("shard", sa.LargeBinary(16), primary_key=True),
     sa.Column("batches", sa.BigInteger, nullable=False),
+)
+
+# A run of ``dither-server fold``; ``begun`` is when it looked which segments there are. No count stands beside a time.
+FOLD_RUNS = sa.Table(
+    "fold_runs",
+    SCHEMA,
+    sa.Column("run", sa.LargeBinary(16), primary_key=True),
+    sa.Column("begun", sa.DateTime, nullable=False),
+    sa.Column("finished", sa.Boolean, nullable=False),
+)
+
+# The buckets of a run that are in the tallies, until it is finished.
+FOLDS = sa.Table(
+    "folds",
+    SCHEMA,
+    sa.Column("run", sa.LargeBinary(16), sa.ForeignKey(FOLD_RUNS.c.run), primary_key=True),
+    sa.Column("bucket", sa.SmallInteger, primary_key=True, autoincrement=False),
+    *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("batches", "rows", "repeated", "conflicts")),
+    sa.Column("damaged", sa.BigInteger, nullable=False),
 )
 
 # Of a token there is only its digest: who reads the database cannot report or read with what stands here.

@@ -1,6 +1,6 @@
 """Spread work over this process, over several processes, or over the workers of a Dask scheduler.
 
-All work takes its randomness from its arguments, so the numbers are the same whoever does it.
+All work takes all that it depends on, randomness too, from its arguments: the results are the same whoever does it.
 """
 
 import multiprocessing
@@ -8,17 +8,22 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import CancelledError, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from typing import Any, Protocol, TypeVar
 
-from dither_shared import ParameterError
+from dither_shared import DitherError, ParameterError
 
-__all__ = ["Map", "here", "workers"]
+__all__ = ["Map", "WorkersError", "here", "workers"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+
+class WorkersError(DitherError):
+    """The processes that did the work have ended, or cannot be reached any more."""
 
 
 class Map(Protocol):
@@ -37,7 +42,8 @@ def here(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
     """Yield a ``Map`` over ``jobs`` processes (0 is one a processor), or over a Dask cluster.
 
-    Raises ParameterError if there is no scheduler at that address, or no Dask.
+    Raises ParameterError if there is no scheduler at that address, or no Dask; the ``Map`` raises WorkersError if the
+    workers are lost.
     """
     if scheduler is not None:
         yield from _cluster(scheduler)
@@ -47,8 +53,15 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
         # New processes rather than forks: a fork would copy locks that threads of this one hold.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(jobs or _processors(), mp_context=context, initializer=_work) as pool:
+
+            def spread(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
+                try:
+                    yield from pool.map(function, items)
+                except BrokenProcessPool:
+                    raise WorkersError("a worker process was killed; it may have been out of memory") from None
+
             try:
-                yield pool.map
+                yield spread
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
@@ -56,7 +69,8 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
 
 def _cluster(address: str) -> Iterator[Map]:
     try:
-        from distributed import Client  # noqa: PLC0415 — an extra that most do not install
+        from distributed import Client, KilledWorker  # noqa: PLC0415 — an extra that most do not install
+        from distributed.comm.core import CommClosedError  # noqa: PLC0415
     except ModuleNotFoundError:
         raise ParameterError("--scheduler", "needs Dask: pip install 'dither[dask]'") from None
     try:
@@ -67,7 +81,11 @@ def _cluster(address: str) -> Iterator[Map]:
     def spread(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
         futures = client.map(function, items, pure=False)
         while futures:
-            yield futures[0].result()
+            try:
+                result = futures[0].result()
+            except (CancelledError, CommClosedError, KilledWorker) as error:
+                raise WorkersError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
+            yield result
             del futures[0]  # the cluster may forget it
 
     with client:

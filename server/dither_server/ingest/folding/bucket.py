@@ -1,0 +1,154 @@
+"""Fold the records of one bucket: count each batch once, and say what became of the others.
+
+Buckets have no batch id in common, so that each may be folded by itself, anywhere and in any order.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dither_shared import Mechanism, WireError
+
+from ...store.spool.records import Records
+from ...tally.arrays import Booleans
+from ...tally.blocks import Blocks, to_blocks
+from ...tally.fold import fold, parsed
+from .table import Ids, Keys, Table, are_first, as_ids, as_keys, grouped
+
+__all__ = ["Folded", "fold_bucket"]
+
+
+class Folded(NamedTuple):
+    """What a bucket adds up to, and how many records are what: each is counted under one of five names.
+
+    ``tallies`` are by version, day and stratum, ``ids`` those of the batches that are counted in them, by day and
+    ascending, shape (k, 16). Days are those of ``Records``.
+    """
+
+    tallies: dict[tuple[bytes, int, int], Blocks]
+    ids: dict[int, Ids]
+    batches: int
+    """Records that count."""
+    rows: int
+    """The reports in these."""
+    repeated: int
+    """Of a batch that is counted here with this content, or was counted before."""
+    conflicts: int
+    """Of a batch that is counted here with another content."""
+    unknown: int
+    """Of a version that is not among the mechanisms."""
+    damaged: int
+    """With rows that no device could have sent."""
+
+
+def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Mapping[bytes, Mechanism]) -> Folded:
+    """Return what the records add up to, each batch counted once; ``seen`` are ids that were counted before.
+
+    The order of segments, and of the records of one id, changes nothing. Where a batch came with several contents
+    (version, stratum and rows), the first by version, day, stratum and rows counts, of which shorter ones are first;
+    one of an unknown version or with damaged rows does not take part. A batch counts on the first day on which its
+    content came. Each part of ``seen`` ascends; they are looked at one after the other, so a generator may read them
+    meanwhile. Memory is at most 200 bytes a record and four times its rows, beside one part of ``seen``.
+    """
+    records = Table.of(segments)
+    fresh = records.where(~_found(records.keys, seen))
+    known = fresh.where(np.array([one in mechanisms for one in fresh.versions], dtype=bool)[fresh.version])
+    sound = known.where(_are_sound(known, mechanisms))
+    counted, conflicts = _distinct(sound)
+    return Folded(
+        _tallies(counted, mechanisms),
+        {day: as_ids(counted.keys[places]) for day, places in grouped(counted.day)},
+        batches=len(counted),
+        rows=_rows(counted, mechanisms),
+        repeated=len(records) - len(fresh) + len(sound) - len(counted) - conflicts,
+        conflicts=conflicts,
+        unknown=len(fresh) - len(known),
+        damaged=len(known) - len(sound),
+    )
+
+
+def _found(keys: Keys, seen: Iterable[Ids]) -> Booleans:
+    """Return whether each key, of which all ascend, is in a part of ``seen``."""
+    first = are_first(keys)
+    distinct = keys[first]
+    found = np.zeros(len(distinct), dtype=bool)
+    for part in seen:
+        if len(part) and len(distinct):
+            _mark(found, distinct, as_keys(part))
+    every: Booleans = found[np.cumsum(first) - 1]
+    return every
+
+
+def _mark(found: Booleans, keys: Keys, others: Keys) -> None:
+    """Set ``found`` for each of the keys that is among others; both ascend, and the keys are distinct.
+
+    The fewer are looked up among the more: so neither large files nor many small ones cost much.
+    """
+    begin, end = np.searchsorted(keys, others[:1])[0], np.searchsorted(keys, others[-1:], side="right")[0]
+    within = keys[begin:end]
+    if len(within) < len(others):
+        found[begin:end] |= others[np.searchsorted(others, within)] == within
+    else:
+        places = np.minimum(np.searchsorted(keys, others), len(keys) - 1)
+        found[places[keys[places] == others]] = True
+
+
+def _are_sound(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> Booleans:
+    """Return for each record whether a device could have sent its rows."""
+    sound = np.zeros(len(records), dtype=bool)
+    for version, places in grouped(records.version):
+        mechanism = mechanisms[records.versions[version]]
+        whole = places[records.lengths[places] % mechanism.row_bytes == 0]
+        sound[whole] = _are_readable(records.take(whole), mechanism)
+    return sound
+
+
+def _are_readable(records: Table, mechanism: Mechanism) -> Booleans:
+    """Return the same of records of one version and whole rows: all at once, and halves of them where some are not."""
+    try:
+        parsed(mechanism, records.rows(mechanism.row_bytes))
+    except WireError:
+        if len(records) == 1:
+            return np.zeros(1, dtype=bool)
+        half = len(records) // 2
+        halves = records.take(slice(half)), records.take(slice(half, None))
+        return np.concatenate([_are_readable(one, mechanism) for one in halves])
+    return np.ones(len(records), dtype=bool)
+
+
+def _distinct(records: Table) -> tuple[Table, int]:
+    """Return the record of each id that counts, and the number of those with another content than it."""
+    counts = are_first(records.keys)
+    batch = np.cumsum(counts)
+    several = np.flatnonzero((np.bincount(batch) > 1)[batch])
+    of_several = records.take(several)
+    content = np.stack([of_several.version, of_several.stratum, of_several.ranks()])
+    order = np.lexsort((content[2], of_several.stratum, of_several.day, of_several.version, batch[several]))
+    begins = np.diff(batch[several][order], prepend=-1) > 0
+    first = order[begins][np.cumsum(begins) - 1]  # for each record in this order, that of its id which counts
+    counts[several] = False
+    counts[several[order[begins]]] = True
+    alike = (content[:, order] == content[:, first]).all(axis=0)
+    return records.where(counts), int(np.count_nonzero(~alike))
+
+
+def _tallies(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> dict[tuple[bytes, int, int], Blocks]:
+    """Return the blocks of each version, day and stratum that has rows."""
+    tallies = {}
+    keys = records.version.astype(np.int64) << 24 | records.day.astype(np.int64) << 8 | records.stratum
+    for key, places in grouped(keys):
+        version = records.versions[key >> 24]
+        mechanism = mechanisms[version]
+        rows = records.take(places).rows(mechanism.row_bytes)
+        if rows:
+            tallies[version, key >> 8 & 0xFFFF, key & 0xFF] = to_blocks(mechanism, fold(mechanism, rows))
+    return tallies
+
+
+def _rows(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> int:
+    """Return the number of rows in all records."""
+    return sum(
+        int(records.lengths[places].sum()) // mechanisms[records.versions[version]].row_bytes
+        for version, places in grouped(records.version)
+    )

@@ -1,0 +1,186 @@
+"""Add what a run of ``dither-server fold`` counted, a bucket at a time and each once, and tell how far runs have come.
+
+A run is a set of segments that is folded together. That a bucket of it is counted is noted in the transaction that
+counts it, so one shard serves all runs, and a run that was killed goes on after the last bucket that is noted.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from ..tally.blocks import Blocks
+from .batch_ids.ids import beside_others
+from .engine import sqlite_path
+from .errors import StoreError, message_of
+from .lock import FileLock
+from .tables.schema import FOLD_RUNS, FOLDS
+from .uploads import add_counts
+
+__all__ = ["Folds", "Run", "Sums", "Tallies"]
+
+SHARD = uuid.uuid5(uuid.NAMESPACE_URL, "dither:fold").bytes
+"""The shard of all that is folded. Folds add to it one at a time."""
+
+_FOLDING, _ADDING = 0x666F6C64, 0x666F6C65
+"""Numbers of PostgreSQL's advisory locks: of the one fold that runs, "fold", and of a transaction that adds."""
+
+_LOCK_NOT_AVAILABLE = "55P03"
+"""PostgreSQL's code of what waited in vain for a lock."""
+
+_BUSY = "another fold is under way on this database; try again when it has ended"
+
+Tallies = Mapping[tuple[str, date, int], Blocks]
+"""What is to be added, by version, day and place of the stratum."""
+
+
+class Sums(NamedTuple):
+    """What became of the batches of a bucket or of a run.
+
+    ``batches`` with their ``rows`` were counted, ``repeated`` had been counted before, ``conflicts`` had an id of
+    another content, and ``damaged`` held rows that no device could have sent.
+    """
+
+    batches: int = 0
+    rows: int = 0
+    repeated: int = 0
+    conflicts: int = 0
+    damaged: int = 0
+
+    def plus(self, other: "Sums") -> "Sums":
+        """Return both together."""
+        return Sums(*(one + more for one, more in zip(self, other, strict=True)))
+
+
+class Run(NamedTuple):
+    """What is known of a run: when it began, whether all of it is counted, and the buckets that are."""
+
+    begun: datetime
+    finished: bool
+    buckets: Mapping[int, Sums]
+
+
+class Folds:
+    """The runs of one database. Raises StoreError where the database fails."""
+
+    def __init__(self, engine: sa.Engine, transaction: Callable[..., AbstractContextManager[sa.Connection]]) -> None:
+        self._engine = engine
+        self._transaction = transaction
+
+    @contextmanager
+    def alone(self, wait: float) -> Iterator[Callable[[], None]]:
+        """Be the one fold of the database, and yield what raises StoreError if that is no longer so.
+
+        Raises StoreError if another is under way and does not end in ``wait`` seconds. However a process ends, it is
+        no longer under way then.
+        """
+        path = sqlite_path(self._engine)
+        if path is None:
+            yield from self._alone_in_postgresql(wait)
+        else:
+            with FileLock(path.with_name(path.name + ".fold.lock"), taken=_BUSY).held(wait):
+                yield lambda: None
+
+    def _alone_in_postgresql(self, wait: float) -> Iterator[Callable[[], None]]:
+        """Hold a lock of a session of our own, which ends with its connection."""
+        try:
+            connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        except SQLAlchemyError as error:
+            raise StoreError(message_of(error)) from error
+        with connection:
+            connection.detach()  # closed at the end, and the session with it
+            try:
+                connection.exec_driver_sql(f"SET lock_timeout = {max(1, int(wait * 1000))}")
+                connection.execute(sa.select(sa.func.pg_advisory_lock(_FOLDING)))
+            except SQLAlchemyError as error:
+                is_held = getattr(getattr(error, "orig", None), "sqlstate", "") == _LOCK_NOT_AVAILABLE
+                raise StoreError(f"database: {_BUSY}" if is_held else message_of(error)) from error
+            yield lambda: _require_held(connection)
+
+    def begin(self, run: bytes, at: datetime) -> None:
+        """Write down that a run began, unless that is known."""
+        with self._adding() as connection:
+            if _finished(connection, run) is None:
+                begun = at.astimezone(UTC).replace(tzinfo=None)
+                connection.execute(sa.insert(FOLD_RUNS), {"run": run, "begun": begun, "finished": False})
+
+    def run(self, run: bytes) -> Run | None:
+        """Return what is known of a run, None if nothing is."""
+        query = sa.select(FOLD_RUNS.c.begun, FOLD_RUNS.c.finished).where(FOLD_RUNS.c.run == run)
+        columns = [FOLDS.c[name] for name in Sums._fields]
+        notes = sa.select(FOLDS.c.bucket, *columns).where(FOLDS.c.run == run).order_by(FOLDS.c.bucket)
+        with self._transaction() as connection:
+            known = connection.execute(query).one_or_none()
+            if known is None:
+                return None
+            buckets = {bucket: Sums(*sums) for bucket, *sums in connection.execute(notes)}
+        return Run(known.begun.replace(tzinfo=UTC), known.finished, buckets)
+
+    def add(self, run: bytes, bucket: int, tallies: Tallies, sums: Sums) -> bool:
+        """Add a bucket of a run to the counts and note it, in one transaction; return False if it was noted before.
+
+        Raises StoreError if the run has not begun.
+        """
+        ours = sa.select(FOLDS.c.bucket).where(FOLDS.c.run == run, FOLDS.c.bucket == bucket)
+        with self._adding() as connection:
+            finished = _finished(connection, run)
+            if finished is None:
+                raise StoreError(f"database: the run {run.hex()} has not begun here")
+            if finished or connection.scalar(ours) is not None:
+                return False
+            beside_others(connection)
+            connection.execute(sa.insert(FOLDS), {"run": run, "bucket": bucket, **sums._asdict()})
+            for (version, day, stratum), blocks in sorted(tallies.items(), key=lambda item: item[0]):
+                add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": SHARD}, blocks)
+        return True
+
+    def finish(self, run: bytes) -> None:
+        """Write down that all of a run is counted. Nothing is added to it from then on."""
+        with self._adding() as connection:
+            connection.execute(sa.update(FOLD_RUNS).where(FOLD_RUNS.c.run == run).values(finished=True))
+
+    def forget(self, before: date) -> None:
+        """Drop the notes of all finished runs, and those finished runs but the last that began before a day."""
+        finished = sa.select(FOLD_RUNS.c.run).where(FOLD_RUNS.c.finished)
+        last = finished.order_by(FOLD_RUNS.c.begun.desc()).limit(1).scalar_subquery()
+        midnight = datetime(before.year, before.month, before.day)  # noqa: DTZ001 - as it is stored, in UTC
+        old = (FOLD_RUNS.c.finished, FOLD_RUNS.c.begun < midnight, FOLD_RUNS.c.run != last)
+        with self._adding() as connection:
+            connection.execute(sa.delete(FOLDS).where(FOLDS.c.run.in_(finished)))
+            connection.execute(sa.delete(FOLD_RUNS).where(*old))
+
+    def up_to(self) -> datetime | None:
+        """Return when the last finished run began: all that stood in segments by then is counted. None without one."""
+        last = sa.select(sa.func.max(FOLD_RUNS.c.begun)).where(FOLD_RUNS.c.finished)
+        with self._transaction() as connection:
+            begun: datetime | None = connection.scalar(last)
+        return None if begun is None else begun.replace(tzinfo=UTC)
+
+    @contextmanager
+    def _adding(self) -> Iterator[sa.Connection]:
+        """Open a transaction that writes as no other fold does, even one that has lost its lock."""
+        with self._transaction(write=True) as connection:
+            if connection.dialect.name == "postgresql":
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ADDING)))
+            yield connection
+
+
+def _require_held(connection: sa.Connection) -> None:
+    """Raise StoreError if a connection is no longer that of the session which took the lock."""
+    mine = sa.text("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted")
+    try:
+        held = connection.scalar(mine)
+    except SQLAlchemyError as error:
+        raise StoreError(f"the lock of the fold is lost; {message_of(error)}") from error
+    if held is None:
+        raise StoreError("database: the lock of the fold is lost")
+
+
+def _finished(connection: sa.Connection, run: bytes) -> bool | None:
+    """Return whether a run is finished, None if it is not known."""
+    finished: bool | None = connection.scalar(sa.select(FOLD_RUNS.c.finished).where(FOLD_RUNS.c.run == run))
+    return finished

@@ -1,0 +1,85 @@
+"""Work is done by others, and what becomes of them is told."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+
+from dither_server.ingest.folding.workers import WorkersError, here, workers
+from dither_shared import ParameterError
+
+
+def doubled(number: int) -> int:
+    return 2 * number
+
+
+def die(_: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(_: int) -> None:
+    raise ParameterError("here", "wrong")
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    assert list(here(doubled, range(9))) == list(range(0, 18, 2))
+    for jobs in (1, 2):
+        with workers(jobs) as spread:
+            assert list(spread(doubled, range(9))) == list(range(0, 18, 2))
+
+
+def test_what_is_wrong_comes_back_from_another_process() -> None:
+    with workers(2) as spread, pytest.raises(ParameterError, match="here: wrong"):
+        list(spread(fail, [1]))
+
+
+def test_a_process_that_is_killed_is_told() -> None:
+    with workers(2) as spread, pytest.raises(WorkersError, match="a worker process was killed"):
+        list(spread(die, [1]))
+
+
+def test_a_cluster_that_is_gone_is_told() -> None:
+    cluster = LocalCluster(  # type: ignore[no-untyped-call]  # Dask has no types
+        n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", scheduler_port=0
+    )
+    with cluster, workers(scheduler=cluster.scheduler_address) as spread:
+        results = spread(doubled, range(4))
+        assert next(results) == 0
+        assert list(results) == [2, 4, 6]
+
+
+ORPHANING = """
+import os, signal
+from dither_server.ingest.folding.workers import workers
+
+def main():
+    with workers(1 + 1) as run:
+        print(*run(pid_of, [0]), flush=True)
+        input()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def pid_of(_):
+    return os.getpid()
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="that a process ended is learnt by pidfd, of Linux")
+def test_without_the_one_that_hands_it_out_there_is_no_work(tmp_path: Path) -> None:
+    script = tmp_path / "orphaning.py"
+    script.write_text(ORPHANING)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, script], stdin=pipe, stdout=pipe, stderr=pipe, text=True) as parent:
+        assert parent.stdin is not None
+        assert parent.stdout is not None
+        worker = os.pidfd_open(int(parent.stdout.readline()))
+        print(file=parent.stdin, flush=True)
+        assert select.select([worker], [], [], 30)[0] == [worker]  # readable as soon as it has ended
+        os.close(worker)

@@ -1,0 +1,226 @@
+"""What a run adds is added once, whoever tries again."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from dither_server.reading.materialize import refresh
+from dither_server.store import Store, StoreError, back_up, restore
+from dither_server.store.folds import Sums, Tallies
+from dither_server.store.removal import removals
+from dither_server.tally.blocks import to_blocks
+from dither_server.tally.fold import fold
+from dither_server.tally.tally import Tally
+from dither_shared import Metric
+from server.collecting import COUNTED, LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
+from server.database import execute, listening
+from server.postgresql import WHY_NOT, server
+
+RUN, OTHER = b"r" * 16, b"o" * 16
+AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
+SUMS = Sums(batches=2, rows=7, repeated=1)
+PATIENCE = 20.0
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str | None]:
+    with server() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str | None) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/dither.db"
+    if postgresql is None:
+        pytest.skip(WHY_NOT)
+    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
+        connection.execute("DROP DATABASE IF EXISTS folds WITH (FORCE)")
+        connection.execute("CREATE DATABASE folds")
+    return f"{postgresql}/folds"
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    with closing(Store(url, lock_wait=PATIENCE)) as store:
+        store.register([*METRICS.values(), LAYOUT])
+        store.folds.begin(RUN, AT)
+        yield store
+
+
+def tallies(*parts: tuple[Metric, bytes, int], day: date = TODAY) -> Tallies:
+    return {
+        (metric.version, day, stratum): to_blocks(metric.mechanism, fold(metric.mechanism, rows))
+        for metric, rows, stratum in parts
+    }
+
+
+def test_a_bucket_is_added_once(store: Store) -> None:
+    rows, more = rows_of(THEME, 20), rows_of(VERSION, 30)
+    assert store.commit([upload(THEME, rows)], TODAY, b"s" * 16) == [COUNTED]
+    for bucket, expected in ((0, True), (255, True), (0, False), (255, False)):
+        assert store.folds.add(RUN, bucket, tallies((THEME, rows, 0), (VERSION, more, 0)), SUMS) is expected
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 3))
+    assert same(store.tally(VERSION), Tally.fold(VERSION.mechanism, more * 2))
+    known = store.folds.run(RUN)
+    assert known is not None
+    assert (known.begun, known.finished, known.buckets) == (AT, False, {0: SUMS, 255: SUMS})
+
+
+def test_days_and_strata_are_kept_apart(store: Store) -> None:
+    one, two = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"two", "tabs")
+    store.folds.add(RUN, 1, tallies((LAYOUT, one, 0), (LAYOUT, two, 5)), SUMS)
+    store.folds.add(RUN, 2, tallies((LAYOUT, two, 5), day=TODAY + timedelta(days=1)), SUMS)
+    assert store.reports_by_stratum(LAYOUT) == {0: 5, 5: 16}
+    assert store.reports_by_day(LAYOUT) == {TODAY: 13, TODAY + timedelta(days=1): 8}
+
+
+def test_nothing_is_added_to_a_run_that_is_finished_or_never_began(store: Store) -> None:
+    part = tallies((THEME, rows_of(THEME, 4), 0))
+    with pytest.raises(StoreError, match="has not begun"):
+        store.folds.add(OTHER, 1, part, SUMS)
+    store.folds.add(RUN, 1, part, SUMS)
+    store.folds.finish(RUN)
+    assert store.folds.add(RUN, 2, part, SUMS) is False  # as one that lost its lock would
+    store.folds.forget(TODAY)
+    assert store.folds.add(RUN, 1, part, SUMS) is False
+    assert store.tally(THEME).total == 4
+    store.folds.begin(RUN, AT + timedelta(days=1))  # it has begun already
+    known = store.folds.run(RUN)
+    assert known is not None
+    assert (known.begun, known.finished, known.buckets) == (AT, True, {})
+
+
+def test_what_cannot_be_committed_whole_is_not_noted(store: Store) -> None:
+    part = tallies((THEME, rows_of(THEME, 4), 0))
+    with pytest.raises(StoreError):
+        store.folds.add(RUN, 1, {**part, ("f" * 16, TODAY, 0): part[THEME.version, TODAY, 0]}, SUMS)  # no such version
+    known = store.folds.run(RUN)
+    assert known is not None
+    assert (known.buckets, store.tally(THEME).total) == ({}, 0)
+    assert store.folds.add(RUN, 1, part, SUMS) is True
+
+
+def test_how_far_runs_have_come(store: Store) -> None:
+    assert store.folds.up_to() is None
+    store.folds.finish(RUN)
+    assert store.folds.up_to() == AT
+    store.folds.begin(OTHER, AT + timedelta(minutes=10))
+    assert store.folds.up_to() == AT
+    store.folds.finish(OTHER)
+    assert store.folds.up_to() == AT + timedelta(minutes=10)
+
+
+def test_old_runs_are_forgotten_but_not_the_last_nor_one_that_goes_on(store: Store) -> None:
+    store.folds.add(RUN, 3, {}, SUMS)
+    store.folds.begin(OTHER, AT)
+    store.folds.finish(OTHER)
+    store.folds.forget(TODAY + timedelta(days=90))
+    assert store.folds.up_to() == AT
+    known = store.folds.run(RUN)
+    assert known is not None
+    assert known.buckets == {3: SUMS}
+    store.folds.finish(RUN)
+    store.folds.begin(later := b"l" * 16, AT + timedelta(days=1))
+    store.folds.finish(later)
+    store.folds.forget(TODAY)
+    assert store.folds.run(RUN) is not None
+    store.folds.forget(TODAY + timedelta(days=1))
+    assert [store.folds.run(run) is None for run in (RUN, OTHER, later)] == [True, True, False]
+
+
+def test_one_fold_at_a_time_runs_on_a_database(store: Store, url: str) -> None:
+    with closing(Store(url)) as other:
+        with store.folds.alone(0.0) as check:
+            check()
+            with pytest.raises(StoreError, match="another fold is under way"), other.folds.alone(0.01):
+                pass
+            assert other.commit([upload()], TODAY, b"s" * 16) == [COUNTED]  # collectors are not held up
+        with other.folds.alone(PATIENCE):
+            pass
+
+
+def test_the_second_waits_for_the_first(store: Store, url: str) -> None:
+    order: list[str] = []
+    with closing(Store(url)) as other:
+
+        def second() -> None:
+            with other.folds.alone(PATIENCE):
+                order.append("second")
+
+        thread = threading.Thread(target=second)
+        with store.folds.alone(PATIENCE):
+            thread.start()
+            order.append("first")
+        thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_lock_whose_connection_is_lost_is_told(store: Store, url: str) -> None:
+    if not url.startswith("postgresql"):
+        pytest.skip("of a server alone")
+    with store.folds.alone(PATIENCE) as check:
+        execute(url, "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+        with pytest.raises(StoreError, match="lock of the fold is lost"):
+            check()
+
+
+def test_two_that_add_at_the_same_time_lose_nothing(store: Store, url: str) -> None:
+    """As two folds would of which one has lost its lock: both add what the other does, and what is theirs."""
+    rows = rows_of(THEME, 3)
+
+    def work(run: bytes) -> None:
+        with closing(Store(url, lock_wait=PATIENCE)) as own:
+            own.folds.begin(run, AT)
+            for bucket in range(20):
+                own.folds.add(RUN, bucket, tallies((THEME, rows, 0)), SUMS)
+                own.folds.add(run, bucket, tallies((THEME, rows, 0)), SUMS)
+
+    threads = [threading.Thread(target=work, args=(run,)) for run in (OTHER, b"p" * 16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert same(store.tally(THEME), Tally.fold(THEME.mechanism, rows * 60))
+
+
+def test_a_commit_that_is_cut_off_leaves_no_note(store: Store) -> None:
+    def cut(_: object, __: object, statement: str, *___: object) -> None:
+        if "INSERT INTO folds" in statement:
+            raise MemoryError
+
+    with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
+        store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 4), 0)), SUMS)
+    assert store.tally(THEME).total == 0
+    assert store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 4), 0)), SUMS) is True
+
+
+def test_what_was_folded_is_purged_and_estimated_as_all_else(store: Store) -> None:
+    store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 40), 0)), SUMS)
+    assert list(refresh(store, THEME)) == [TODAY]
+    (removal,) = removals(store, "theme", None, None)
+    assert (removal.reports, removal.days) == (40, (TODAY,))
+    removal.carry_out(store)
+    assert store.tally(THEME).total == 0
+    known = store.folds.run(RUN)
+    assert known is not None
+    assert store.folds.add(RUN, 1, tallies((THEME, rows_of(THEME, 40), 0)), SUMS) is False
+
+
+def test_a_backup_holds_the_notes(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/dither.db"
+    with closing(Store(url)) as store:
+        store.register([THEME])
+        store.folds.begin(RUN, AT)
+        store.folds.add(RUN, 7, tallies((THEME, rows_of(THEME, 4), 0)), SUMS)
+        back_up(url, tmp_path / "copy.db")
+    restore(f"sqlite:///{tmp_path}/again.db", tmp_path / "copy.db")
+    with closing(Store(f"sqlite:///{tmp_path}/again.db", create=False)) as again:
+        known = again.folds.run(RUN)
+        assert known is not None
+        assert (known.buckets, again.tally(THEME).total) == ({7: SUMS}, 4)
