@@ -30,6 +30,8 @@ def test_compose_names_what_there_is(name: str) -> None:
         assert variables <= {variable_of(setting) for setting in SETTINGS}
         for source in (volume.partition(":")[0] for volume in service.get("volumes", ())):
             assert source in file["volumes"] or source == "./metrics.toml"
+        built = {other.get("image") for other in file["services"].values() if "build" in other}
+        assert "build" in service or service["image"] in {*built, "postgres:17"}
         if "build" in service:
             context = DEPLOY / service["build"]["context"]
             assert context.resolve() == DEPLOY.parents[1]
@@ -68,6 +70,8 @@ def test_compose_for_scale_folds_what_its_collectors_spool() -> None:
     mounts = {name: service.get("volumes", [])[-1:] for name, service in services.items()}
     assert mounts["collector"] == mounts["fold"] == [f"spool:{spool.parent}"]
     assert mounts["worker"] == [f"spool:{spool.parent}:ro"]
+    assert "dask" in services["collector"]["build"]["args"]["EXTRAS"].split(",")
+    assert services["worker"]["image"] == services["fold"]["image"] == services["collector"]["image"]
     dockerfile = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
     assert f"-o 10001 -g 10001 -m 0700 {spool.parent} " in f"{dockerfile} ".replace("\n", " ")  # as whom it runs
     (option,) = [one for one in services["fold"]["command"] if one.startswith("--scheduler=")]
