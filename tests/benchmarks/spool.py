@@ -158,9 +158,7 @@ def folding(metric: Metric, count: int) -> float:
     assert took.told.items() >= counted.items(), took.told
     print(f"{count:,} reports of {metric.mechanism.row_bytes} bytes in {len(parts)} segments, {repeated:,} came twice")
     print(f"  in a segment   {size / count:9.1f} bytes a report, {1e6 * ordering / count:.2f} µs to put in order")
-    print(
-        f"  folded         {count / took.cpu:9,.0f} a second of CPU: {took.cpu:.1f} s, and {took.wall:.1f} s of the wall"
-    )
+    print(f"  folded         {count / took.cpu:9,.0f} a second of CPU: {took.cpu:.1f} s, {took.wall:.1f} s of wall")
     print(f"  most memory    {took.memory:9,.0f} MB")
     print(f"  remembered     {ids / took.told['batches']:9.1f} bytes an id", flush=True)
     return count / took.cpu
