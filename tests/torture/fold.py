@@ -233,13 +233,13 @@ class _Torture:
         one.begin()
 
     def _kill_helper(self, turn: int) -> None:
-        """Stop a fold at work; kill a process of its own, a worker of the cluster or the scheduler; let it go on."""
-        command = self._fold(self.chance.choice(_AT_WORK), _CLUSTER if turn else _PROCESSES)
+        """Stop a fold at work; kill a worker of the cluster, the scheduler or a process of its own; let it go on."""
+        command = self._fold(self.chance.choice(_AT_WORK), (_CLUSTER, _CLUSTER, _PROCESSES)[turn])
         if command.stopped:
             kinds = {
-                "process of a fold": command.processes(),
                 "worker of the cluster": [one.pid for one in self.cluster.workers],
                 "scheduler": [one.pid for one in self.cluster.scheduler],
+                "process of a fold": command.processes(),
             }
             name, processes = list(kinds.items())[turn]
             os.kill(self.chance.choice(processes), signal.SIGKILL)
