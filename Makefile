@@ -20,6 +20,7 @@ bench: .venv/installed
 	$(BIN)/python -m tests.benchmarks.draws
 	$(BIN)/python -m tests.benchmarks.ingest_speed
 	$(BIN)/python -m tests.benchmarks.batch_ids
+	$(BIN)/python -m tests.benchmarks.spool
 	$(BIN)/python -m tests.benchmarks.coverage
 	$(BIN)/python -m tests.benchmarks.numeric_coverage
 	$(BIN)/python -m tests.benchmarks.numeric_devices

@@ -20,6 +20,9 @@ HERE = Path(__file__).parent
 CLIENT = HERE.parents[1] / "client" / "js"
 _LEAST = 20
 _INSTALL = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]
+_PATIENT_WITH_NPM = 240.0
+"""Seconds to bring some packages; without a network npm would try for far longer."""
+
 _PATIENCE = 600.0
 """Seconds for a program that does its work in a few, on a machine that does much else."""
 
@@ -44,9 +47,11 @@ def packages() -> Path:
         if _lacking():
             if shutil.which("npm") is None:
                 pytest.skip(f"no npm here, to install {', '.join(_lacking())}")
-            done = subprocess.run(
-                [*_INSTALL, str(CLIENT)], capture_output=True, text=True, check=False, timeout=_PATIENCE
-            )
+            command = [*_INSTALL, str(CLIENT)]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENT_WITH_NPM)
+            except subprocess.TimeoutExpired:
+                pytest.skip(f"npm cannot install {', '.join(_lacking())} in {_PATIENT_WITH_NPM:g} seconds")
             if done.returncode or _lacking():
                 pytest.skip(f"npm cannot install {', '.join(_lacking())}: {done.stderr[-300:]}")
     return CLIENT / "node_modules"

@@ -40,8 +40,14 @@ class Store(Database):
         self._ids = ids_in(self._engine)
         self.folds = Folds(self._engine, self._transaction)
 
-    def register(self, metrics: Iterable[Metric]) -> None:
+    def register(self, metrics: Collection[Metric]) -> None:
         """Write down the definitions of these versions; what numbers depend on cannot change under a version."""
+        try:
+            self._register(metrics)
+        except RacedError:  # another collector that starts was first; what it wrote is visible now
+            self._register(metrics)
+
+    def _register(self, metrics: Iterable[Metric]) -> None:
         with self._transaction(write=True) as connection:
             known = set(connection.scalars(sa.select(METRICS.c.version)))
             for metric in metrics:

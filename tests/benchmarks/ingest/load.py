@@ -12,12 +12,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from dither_shared import Metric
 from server.collecting import batch, environment
 
-__all__ = ["CONNECTIONS", "Run", "measure", "slow_disk", "why_not"]
+__all__ = ["CONNECTIONS", "Behind", "Run", "measure", "slow_disk", "why_not"]
 
 CONNECTIONS = 64
 
@@ -36,6 +37,16 @@ class Run(NamedTuple):
     p99: float
 
 
+class Behind(NamedTuple):
+    """What is behind a server: its settings, and the process whose children, such as PostgreSQL's, work for it too."""
+
+    settings: Mapping[str, str] = MappingProxyType({})
+    parent: int = -1
+
+
+_ITSELF = Behind()
+
+
 def why_not(*programs: str) -> str | None:
     """Return what has to be installed, or None if all of it is here."""
     missing = [program for program in programs if shutil.which(program) is None]
@@ -52,7 +63,13 @@ def slow_disk() -> Iterator[Sequence[str]]:
 
 
 def measure(
-    server: str, app: str | None, toml: str, reports: tuple[Metric, bytes], seconds: int = 4, before: Sequence[str] = ()
+    server: str,
+    app: str | None,
+    toml: str,
+    reports: tuple[Metric, bytes],
+    seconds: int = 4,
+    before: Sequence[str] = (),
+    behind: Behind = _ITSELF,
 ) -> Run:
     """Load a server of ``app`` (None: ``dither-server run``) with batches of these reports over 64 connections."""
     metric, rows = reports
@@ -62,11 +79,12 @@ def measure(
         (Path(folder) / "metrics.toml").write_text(toml, encoding="utf-8")
         with socket.create_server(("127.0.0.1", 0)) as probe:
             port = probe.getsockname()[1]
-        with _running([*before, sys.executable, "-m", *_command(server, app, port)], Path(folder), port) as session:
+        surroundings = {**environment(Path(folder)), "BASELINE": folder, **behind.settings}
+        with _running([*before, sys.executable, "-m", *_command(server, app, port)], surroundings, port) as session:
             _wrk(port, rest, 1)
-            used = _cpu_seconds(session)
+            used = _cpu_seconds(session, behind.parent)
             told = _wrk(port, rest, seconds)
-            used = _cpu_seconds(session) - used
+            used = _cpu_seconds(session, behind.parent) - used
     assert told["refused"] == 0, told
     return Run(told["requests"] / told["seconds"], told["requests"] / used, told["p99"])
 
@@ -83,12 +101,12 @@ def _command(server: str, app: str | None, port: int) -> list[str]:
 
 
 @contextmanager
-def _running(command: Sequence[str], folder: Path, port: int) -> Iterator[int]:
+def _running(command: Sequence[str], surroundings: Mapping[str, str], port: int) -> Iterator[int]:
     """Run a server in a session of its own, and yield the session's number."""
     tests = str(Path(__file__).parents[2])
-    surroundings = {**environment(folder), "DITHER_OPEN": "report", "BASELINE": str(folder), "PYTHONPATH": tests}
+    given = {**surroundings, "DITHER_OPEN": "report", "PYTHONPATH": tests}
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=surroundings, start_new_session=True) as process:
+    with subprocess.Popen(command, stdout=quiet, stderr=quiet, env=given, start_new_session=True) as process:
         try:
             _wait(port)
             yield process.pid
@@ -115,14 +133,14 @@ def _wrk(port: int, rest: str, seconds: int) -> Mapping[str, float]:
     return numbers
 
 
-def _cpu_seconds(session: int) -> float:
-    """Return what the processes of a session have used so far."""
+def _cpu_seconds(session: int, parent: int) -> float:
+    """Return what the processes of a session, and the children of a process, have used so far."""
     used = 0
     for process in Path("/proc").iterdir():
         try:
             fields = (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
-        if fields and int(fields[3]) == session:
+        if fields and (int(fields[3]) == session or int(fields[1]) == parent):
             used += int(fields[11]) + int(fields[12])
     return used / os.sysconf("SC_CLK_TCK")

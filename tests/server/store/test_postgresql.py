@@ -80,6 +80,18 @@ def pg(url: str) -> Iterator[Store]:
         yield store
 
 
+def test_collectors_that_start_together_all_register(url: str) -> None:
+    class Raced(list[Metric]):
+        def __iter__(self) -> Iterator[Metric]:
+            with closing(Store(url)) as other:
+                other.register(list(METRICS.values()))
+            return super().__iter__()
+
+    with closing(Store(url)) as store:
+        store.register(Raced(METRICS.values()))
+        assert store.registered() == sorted((metric.name, metric.version) for metric in METRICS.values())
+
+
 def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     one = upload()
     other = upload(rows=one.rows * 2, name=one.batch)

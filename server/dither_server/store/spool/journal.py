@@ -61,7 +61,7 @@ class Journal:
             make_folder(folder)
             with _alone(folder):  # or it might be taken for one of the dead
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             sync_folder(folder)
         except OSError as error:
             raise SpoolError(f"spool: {path} cannot be made ({error.strerror})") from None

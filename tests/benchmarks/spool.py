@@ -1,0 +1,203 @@
+"""What a spool costs, to collect and to fold: ``python -m tests.benchmarks.spool [REPORTS ...]``.
+
+By default, 10 million reports are folded. Collectors on a spool, on SQLite and on PostgreSQL take one report a request
+in turns, and "per core" divides by the CPU time of all that works for them, PostgreSQL's own processes too. Folded are
+segments as collectors leave them, a tenth of whose batches came to another collector before. Each figure of collecting
+is the median of its rounds; the time that a fold takes, and its memory, are those of the command's own process.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import numpy as np
+import psycopg
+
+from benchmarks.ingest.load import CONNECTIONS, Behind, Run, measure, why_not
+from benchmarks.ingest_speed import BITS, THEME, TOML, rows
+from dither_server.ingest.folding import seen
+from dither_server.ingest.folding.bucket import fold_bucket
+from dither_server.store import Store
+from dither_server.store.spool.journal import SEGMENTS
+from dither_server.store.spool.places import Folder
+from dither_server.store.spool.records import Records, number_of
+from dither_server.store.spool.segment import Segment, write_segment
+from dither_shared import Metric
+from dither_shared.metrics.period import utc_today
+from server.collecting import environment
+from server.postgresql import server
+
+JOURNAL, RECORD, REPEATED = 1 << 26, 29, 10
+"""Bytes of a full journal, those of a record beside its rows, and every how many of them came before."""
+
+DAYS = 45
+ON_SPOOL, ON_SQLITE, ON_POSTGRESQL = "a spool", "SQLite", "PostgreSQL"
+
+
+@contextmanager
+def backends(spool: str) -> Iterator[Mapping[str, Behind]]:
+    """What collectors may count into: a spool, SQLite, and PostgreSQL where there is one."""
+    found = {ON_SPOOL: Behind({"DITHER_SPOOL": spool}), ON_SQLITE: Behind()}
+    with server() as url:
+        if url is None:
+            yield found
+            return
+        with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+            name = f"dither_bench_{os.getpid()}"
+            connection.execute(f"CREATE DATABASE {name}".encode())
+            stat = Path(f"/proc/{connection.info.backend_pid}/stat")  # of another machine's server there is none
+            parent = int(stat.read_text().rpartition(")")[2].split()[1]) if stat.exists() else -1
+            try:
+                yield {**found, ON_POSTGRESQL: Behind({"DITHER_DB": f"{url}/{name}"}, parent)}
+            finally:
+                connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def collecting(rounds: int) -> float:
+    """Print how collectors fare with one report a request; return what a spool gains per core beside SQLite."""
+    with tempfile.TemporaryDirectory() as folder, backends(folder) as some:
+        runs: dict[str, list[Run]] = {name: [] for name in some}
+        for _ in range(rounds):
+            for name, behind in some.items():
+                runs[name].append(measure("waitress", None, TOML, (THEME, rows(THEME, 1, 0)), behind=behind))
+        medians = {name: Run(*map(statistics.median, zip(*each, strict=True))) for name, each in runs.items()}
+        size, count = _segments(Folder(Path(folder)))
+    print(f"one report a request, {CONNECTIONS} connections   requests/s          per core        p99 ms")
+    first = medians[ON_SQLITE]
+    for name, (rate, core, p99) in medians.items():
+        print(
+            f"  {name:36} {rate:9,.0f} {rate / first.rate:5.2f}x {core:9,.0f} {core / first.per_core:5.2f}x {p99:9.1f}"
+        )
+    print(f"  in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
+    return medians[ON_SPOOL].per_core / first.per_core
+
+
+def _segments(place: Folder) -> tuple[int, int]:
+    """Return the bytes and the batches of all segments of a place."""
+    size, count = 0, 0
+    for name in place.names(SEGMENTS):
+        with closing(place.open(SEGMENTS, name)) as file:
+            count += Segment(file, name).count
+        size += (place.path / SEGMENTS / name).stat().st_size
+    return size, count
+
+
+def batches(metric: Metric, number: int, count: int) -> tuple[Any, ...]:
+    """Return the columns of a segment, by number; a tenth of its batches are the first of the segment before."""
+    width, came = metric.mechanism.row_bytes, count // REPEATED if number else 0
+    ids, content = bytearray(), bytearray()
+    for seed, taken in ((number, count - came), (number - 1, came)):
+        if taken:
+            ids += np.random.default_rng(seed).bytes(16 * taken)
+            content += rows(metric, taken, seed)
+    day, lengths = np.full(count, number_of(utc_today()), np.uint16), np.full(count, width, np.uint32)
+    return bytes(ids), bytes.fromhex(metric.version) * count, day, bytes(count), lengths, bytes(content)
+
+
+def write(what: tuple[Folder, Metric, int, int]) -> float:
+    """Write a segment; return the CPU seconds that a collector takes to put it in order."""
+    place, metric, number, count = what
+    columns = batches(metric, number, count)
+    start = time.process_time()
+    content = write_segment(Records.arranged(*columns))
+    used = time.process_time() - start
+    place.put(SEGMENTS, f"{number:032x}.segment", content)
+    return used
+
+
+class Fold(NamedTuple):
+    """What the command took: seconds of the wall and of CPU, its most memory in MB, and what it told."""
+
+    wall: float
+    cpu: float
+    memory: float
+    told: Mapping[str, int]
+
+
+def fold(spool: Path, folder: Path) -> Fold:
+    """Run ``dither-server fold`` in a process of its own."""
+    command = [sys.executable, "-m", "dither_server", "fold", "--spool", str(spool), "--json"]
+    start = time.perf_counter()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment(folder)) as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.read())
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    wall = time.perf_counter() - start
+    return Fold(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, told)
+
+
+def folding(metric: Metric, count: int) -> float:
+    """Print what it takes to fold so many batches of a report each; return how many a second of CPU folds."""
+    with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
+        folder, place = Path(name), Folder(Path(name, "spool"))
+        with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
+            store.register([metric])
+        full = JOURNAL // (RECORD + metric.mechanism.row_bytes)
+        parts = [min(full, count - start) for start in range(0, count, full)]
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:  # or its memory would be taken for ours
+            ordering = sum(pool.map(write, [(place, metric, number, part) for number, part in enumerate(parts)]))
+        size, _ = _segments(place)
+        took = fold(place.path, folder)
+        ids = sum(one.stat().st_size for one in (place.path / "ids").rglob("*.ids"))
+    repeated = sum(part // REPEATED for part in parts[1:])
+    counted = {"batches": count - repeated, "repeated": repeated, "conflicts": 0}
+    assert took.told.items() >= counted.items(), took.told
+    print(f"{count:,} reports of {metric.mechanism.row_bytes} bytes in {len(parts)} segments, {repeated:,} came twice")
+    print(f"  in a segment   {size / count:9.1f} bytes a report, {1e6 * ordering / count:.2f} µs to put in order")
+    print(f"  folded         {count / took.cpu:9,.0f} a second of CPU: {took.cpu:.1f} s, {took.wall:.1f} s of wall")
+    print(f"  most memory    {took.memory:9,.0f} MB")
+    print(f"  remembered     {ids / took.told['batches']:9.1f} bytes an id", flush=True)
+    return count / took.cpu
+
+
+def remembering(of_day: int, batches_each: int) -> None:
+    """Print what it takes to look a bucket's batches up among the ids of 45 days, of so many each."""
+    random = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
+        place = Folder(Path(name))
+        for day in range(DAYS):
+            keys = np.sort(np.frombuffer(random.bytes(16 * of_day), "S16"))
+            seen.write(place, 0, "0" * 32, {day: np.frombuffer(keys.tobytes(), np.uint8).reshape(-1, 16)})
+        records = Records.arranged(*batches(THEME, 0, batches_each))
+        mechanisms = {bytes.fromhex(THEME.version): THEME.mechanism}
+        times = []
+        for known in (iter(()), seen.read(place, 0)):  # nothing is read before it is asked for
+            start = time.process_time()
+            fold_bucket([records], known, mechanisms)
+            times.append(time.process_time() - start)
+    asked = DAYS * of_day
+    rate = asked / (times[1] - times[0]) / 1e6
+    print(f"{batches_each:,} batches looked up among {asked:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
+
+
+def main(counts: list[int], rounds: int = 3) -> None:
+    """Print everything."""
+    figures = {}
+    if missing := why_not("wrk"):
+        print(f"no load without wrk: {missing}")
+    else:
+        figures["gain_per_core"] = round(collecting(rounds), 2)
+    for count in counts:
+        figures[f"folded_{count}"] = round(folding(THEME, count))
+    folding(BITS, min(counts))
+    for each in (200_000, 8_000):
+        remembering(200_000, each)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main([int(float(text)) for text in sys.argv[1:]] or [10_000_000])
