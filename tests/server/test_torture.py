@@ -2,6 +2,7 @@
 
 import base64
 import sqlite3
+import sys
 import tempfile
 import threading
 import time
@@ -20,6 +21,7 @@ from server.collecting import THEME, batch, config, problem, rows_of, running, s
 from server.test_process import PATIENCE, connect
 from torture.costs import CANDIDATES, TABLE, TREND, Size, costly, ended, fill, hanging_up
 from torture.deliveries import Deliveries
+from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
@@ -30,6 +32,20 @@ from torture.trouble import can_fill, full_disk, locked
 
 def test_kill_9(tmp_path: Path) -> None:
     assert kill_cycles(tmp_path, 2) > 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="which processes a fold has started is read in /proc, of Linux")
+def test_spool_and_fold_through_kill_9(tmp_path: Path) -> None:
+    """Of each kind of process one is killed, but those that a fold starts itself."""
+    seen = fold_rounds(tmp_path, 2)
+    assert seen.kills.keys() == {
+        "collector",
+        "command at LISTED",
+        "command at BEGUN",
+        "worker of the cluster",
+        "scheduler",
+    }
+    assert seen.tallies > 5
 
 
 @pytest.mark.skipif(can_record() is not None, reason=can_record() or "")

@@ -1,10 +1,11 @@
-"""Everything at full size: about 40 minutes on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
+"""Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz.
+costs, fuzz, spool, fold.
 """
 
 import argparse
+import logging
 import resource
 import sys
 import tempfile
@@ -19,10 +20,12 @@ from dither_server.app import collector_of, create_app
 from server.collecting import config
 from torture.costs import TABLE, TREND, Size, costly, late
 from torture.deliveries import deliveries
+from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
 from torture.slow import raise_files, slow_clients
+from torture.spool_power import spool_power_cuts
 from torture.trouble import can_fill, full_disk, locked
 
 
@@ -98,6 +101,30 @@ def garble(folder: Path, share: float) -> str:
     return f"fuzz: {seen.total():,} bodies, {dict(sorted(seen.items()))}, {grown:,} KiB more memory"
 
 
+def spool(folder: Path, share: float) -> str:
+    if why_not := can_record():
+        return f"power cuts on a spool: not tried, {why_not}"
+    points = max(20, int(2000 * share))
+    wrong = {}
+    logging.disable(logging.ERROR)  # without fsync most cuts leave damage, and each would be told
+    for durable in (True, False):
+        (folder / str(durable)).mkdir()
+        wrong[durable] = len(spool_power_cuts(folder / str(durable), points, durable=durable))
+    logging.disable(logging.NOTSET)
+    assert wrong[True] == 0
+    assert wrong[False] > 0
+    told = f"power cuts on a spool, {points:,} points: nothing acknowledged lost, nothing corrupt"
+    return f"{told}; without fsync wrong at {wrong[False]:,}"
+
+
+def fold(folder: Path, share: float) -> str:
+    rounds = max(3, int(100 * share))
+    seen = fold_rounds(folder, rounds)
+    done = f"{rounds} rounds, {seen.reports:,} reports in {seen.deliveries:,} deliveries"
+    killed = ", ".join(f"{kind} {count}" for kind, count in sorted(seen.kills.items()))
+    return f"spool and fold: {done}, kill -9 ({killed}); {seen.tallies:,} tallies compared, each right"
+
+
 PARTS: dict[str, Callable[[Path, float], str]] = {
     "kill": kill,
     "power": power,
@@ -107,6 +134,8 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "disk": disk,
     "costs": costs,
     "fuzz": garble,
+    "spool": spool,
+    "fold": fold,
 }
 
 
