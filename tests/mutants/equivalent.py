@@ -12,7 +12,7 @@ AMOUNTS: dict[tuple[str, str], str] = {
         f"{_SERVER}/store/store.py",
         "def forget(self, before: date, limit: int = 1_000) -> bool:",
     ): "ids are dropped in however many steps until none is left",
-    (f"{_SERVER}/store/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
+    (f"{_SERVER}/store/counting/uploads.py", "_AT_ONCE = 5_000"): "rows are the same in however many statements",
     (f"{_SERVER}/store/batch_ids/day_partitions.py", "_AT_ONCE = 5_000"): "ids are looked up one by one, in any parts",
     (f"{_SERVER}/store/batch_ids/ids.py", "_PAGE = 4_096"): "a filter is of all pages together",
     (f"{_SERVER}/store/batch_ids/recent.py", "_SETTLE = 65_536"): "ids are known in the journal and behind it",

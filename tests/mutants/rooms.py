@@ -70,7 +70,7 @@ ROOMS: dict[str, Room] = {
     ),
     "store": Room(
         (
-            *_named(f"{_SERVER}/store", "store", "uploads", "hot", "url"),
+            *_named(f"{_SERVER}/store", "store", "counting/uploads", "hot", "url"),
             *_named(f"{_SERVER}/store/tables", "disabled", "estimates", "refusals", "tokens"),
         ),
         (

@@ -12,9 +12,10 @@ from dither_shared import Metric
 
 from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
+from .counting.folds import Folds
+from .counting.uploads import Outcome, Upload, count
 from .database import Database
 from .errors import RacedError
-from .folds import Folds
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
 from .tables.definitions import from_json, to_json
 from .tables.disabled import disable, enable, read_disabled
@@ -23,7 +24,6 @@ from .tables.refusals import Refusal, add_refusals, read_refused
 from .tables.schema import METRICS, TALLIES
 from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
-from .uploads import Outcome, Upload, count
 
 __all__ = ["Store"]
 

@@ -14,7 +14,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 
 from dither_server.store import Basis, Refusal, Store, StoredToken, StoreError
-from dither_server.store.folds import Sums
+from dither_server.store.counting.folds import Sums
 from dither_server.store.tables.definitions import to_json
 from dither_server.store.tables.schema import HEAD, NUMBERS, SCHEMA
 from dither_server.tally.blocks import to_blocks, to_bytes

@@ -22,7 +22,7 @@ from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.materialize import refresh
 from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
-from dither_server.store.folds import Sums
+from dither_server.store.counting.folds import Sums
 from dither_server.store.tables.definitions import to_json
 from dither_server.store.tables.schema import SCHEMA
 from dither_server.tally.blocks import to_blocks, to_bytes

@@ -15,8 +15,8 @@ from typing import BinaryIO, NamedTuple
 from dither_shared import Mechanism
 
 from ...store import Store
+from ...store.counting.folds import Run, Sums
 from ...store.errors import SpoolError
-from ...store.folds import Run, Sums
 from ...store.spool.places import Place
 from ...store.spool.records import BUCKETS, Records, day_of, number_of
 from ...store.spool.segment import Segment

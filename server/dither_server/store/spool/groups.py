@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..uploads import Upload
+from ..counting.uploads import Upload
 from .records import Records, number_of
 
 __all__ = ["Found", "group_of", "read_groups"]

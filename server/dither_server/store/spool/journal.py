@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, suppress
 from datetime import date
 from pathlib import Path
 
+from ..counting.uploads import Upload
 from ..errors import SpoolError
 from ..lock import FileLock
-from ..uploads import Upload
 from .groups import group_of, read_groups
 from .places import Place, make_folder, sync_folder
 from .segment import write_segment

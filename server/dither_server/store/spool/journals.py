@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import date
 
-from ..uploads import Upload
+from ..counting.uploads import Upload
 from .journal import Journal, abandoned
 from .rooms import Rooms
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date
 from typing import Protocol
 
+from ..counting.uploads import Outcome, Upload
 from ..errors import SpoolError, StoreError
 from ..tables.refusals import Refusal
-from ..uploads import Outcome, Upload
 from .journals import Journals
 from .rooms import ROOM, Rooms
 

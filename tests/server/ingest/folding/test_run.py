@@ -17,8 +17,8 @@ from distributed import LocalCluster
 from dither_server.ingest.folding.run import Folding, Report, Step
 from dither_server.ingest.folding.workers import workers
 from dither_server.store import Store, StoreError
+from dither_server.store.counting.folds import Sums
 from dither_server.store.errors import SpoolError
-from dither_server.store.folds import Sums
 from dither_server.store.spool.places import Folder, Place, place_at
 from dither_shared import ParameterError
 from server.collecting import LAYOUT, THEME, rows_of, upload

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..tally.blocks import Blocks
-from .batch_ids.ids import beside_others
-from .engine import sqlite_path
-from .errors import StoreError, message_of
-from .lock import FileLock
-from .tables.schema import FOLD_RUNS, FOLDS
+from ...tally.blocks import Blocks
+from ..batch_ids.ids import beside_others
+from ..engine import sqlite_path
+from ..errors import StoreError, message_of
+from ..lock import FileLock
+from ..tables.schema import FOLD_RUNS, FOLDS
 from .uploads import add_counts
 
 __all__ = ["Folds", "Run", "Sums", "Tallies"]

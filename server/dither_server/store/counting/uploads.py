@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 from dither_shared import Mechanism, Metric
 
-from ..tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
-from ..tally.fold import fold
-from .batch_ids.ids import BatchIds
-from .hot import Hot
-from .tables.disabled import disabled_among
-from .tables.schema import TALLIES
+from ...tally.blocks import Blocks, from_bytes, to_blocks, to_bytes
+from ...tally.fold import fold
+from ..batch_ids.ids import BatchIds
+from ..hot import Hot
+from ..tables.disabled import disabled_among
+from ..tables.schema import TALLIES
 
 __all__ = ["Outcome", "Upload", "add_counts", "count"]
 

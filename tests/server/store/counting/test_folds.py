@@ -11,7 +11,7 @@ import pytest
 
 from dither_server.reading.materialize import refresh
 from dither_server.store import Store, StoreError, back_up, restore
-from dither_server.store.folds import Sums, Tallies
+from dither_server.store.counting.folds import Sums, Tallies
 from dither_server.store.removal import removals
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold

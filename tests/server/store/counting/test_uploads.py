@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy
 
 from dither_server.store import Outcome, Store, StoreError
-from dither_server.store import uploads as module
+from dither_server.store.counting import uploads as module
 from dither_server.store.errors import RacedError
 from dither_server.store.tables.disabled import disabled_among
 from dither_server.tally.fold import Folded, fold

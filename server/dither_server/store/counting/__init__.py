@@ -1,0 +1,1 @@
+"""Count uploads and what folds add up, each once."""
