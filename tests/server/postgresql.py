@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import secrets
 import shutil
 import socket
 import subprocess
@@ -10,7 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["WHY_NOT", "server"]
+import psycopg
+
+__all__ = ["WHY_NOT", "fresh", "server"]
 
 WHY_NOT = "no PostgreSQL server here: apt-get install postgresql, or set DITHER_TEST_POSTGRES to a URL"
 
@@ -40,6 +43,14 @@ def server() -> Iterator[str | None]:
             _run(user, *control, "-m", "immediate", "stop")
     finally:
         shutil.rmtree(folder)
+
+
+def fresh(url: str) -> str:
+    """Make a database on the server at ``url``, and return its URL."""
+    name = f"dither_{secrets.token_hex(8)}"
+    with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    return f"{url}/{name}"
 
 
 def _programs() -> Path | None:

@@ -1,6 +1,5 @@
 """The same store on a real PostgreSQL server."""
 
-import itertools
 import re
 import threading
 from collections.abc import Iterator
@@ -47,12 +46,11 @@ from server.collecting import (
 )
 from server.database import connected
 from server.observability.test_prometheus import samples
-from server.postgresql import WHY_NOT, server
+from server.postgresql import WHY_NOT, fresh, server
 from server.reading.test_materialize import SELECT, expected, recipes
 from server.tally.test_blocks import some_rows
 
 SHARD = b"s" * 16
-NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +64,7 @@ def postgresql() -> Iterator[str]:
 @pytest.fixture
 def url(postgresql: str) -> str:
     """The URL of a fresh database."""
-    name = f"dither_{next(NUMBERS)}"
-    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE IF EXISTS {name}".encode())
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return f"{postgresql}/{name}"
+    return fresh(postgresql)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import psycopg
 import pytest
 from distributed import LocalCluster
 
@@ -24,7 +23,7 @@ from dither_shared import ParameterError
 from server.collecting import LAYOUT, THEME, rows_of, upload
 from server.database import execute, url_of
 from server.ingest.folding.spooling import ALL, FILLED, Delivery, assert_same, deliver, put, some
-from server.postgresql import WHY_NOT, server
+from server.postgresql import WHY_NOT, fresh, server
 
 NOW = datetime(2026, 11, 21, 14, 5, 9, tzinfo=UTC)
 PATIENCE = 20.0
@@ -182,10 +181,7 @@ def test_the_command_is_killed_at_each_step(kind: str, place: Folder, tmp_path: 
         if kind == "postgresql":
             if base is None:
                 pytest.skip(WHY_NOT)
-            with psycopg.connect(f"{base}/postgres", autocommit=True) as connection:
-                connection.execute("DROP DATABASE IF EXISTS killed WITH (FORCE)")
-                connection.execute("CREATE DATABASE killed")
-            url = f"{base}/killed"
+            url = fresh(base)
         with closing(opened(url)) as store:
             sent: list[Delivery] = []
             for step in Step:

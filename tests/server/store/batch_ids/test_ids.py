@@ -2,7 +2,6 @@
 or behind a filter; and however many processes, restarts, failures and jumps of the clock there are."""
 
 import random
-import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -10,7 +9,6 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import sqlalchemy
 from alembic import command
@@ -23,7 +21,7 @@ from dither_server.store.batch_ids.day_partitions import Days
 from dither_server.store.tables.definitions import to_json
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, upload
 from server.database import connected, execute, listening, url_of
-from server.postgresql import WHY_NOT, server
+from server.postgresql import WHY_NOT, fresh, server
 from server.store.batch_ids.keeping import kept, opened, tend
 
 SHARD = b"s" * 16
@@ -43,10 +41,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str | None) 
         return f"sqlite:///{tmp_path}/dither.db"
     if postgresql is None:
         pytest.skip(WHY_NOT)
-    name = f"ids_{secrets.token_hex(4)}"
-    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    return f"{postgresql}/{name}"
+    return fresh(postgresql)
 
 
 @pytest.fixture

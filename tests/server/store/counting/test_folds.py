@@ -6,7 +6,6 @@ from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from dither_server.reading.materialize import refresh
@@ -19,7 +18,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import Metric
 from server.collecting import COUNTED, LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
 from server.database import execute, listening
-from server.postgresql import WHY_NOT, server
+from server.postgresql import WHY_NOT, fresh, server
 
 RUN, OTHER = b"r" * 16, b"o" * 16
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
@@ -39,10 +38,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str | None) 
         return f"sqlite:///{tmp_path}/dither.db"
     if postgresql is None:
         pytest.skip(WHY_NOT)
-    with psycopg.connect(f"{postgresql}/postgres", autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS folds WITH (FORCE)")
-        connection.execute("CREATE DATABASE folds")
-    return f"{postgresql}/folds"
+    return fresh(postgresql)
 
 
 @pytest.fixture
