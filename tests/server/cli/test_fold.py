@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import pytest
-from distributed import LocalCluster, SchedulerPlugin
+from distributed import SchedulerPlugin
 
 from dither_server.cli.fold import _seconds
 from dither_server.store import Store
@@ -19,6 +19,7 @@ from dither_server.store.spool.places import Folder
 from dither_shared import ParameterError
 from server.cli.invoking import invoke, told
 from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, running, upload
+from server.dask import cluster_of
 from server.database import execute, url_of
 from server.ingest.folding.spooling import ALL, Delivery, assert_same, deliver, put, some
 from server.test_process import PATIENCE
@@ -144,14 +145,14 @@ def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[s
 def test_asked_to_end_it_ends_and_the_next_goes_on(folder: Path, spool: Folder, number: signal.Signals) -> None:
     """While it waits for a cluster that has no workers."""
     deliver(spool, sent := some(20, 7), 7)
-    none = {"n_workers": 0, "dashboard_address": None, "host": "127.0.0.1", "scheduler_port": 0}
     given = threading.Event()
 
     class Watch(SchedulerPlugin):
         def transition(self, *_: object, **__: object) -> None:
             given.set()
 
-    with LocalCluster(**none) as cluster:  # type: ignore[no-untyped-call]  # Dask has no types
+    with cluster_of(0) as cluster:
+        assert cluster.scheduler is not None
         cluster.scheduler.add_plugin(Watch())
         options = ("--spool", str(spool), "--scheduler", cluster.scheduler_address)
         command = [sys.executable, "-m", "dither_server", "fold", *options]

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from distributed import LocalCluster
 
 from dither_server.ingest.folding.workers import workers
 from dither_shared import ParameterError
@@ -21,6 +20,7 @@ from dither_simulations.sweeps.checkpoint import Journal
 from dither_simulations.sweeps.sweep import sweep
 from dither_simulations.trials.trial import Outcome
 from dither_simulations.users.sources import Distribution
+from server.dask import cluster_of
 
 PLAN = Accuracy(("randomized-response",), (0.5, 1.0, 2.0), (8,), (1000,), Distribution(), repeats=20, seed=3)
 ARGUMENTS = ("error", "--mechanism", "randomized-response", "--epsilon", "0.5,1,2", "-k", "8", "-n", "1000")
@@ -58,10 +58,7 @@ def test_what_is_wrong_comes_back_from_another_process() -> None:
 
 
 def test_a_dask_cluster_changes_no_number() -> None:
-    cluster = LocalCluster(  # type: ignore[no-untyped-call]  # Dask has no types
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", scheduler_port=0
-    )
-    with cluster, workers(scheduler=cluster.scheduler_address) as run:
+    with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as run:
         assert sweep(PLAN, run) == sweep(PLAN)
 
 

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from distributed import LocalCluster
 
 from dither_server.ingest.folding.run import Folding, Report, Step
 from dither_server.ingest.folding.workers import workers
@@ -21,6 +20,7 @@ from dither_server.store.errors import SpoolError
 from dither_server.store.spool.places import Folder, Place, place_at
 from dither_shared import ParameterError
 from server.collecting import LAYOUT, THEME, rows_of, upload
+from server.dask import cluster_of
 from server.database import execute, url_of
 from server.ingest.folding.spooling import ALL, FILLED, Delivery, assert_same, deliver, put, some
 from server.postgresql import WHY_NOT, fresh, server
@@ -209,10 +209,7 @@ def test_processes_change_no_number(counts: Store, place: Folder, tmp_path: Path
 def test_a_dask_cluster_changes_no_number(counts: Store, place: Folder, tmp_path: Path) -> None:
     sent = some(300, 10)
     deliver(place, sent, 10)
-    cluster = LocalCluster(  # type: ignore[no-untyped-call]  # Dask has no types
-        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", scheduler_port=0
-    )
-    with cluster, workers(scheduler=cluster.scheduler_address) as spread:
+    with cluster_of(2) as cluster, workers(scheduler=cluster.scheduler_address) as spread:
         (report,) = folded(folding(counts, place, spread=spread))
     assert report.sums.batches == 300
     assert_same(counts, tmp_path, sent)

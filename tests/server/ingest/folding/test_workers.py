@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from distributed import LocalCluster
 
 from dither_server.ingest.folding.workers import WorkersError, here, workers
 from dither_shared import ParameterError
+from server.dask import cluster_of
 
 
 def doubled(number: int) -> int:
@@ -44,10 +44,7 @@ def test_a_process_that_is_killed_is_told() -> None:
 
 
 def test_a_cluster_that_is_gone_is_told() -> None:
-    cluster = LocalCluster(  # type: ignore[no-untyped-call]  # Dask has no types
-        n_workers=1, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", scheduler_port=0
-    )
-    with cluster, workers(scheduler=cluster.scheduler_address) as spread:
+    with cluster_of(1) as cluster, workers(scheduler=cluster.scheduler_address) as spread:
         results = spread(doubled, range(4))
         assert next(results) == 0
         assert list(results) == [2, 4, 6]
