@@ -16,10 +16,10 @@ from ...tally.blocks import Blocks, to_blocks
 from ...tally.fold import fold, parsed
 from .table import Ids, Keys, Table, are_first, as_ids, as_keys, grouped
 
-__all__ = ["Folded", "fold_bucket"]
+__all__ = ["FoldedBucket", "fold_bucket"]
 
 
-class Folded(NamedTuple):
+class FoldedBucket(NamedTuple):
     """What a bucket adds up to, and how many records are what: each is counted under one of five names.
 
     ``tallies`` are by version, day and stratum, ``ids`` those of the batches that are counted in them, by day and
@@ -42,7 +42,9 @@ class Folded(NamedTuple):
     """With rows that no device could have sent."""
 
 
-def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Mapping[bytes, Mechanism]) -> Folded:
+def fold_bucket(
+    segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Mapping[bytes, Mechanism]
+) -> FoldedBucket:
     """Return what the records add up to, each batch counted once; ``seen`` are ids that were counted before.
 
     The order of segments, and of the records of one id, changes nothing. Where a batch came with several contents
@@ -56,7 +58,7 @@ def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Ma
     known = fresh.where(np.array([one in mechanisms for one in fresh.versions], dtype=bool)[fresh.version])
     sound = known.where(_are_sound(known, mechanisms))
     counted, conflicts = _distinct(sound)
-    return Folded(
+    return FoldedBucket(
         _tallies(counted, mechanisms),
         {day: as_ids(counted.keys[places]) for day, places in grouped(counted.day)},
         batches=len(counted),

@@ -21,7 +21,7 @@ from ...store.spool.places import Place
 from ...store.spool.records import BUCKETS, Records, day_of, number_of
 from ...store.spool.segment import Segment
 from . import seen
-from .bucket import Folded, fold_bucket
+from .bucket import FoldedBucket, fold_bucket
 from .manifest import RUNS, SEGMENTS, Manifest, is_segment, manifests
 from .workers import Map, here
 
@@ -207,7 +207,7 @@ class _Task(NamedTuple):
     mechanisms: Mapping[bytes, Mechanism]
 
 
-def _fold(task: _Task) -> Folded:
+def _fold(task: _Task) -> FoldedBucket:
     """Read a bucket of some segments and add it up."""
     parts = [_records(task.place, name, task.bucket) for name in task.segments]
     return fold_bucket(parts, seen.read(task.place, task.bucket, task.run.hex()), task.mechanisms)
@@ -230,7 +230,7 @@ def _opened(place: Place, name: str) -> BinaryIO:
         raise SpoolError(f"spool: {place}/{SEGMENTS}/{name} is gone, and not all of it was counted") from None
 
 
-def _sums(folded: Folded) -> Sums:
+def _sums(folded: FoldedBucket) -> Sums:
     return Sums(folded.batches, folded.rows, folded.repeated, folded.conflicts, folded.damaged)
 
 

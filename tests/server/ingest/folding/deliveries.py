@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dither_server.ingest.folding.bucket import Folded
+from dither_server.ingest.folding.bucket import FoldedBucket
 from dither_server.ingest.folding.table import Ids
 from dither_server.store.spool.records import Records
 from dither_server.tally.blocks import Blocks, from_blocks, no_blocks
@@ -90,7 +90,7 @@ def expected(
 ) -> Expected:
     """Fold slowly, by the definition."""
     counted: dict[bytes, Delivery] = {}
-    numbers: Counter[str] = Counter(dict.fromkeys(Folded._fields[2:], 0))
+    numbers: Counter[str] = Counter(dict.fromkeys(FoldedBucket._fields[2:], 0))
     for one in in_order(deliveries):
         first = counted.get(one.batch)
         if one.batch in seen:
@@ -134,6 +134,6 @@ def tally_of(mechanism: Mechanism, blocks: Blocks) -> Tally:
     return from_blocks(mechanism, whole)
 
 
-def numbers_of(folded: Folded) -> dict[str, int]:
+def numbers_of(folded: FoldedBucket) -> dict[str, int]:
     """What became of the records."""
-    return {name: getattr(folded, name) for name in Folded._fields[2:]}
+    return {name: getattr(folded, name) for name in FoldedBucket._fields[2:]}

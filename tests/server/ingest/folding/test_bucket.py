@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dither_server.ingest.folding.bucket import Folded, fold_bucket
+from dither_server.ingest.folding.bucket import FoldedBucket, fold_bucket
 from dither_server.ingest.folding.table import Ids
 from dither_server.store import Store, Upload
 from dither_server.store.spool.records import Records, day_of, number_of
@@ -37,7 +37,7 @@ DAY = number_of(TODAY)
 THEME = version_of(FOLDED["theme"])
 LAYOUT = version_of(FOLDED["layout"])
 UNKNOWN = b"\x80unknown"
-NOTHING = dict.fromkeys(Folded._fields[2:], 0)
+NOTHING = dict.fromkeys(FoldedBucket._fields[2:], 0)
 IDS = [
     bytes(16),
     bytes(15) + b"\1",
@@ -75,11 +75,11 @@ def deliveries(draw: st.DrawFn) -> Delivery:
 SEGMENTS = st.lists(st.lists(deliveries(), max_size=12), max_size=5)
 
 
-def folded(segments: Sequence[Sequence[Delivery]], seen: Sequence[Ids] = ()) -> Folded:
+def folded(segments: Sequence[Sequence[Delivery]], seen: Sequence[Ids] = ()) -> FoldedBucket:
     return fold_bucket([segment(one) for one in segments], seen, MECHANISMS)
 
 
-def check(found: Folded, segments: Sequence[Sequence[Delivery]], seen: set[bytes]) -> None:
+def check(found: FoldedBucket, segments: Sequence[Sequence[Delivery]], seen: set[bytes]) -> None:
     right = expected([one for part in segments for one in part], seen, MECHANISMS)
     assert numbers_of(found) == right.numbers
     assert {day: ids.tobytes() for day, ids in found.ids.items()} == {d: b"".join(i) for d, i in right.ids.items()}
@@ -88,7 +88,7 @@ def check(found: Folded, segments: Sequence[Sequence[Delivery]], seen: set[bytes
         assert same(tally_of(MECHANISMS[key[0]], blocks), right.tallies[key])
 
 
-def assert_equal(one: Folded, other: Folded) -> None:
+def assert_equal(one: FoldedBucket, other: FoldedBucket) -> None:
     """Two folds are equal, byte for byte."""
     assert numbers_of(one) == numbers_of(other)
     assert [(day, ids.tobytes()) for day, ids in one.ids.items()] == [(d, i.tobytes()) for d, i in other.ids.items()]
@@ -180,7 +180,7 @@ def test_a_database_that_gets_the_same_in_order_holds_the_same_bytes(seed: int, 
 
 def test_nothing_folds_to_nothing() -> None:
     for segments in ([], [segment([])], [segment([], [THEME, UNKNOWN])] * 2):
-        assert fold_bucket(segments, [ids_of([]), ids_of(IDS)], MECHANISMS) == Folded({}, {}, 0, 0, 0, 0, 0, 0)
+        assert fold_bucket(segments, [ids_of([]), ids_of(IDS)], MECHANISMS) == FoldedBucket({}, {}, 0, 0, 0, 0, 0, 0)
 
 
 def test_one_record_is_counted_unless_it_was_seen() -> None:
