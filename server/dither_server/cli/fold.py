@@ -17,7 +17,7 @@ from dither_shared import DitherError, ParameterError
 
 from ..config.settings import RETRY_DAYS
 from ..config.sources import missing
-from .options import Found, denying, refusing, required, settings_options
+from .options import Found, denying, refusing, required, settings_options, workers_options
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -100,14 +100,7 @@ class _Ending:
 
 @click.command()
 @settings_options("db", "spool", "spool_open", "horizon", "lock_wait")
-@click.option(
-    "--jobs",
-    type=click.IntRange(0, 4096),
-    default=1,
-    show_default=True,
-    help="Share the work among so many processes; 0 for one a processor.",
-)
-@click.option("--scheduler", metavar="ADDRESS", help="Share it among the workers of a Dask cluster, tcp://HOST:PORT.")
+@workers_options()
 @click.option("--every", metavar="SPAN", help="Fold again and again, each 10m, 30s or 1h.")
 @click.option("--dry-run", is_flag=True, help="Say what would be counted, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each run.")
