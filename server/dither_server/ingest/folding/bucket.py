@@ -34,8 +34,8 @@ class FoldedBucket(NamedTuple):
     """The reports in these."""
     repeated: int
     """Of a batch that is counted here with this content, or was counted before."""
-    conflicts: int
-    """Of a batch that is counted here with another content."""
+    conflicts: dict[tuple[bytes, int], int]
+    """Of a batch that is counted here with another content, by version and day."""
     unknown: int
     """Of a version that is not among the mechanisms."""
     damaged: int
@@ -63,8 +63,8 @@ def fold_bucket(
         {day: as_ids(counted.keys[places]) for day, places in grouped(counted.day)},
         batches=len(counted),
         rows=_rows(counted, mechanisms),
-        repeated=len(records) - len(fresh) + len(sound) - len(counted) - conflicts,
-        conflicts=conflicts,
+        repeated=len(records) - len(fresh) + len(sound) - len(counted) - len(conflicts),
+        conflicts=_by_day(conflicts),
         unknown=len(fresh) - len(known),
         damaged=len(known) - len(sound),
     )
@@ -119,8 +119,8 @@ def _are_readable(records: Table, mechanism: Mechanism) -> Booleans:
     return np.ones(len(records), dtype=bool)
 
 
-def _distinct(records: Table) -> tuple[Table, int]:
-    """Return the record of each id that counts, and the number of those with another content than it."""
+def _distinct(records: Table) -> tuple[Table, Table]:
+    """Return the record of each id that counts, and those with another content than it."""
     counts = are_first(records.keys)
     batch = np.cumsum(counts)
     several = np.flatnonzero((np.bincount(batch) > 1)[batch])
@@ -132,7 +132,13 @@ def _distinct(records: Table) -> tuple[Table, int]:
     counts[several] = False
     counts[several[order[begins]]] = True
     alike = (content[:, order] == content[:, first]).all(axis=0)
-    return records.where(counts), int(np.count_nonzero(~alike))
+    return records.where(counts), of_several.take(order[~alike])
+
+
+def _by_day(records: Table) -> dict[tuple[bytes, int], int]:
+    """Return the number of records of each version and day."""
+    keys = records.version.astype(np.int64) << 16 | records.day
+    return {(records.versions[key >> 16], key & 0xFFFF): len(places) for key, places in grouped(keys)}
 
 
 def _tallies(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> dict[tuple[bytes, int, int], Blocks]:
