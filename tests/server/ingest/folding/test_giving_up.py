@@ -179,6 +179,25 @@ def test_what_was_counted_before_the_damage_is_not_lost(counts: Store, place: Fo
     assert report.sums.batches == 90 - lost
 
 
+def test_a_copy_that_comes_back_too_early_is_not_taken_for_counted(
+    counts: Store, place: Folder, tmp_path: Path
+) -> None:
+    """After a part without it was counted, and before the ids of that are written."""
+    put(place, others := some(90, 15))
+    name = put(place, held := some(90, 16))
+    copy = content(place, "segments", name)
+    damage(place, name, within(held, FILLED[0])[0].upload.batch)
+    given_up(counts, place, name)
+    with pytest.raises(KilledError):
+        folded(folding(counts, place, after=at(Step.ADDED, 1)))
+    place.put("segments", name, copy)
+    given_up(counts, place, name)
+    folded(folding(counts, place))
+    place.put("segments", name, content(place, "damaged", place.names("damaged")[0]))
+    folded(folding(counts, place))
+    assert_same(counts, tmp_path, others + held)
+
+
 def test_a_plan_counts_what_is_not_given_up(counts: Store, place: Folder) -> None:
     name = put(place, held := some(60, 11))
     damage(place, name, within(held, FILLED[6])[0].upload.batch)

@@ -142,6 +142,9 @@ def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Sto
     store.folds.forget(AT.date() + timedelta(days=1))
     assert store.folds.run(RUN) is None
     assert execute(url, "SELECT run FROM folds") == []
+    store.folds.begin(OTHER, datetime(2026, 11, 20, tzinfo=UTC))
+    store.folds.forget(date(2026, 11, 20))
+    assert store.folds.run(OTHER) is not None
 
 
 def test_old_runs_are_forgotten_but_not_the_last(store: Store) -> None:
