@@ -38,7 +38,11 @@ class SpoolGauges:
         if known is not None:
             yield _gauge("dither_spool_open_bytes", "Bytes that no segment of the spool holds yet.", known.open_bytes)
             yield _gauge("dither_spool_segments", "Segments of the spool that no fold has counted.", known.segments)
-            yield _gauge("dither_spool_damaged_files", "Damaged files that the spool keeps aside.", known.damaged)
+            yield _gauge(
+                "dither_spool_damaged_files",
+                "Notices of damaged journals.",
+                known.damaged,
+            )
             yield _gauge("dither_spool_free_bytes", "Room that is left to the spool.", known.free)
         if (folded := self._folded.value()) is not None:
             about = "When the last fold that has ended began: what stood in segments by then is counted."
