@@ -4,7 +4,6 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import closing
-from http.client import HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -41,12 +40,12 @@ def status(url: str, body: bytes) -> int:
 def got(url: str, path: str) -> tuple[int, str]:
     with closing(connect(url)) as connection:
         connection.request("GET", path)
-        response: HTTPResponse = connection.getresponse()
+        response = connection.getresponse()
         return response.status, response.read().decode()
 
 
 def test_without_its_database_it_goes_on(tmp_path: Path, postgresql: Own, rooms: Rooms) -> None:
-    """Taken is what is enabled, refused what was disabled by then; that refusal is counted when the database is back."""
+    """Taken is what is enabled, refused what was disabled by then; that is counted when the database is back."""
     database = fresh(postgresql.url)
     with closing(Store(database)) as store:
         store.register(METRICS.values())
