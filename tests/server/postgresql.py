@@ -51,8 +51,11 @@ def server() -> Iterator[str | None]:
     """The URL of a server without a database's name, or None if there is none to be had."""
     with ExitStack() as ours:
         given = os.environ.get("DITHER_TEST_POSTGRES")
-        found = None if given else ours.enter_context(own())
-        yield given.rstrip("/") if given else found and found.url
+        if given:
+            yield given.rstrip("/")
+        else:
+            found = ours.enter_context(own())
+            yield None if found is None else found.url
 
 
 @contextmanager
