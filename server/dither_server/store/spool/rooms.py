@@ -4,6 +4,8 @@ import os
 import shutil
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +27,7 @@ _PAGE = 4096
 
 
 class Backlog(NamedTuple):
-    """What stands in a spool: bytes of journals, segments that no fold has taken, damaged files, bytes of room."""
+    """What stands in a spool: bytes of journals, untaken segments, damaged files or notices, bytes of room."""
 
     open_bytes: int
     segments: int
@@ -83,6 +85,17 @@ class Rooms(NamedTuple):
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
         damaged += len(self.place.names(ASIDE))
         return Backlog(sum(sizes), len(self.place.names(SEGMENTS)), damaged, self.free())
+
+    def idle(self, seconds: float) -> int:
+        """Return the number of journals that nothing was appended to for so long."""
+        since, found = time.time() - seconds, 0
+        try:
+            for one in self.journals.glob(f"*{SUFFIX}"):
+                with suppress(FileNotFoundError):  # it is closed meanwhile
+                    found += one.stat().st_mtime < since
+        except OSError as error:
+            raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
+        return found
 
 
 def rooms_at(spool: str, journals: str = "") -> Rooms:
