@@ -206,7 +206,8 @@ def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pyt
     ("options", "why"),
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
-        (("--spool", "memory://x"), "--spool: memory://x is not on this machine; set spool_open"),
+        (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
+        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is this process's own"),
         (("--spool-open", "here"), "--spool-open: is of no use without spool"),
         (("--spool", "s", "--spool-seconds", "0"), "--spool-seconds: 0.0 is not positive"),
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),

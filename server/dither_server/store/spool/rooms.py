@@ -18,6 +18,9 @@ __all__ = ["ROOM", "Backlog", "Rooms", "rooms_at"]
 ROOM = 4
 """A spool is nearly full without room for so many journals: each is there twice while it becomes a segment."""
 
+_MEMORY = "memory://"
+"""A place that fsspec knows, for tests: segments there would be acknowledged, and lost."""
+
 _PAGE = 4096
 
 
@@ -88,6 +91,8 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
     """
     if sys.platform == "win32":
         raise ParameterError("spool", "wants a system with flock, such as Linux")
+    if spool.lower().startswith(_MEMORY):
+        raise ParameterError("spool", f"{_MEMORY} is this process's own; what is there goes with it, and no fold sees it")
     place = place_at(spool)
     if journals:
         return Rooms(place, Path(journals))
