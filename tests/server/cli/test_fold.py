@@ -183,7 +183,7 @@ def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.
     here = ("fold", "--spool", str(spool))
     unset = told(invoke(folder, "fold"))
     assert "DITHER_SPOOL: not set" in unset
-    assert unset.endswith("; for example /var/lib/dither/spool\n")
+    assert unset.endswith("; for example /var/lib/spool\n")
     nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
     assert nowhere == f"dither-server: spool: {folder}/no is no folder; a collector has not spooled to it yet\n"
     assert "spool: " in told(invoke(folder, "fold", "--spool", "nonsense://bucket"))

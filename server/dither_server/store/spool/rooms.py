@@ -92,7 +92,7 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
     if sys.platform == "win32":
         raise ParameterError("spool", "wants a system with flock, such as Linux")
     if spool.lower().startswith(_MEMORY):
-        raise ParameterError("spool", f"{_MEMORY} is this process's own; what is there goes with it, and no fold sees it")
+        raise ParameterError("spool", f"{_MEMORY} is this process's own: it ends with it, and no fold sees it")
     place = place_at(spool)
     if journals:
         return Rooms(place, Path(journals))

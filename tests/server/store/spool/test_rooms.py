@@ -19,7 +19,7 @@ def test_a_url_wants_a_folder_for_what_is_open(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["memory://bucket/spool", "Memory://x"])
 def test_the_memory_of_a_process_is_no_spool(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ParameterError, match=r"^spool: memory:// is this process's own; what is there goes with it"):
+    with pytest.raises(ParameterError, match=r"^spool: memory:// is this process's own: it ends with it"):
         rooms_at(url, str(tmp_path))
 
 
