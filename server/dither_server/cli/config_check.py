@@ -15,7 +15,7 @@ from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..store import Store, StoredToken, UnmadeError
 from ..store.errors import SpoolError
-from ..store.spool.rooms import ROOM
+from ..store.spool.rooms import ASIDE, ROOM
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
 
@@ -87,9 +87,8 @@ def _spool(config: Config) -> Iterator[Remark]:
     if backlog.free < ROOM * config.spool_bytes:
         yield Remark("warning", f"spool: nearly full, {backlog.free / 1e6:,.0f} MB are free")
     if backlog.damaged:
-        yield Remark(
-            "warning", f"spool: {backlog.damaged} damaged files in {rooms.journals}; what could be read was taken"
-        )
+        where = f"{rooms.journals} or {rooms.place}/{ASIDE}"
+        yield Remark("warning", f"spool: {backlog.damaged} damaged files in {where}; what could be read was taken")
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:

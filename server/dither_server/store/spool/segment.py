@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SpoolError
+from ..errors import DamagedError, SpoolError
 from .records import BUCKETS, Records
 
 __all__ = ["Segment", "write_segment"]
@@ -57,11 +57,13 @@ def write_segment(records: Records) -> bytes:
 class Segment:
     """A segment in an open file, which the caller closes.
 
-    ``versions`` are 8 bytes each, ``count`` is the number of records. Raises SpoolError, which names the file, for one
-    that is damaged or none: of the head at once, of a bucket when that is read.
+    ``versions`` are 8 bytes each, ``counts`` are the records of each bucket, and ``count`` of all. Raises DamagedError,
+    which names the file, for one that is damaged or none: of the head at once, of a bucket when that is read; and
+    SpoolError where it cannot be read.
     """
 
     versions: list[bytes]
+    counts: list[int]
     count: int
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -69,15 +71,16 @@ class Segment:
         self._name = name
         magic, size, checksum = _FRONT.unpack(self._read(0, _FRONT.size))
         if magic != _MAGIC:
-            raise SpoolError(f"spool: {name} is no segment, or of a version that this program does not know")
+            raise _damaged(name, "is no segment, or of a version that this program does not know")
         head = self._read(_FRONT.size, size)
         table = 4 + 8 * int.from_bytes(head[:4], "little")
         if zlib.crc32(head) != checksum or len(head) != table + BUCKETS * _BUCKET.itemsize:
-            raise SpoolError(f"spool: {name} is damaged in its head")
+            raise _damaged(name, "is damaged in its head")
         self.versions = [head[start : start + 8] for start in range(4, table, 8)]
         self._table = np.frombuffer(head, _BUCKET, BUCKETS, table)
         self._start = _FRONT.size + size
-        self.count = int(self._table["count"].sum())
+        self.counts = self._table["count"].tolist()
+        self.count = sum(self.counts)
 
     def bucket(self, number: int) -> Records:
         """Return the records whose id begins with a byte."""
@@ -85,12 +88,12 @@ class Segment:
         part = self._read(self._start + start, size)
         end = 16 * count + packed
         if zlib.crc32(part) != checksum or end > size or (short := _unpacked(part[16 * count : end], count)) is None:
-            raise SpoolError(f"spool: {self._name} is damaged in bucket {number}")
+            raise _damaged(self._name, f"is damaged in bucket {number}")
         ids = np.frombuffer(part, np.uint8, 16 * count).reshape(-1, 16)
         version, day, stratum, lengths = _columns(short, count)
         records = Records(ids, self.versions, version, day, stratum, lengths, part[end:])
         if not _is_possible(records, number):
-            raise SpoolError(f"spool: {self._name} holds in bucket {number} what no collector writes")
+            raise _damaged(self._name, f"holds in bucket {number} what no collector writes")
         return records
 
     def _read(self, start: int, size: int) -> bytes:
@@ -100,8 +103,12 @@ class Segment:
         except Exception as error:  # each object store has its own errors
             raise SpoolError(f"spool: {self._name} cannot be read ({type(error).__name__})") from None
         if len(content) != size:
-            raise SpoolError(f"spool: {self._name} ends too early")
+            raise _damaged(self._name, "ends too early")
         return content
+
+
+def _damaged(name: str, why: str) -> DamagedError:
+    return DamagedError(f"spool: {name} {why}; restore it from a copy, or give it up with fold --give-up")
 
 
 def _unpacked(packed: bytes, count: int) -> bytes | None:
