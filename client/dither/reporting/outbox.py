@@ -12,6 +12,7 @@ from typing import Final
 
 from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Record, Totals
+from .bodies import Kind, kind_of
 
 __all__ = ["Outbox"]
 
@@ -101,6 +102,13 @@ class Outbox:
             return []
         self.latest = max((entry.day for entry in self._queue.values()), default=0)
         return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
+
+    def misplaced(self, kind: Kind) -> list[Done]:
+        """Return the reports to drop for an app that sends only this kind; they are from before it did.
+
+        A relay must not see them in the clear, and a collector takes none that is sealed from a device.
+        """
+        return [Done(entry.batch, "dropped") for entry in self.waiting() if kind_of(entry.body) is not kind]
 
     def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
         """Return the reports to drop today so that the bounds hold, and still hold with the one to come."""

@@ -17,6 +17,7 @@ from dither_shared.primitives.entropy import SystemEntropy
 from ..consent.permission import Permission
 from ..consent.rules import Mode
 from ..diagnostics import Diagnostics, described
+from ..reporting.bodies import SEALED, kind_of
 from ..reporting.journal import Journal
 from ..upload.attempts import Attempt, Attempts
 from .read_only_state import ReadOnlyState
@@ -49,6 +50,8 @@ class AppStatus:
     mode: Mode
     decided_by: str
     waiting: int = 0
+    sealed: int = 0
+    """How many of those that wait are sealed, so that a relay carries them, and only the collector reads them."""
     shown: int = 0
     sent: int = 0
     dropped: int = 0
@@ -129,6 +132,7 @@ class _Known(NamedTuple):
     """What a journal holds of an app."""
 
     waiting: int = 0
+    sealed: int = 0
     shown: int = 0
     sent: int = 0
     dropped: int = 0
@@ -143,6 +147,7 @@ def _known_of(journal: Journal) -> _Known:
     days += [one.day for one in (*waiting, *shown, *outbox.history())]
     return _Known(
         waiting=len(waiting),
+        sealed=sum(kind_of(entry.body) is SEALED for entry in waiting),
         shown=len(shown),
         sent=outbox.sent,
         dropped=outbox.dropped,
