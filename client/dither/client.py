@@ -156,7 +156,11 @@ class Client:
             return False
 
     def preview(self) -> list[bytes]:
-        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been."""
+        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been.
+
+        What is sealed not even this device can open: its row was never stored. In the mode local nothing leaves, so
+        nothing is sealed, and the row can be read; ``consent_text`` shows a row and how it is sealed.
+        """
         return self._parts.controls.preview()
 
     def sent(self) -> list[bytes]:
