@@ -36,7 +36,7 @@ def require() -> None:
 
     try:
         found = find_spec(_HPKE)
-    except ImportError:  # not even the package is there
+    except (ImportError, ValueError):  # not even the package is there, or what stands in its place is none
         found = None
     if found is None:
         raise SealError("seal", _MISSING)
