@@ -17,7 +17,6 @@ from dither_shared.primitives.entropy import SystemEntropy
 from ..consent.permission import Permission
 from ..consent.rules import Mode
 from ..diagnostics import Diagnostics, described
-from ..reporting.bodies import SEALED, kind_of
 from ..reporting.journal import Journal
 from ..upload.attempts import Attempt, Attempts
 from .read_only_state import ReadOnlyState
@@ -147,7 +146,7 @@ def _known_of(journal: Journal) -> _Known:
     days += [one.day for one in (*waiting, *shown, *outbox.history())]
     return _Known(
         waiting=len(waiting),
-        sealed=sum(kind_of(entry.body) is SEALED for entry in waiting),
+        sealed=outbox.sealed,
         shown=len(shown),
         sent=outbox.sent,
         dropped=outbox.dropped,
