@@ -14,7 +14,7 @@ import pytest
 
 import dither
 from client.conftest import Collector
-from client.devices import BROWSER, ENDPOINT, METRICS, Calendar, Make, Script, compact
+from client.devices import BROWSER, ENDPOINT, METRICS, Calendar, Make, Script, compact, parts_on
 from client.seals import KEY, KEYS, opened, sealing, take_package
 from client.test_processes import FLOORS, needs_fork, run
 from dither.reporting.bodies import read
@@ -98,7 +98,7 @@ def test_what_a_killed_process_recorded_leaves_as_it_was_sealed(make: Make, fold
 
 @pytest.mark.parametrize(("before", "after"), [(None, KEY), (KEY, None)])
 def test_what_waits_from_before_the_app_changed_goes_nowhere(
-    make: Make, folder: Path, calendar: Calendar, before: SealKey | None, after: SealKey | None
+    make: Make, folder: Path, before: SealKey | None, after: SealKey | None
 ) -> None:
     first = make(folder, metrics=WIDE | {"mobile": METRICS["mobile"]}, seal=before)
     first.record("browser", "firefox")
@@ -116,11 +116,10 @@ def test_what_waits_from_before_the_app_changed_goes_nowhere(
     assert [read(body).metric for body in script.bodies] == ["theme"]
     word = "in the clear" if after is None else "sealed"
     assert status.trouble == {f"a report was dropped: the app's reports are {word} now, and this one is not": 2}
-    calendar.pass_days(1)
-    second.record("mobile", True)
+    second.record("weekly", True)
     assert second.flush(5)
     second.close()
-    assert not any(body in files_of(folder) for body in shown), "it was written anew before the next upload"
+    assert not any(body in files_of(folder) for body in shown), "it was written anew with the next report"
 
 
 def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) -> None:
@@ -135,7 +134,7 @@ def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) 
 
 
 @pytest.mark.parametrize("answer", [200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")])
-def test_a_relays_answers_mean_what_a_collectors_do(make: Make, calendar: Calendar, answer: int | OSError) -> None:
+def test_a_relays_answers_mean_what_a_collectors_do(make: Make, answer: int | OSError) -> None:
     found = []
     for seal in (None, KEY):
         script = Script([answer])
@@ -149,7 +148,36 @@ def test_a_relays_answers_mean_what_a_collectors_do(make: Make, calendar: Calend
     assert found[0] == found[1]
 
 
-def test_many_threads_seal_at_once(make: Make, calendar: Calendar) -> None:
+def test_a_version_that_is_disabled_falls_silent(make: Make, calendar: Calendar) -> None:
+    client = make(transport=Script([410]), seal=KEY)
+    for _ in range(3):
+        client.record("mobile", True)
+        calendar.pass_days(1)
+    client.record("theme", "dark")
+    client.flush(5)
+    status = client.status()
+    assert (status.sent, status.dropped, status.queued) == (1, 3, 0)
+    assert [metric.name for metric in status.metrics if metric.state == "disabled"] == ["mobile"]
+
+
+def test_hpke_is_loaded_while_nobody_waits_for_the_journal(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make(folder, seal=KEY)
+    client.record("theme", "dark")
+    other, loaded = parts_on(folder).journal, []
+
+    def load(key: SealKey) -> None:
+        with other.transaction():
+            loaded.append(key)
+
+    monkeypatch.setattr("dither.reporting.recorder.sealer", load)
+    client.record("mobile", True)
+    other.close()
+    assert loaded == [KEY]
+
+
+def test_many_threads_seal_at_once(make: Make) -> None:
     client = make(seal=KEY)
     start = threading.Barrier(4)
 
