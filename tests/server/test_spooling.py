@@ -196,7 +196,7 @@ def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pyt
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
     assert "warning: spool: nearly full" in shown
-    assert "warning: spool: 1 journals were damaged" in shown
+    assert "warning: spool: 1 damaged files, or notices of some, in " in shown
     (tmp_path / "spool" / "segments").write_text("")
     refused = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool"))
     assert refused.exit_code == 1
@@ -217,7 +217,8 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
     ("options", "why"),
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
-        (("--spool", "memory://x"), "--spool: memory://x is not on this machine; set spool_open"),
+        (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
+        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is this process's own"),
         (("--spool-open", "here"), "--spool-open: is of no use without spool"),
         (("--spool", "s", "--spool-seconds", "0"), "--spool-seconds: 0.0 is not positive"),
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),

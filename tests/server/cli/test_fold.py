@@ -222,12 +222,16 @@ def test_two_at_once(folder: Path, spool: Folder) -> None:
 def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_server.ingest.folding.workers._PATIENCE", 0.1)
     here = ("fold", "--spool", str(spool))
-    assert "DITHER_SPOOL: not set" in told(invoke(folder, "fold"))
+    unset = told(invoke(folder, "fold"))
+    assert "DITHER_SPOOL: not set" in unset
+    assert unset.endswith("; for example /var/lib/spool\n")
     nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
     assert nowhere == f"dither-server: spool: {folder}/no is no folder; a collector has not spooled to it yet\n"
     assert "spool: " in told(invoke(folder, "fold", "--spool", "nonsense://bucket"))
     assert "does not exist; a collector has not run on it yet" in told(invoke(folder, *here, "--db", "sqlite:///no.db"))
     assert "--scheduler: no Dask scheduler answers" in told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9"))
+    both = told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9", "--jobs", "2"))
+    assert "--jobs: not with --scheduler" in both
     assert "horizon: 30 is not above 30" in told(invoke(folder, *here, "--horizon", "30"))
     assert "not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--every", "1s"))
     assert "--give-up: not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--give-up", "x"))

@@ -65,7 +65,7 @@ def place_at(where: str) -> Place:
     if not where or "\0" in where:
         raise ParameterError("spool", "not a folder, nor a URL such as s3://bucket/spool")
     if not _URL.match(where):
-        return Folder(Path(where))
+        return Folder(Path(where).absolute())  # a worker may have another working folder
     parts = urlsplit(where)
     if parts.scheme.lower() in _HERE:
         return Folder(Path(unquote(parts.netloc + parts.path)))

@@ -23,6 +23,9 @@ ROOM = 4
 ASIDE = "damaged"
 """The kind of file, in a place, that was a segment until it was given up."""
 
+_MEMORY = "memory://"
+"""A place that fsspec knows, for tests: segments there would be acknowledged, and lost."""
+
 _PAGE = 4096
 
 
@@ -105,6 +108,8 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
     """
     if sys.platform == "win32":
         raise ParameterError("spool", "wants a system with flock, such as Linux")
+    if spool.lower().startswith(_MEMORY):
+        raise ParameterError("spool", f"{_MEMORY} is this process's own: it ends with it, and no fold sees it")
     place = place_at(spool)
     if journals:
         return Rooms(place, Path(journals))

@@ -95,7 +95,7 @@ def test_the_doctor_looks_at_the_spool_and_modifies_nothing(tmp_path: Path) -> N
     before = traces(spool / "open")
     result = doctor(folder, "--spool", str(spool))
     told = "\n".join(found(result, "warning"))
-    assert "configuration: spool: 1 journals were damaged" in told
+    assert "configuration: spool: 1 damaged files, or notices of some, in " in told
     assert f"spool: no process closes 1 of the journals in {spool}/open. Start a collector here" in told
     assert "fold: none has ended yet, and 1 segments wait. Run dither-server fold" in told
     assert traces(spool / "open") == before

@@ -9,7 +9,7 @@ import pytest
 from dither_server.store import Refusal, StoreError
 from dither_server.store.errors import SpoolError
 from dither_server.store.spool.database_link import DatabaseLink
-from dither_server.store.spool.places import Folder
+from dither_server.store.spool.places import Folder, place_at
 from dither_server.store.spool.records import number_of
 from dither_server.store.spool.rooms import Rooms, rooms_at
 from dither_server.store.spool.spool import Spool
@@ -229,7 +229,7 @@ def test_an_unusable_folder_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> None:
-    rooms = rooms_at("memory://bucket/spool", str(tmp_path))
+    rooms = Rooms(place_at("memory://bucket/spool"), tmp_path)
     one = upload()
     with closing(Spool(DatabaseLink(Database()), rooms, 1 << 20, 300.0)) as spool:
         spool.commit([one], TODAY, SHARD)
