@@ -1,0 +1,108 @@
+"""What shuffling is worth to a mechanism of two levels: the privacy blanket.
+
+With probability γ a report says nothing of its value, whoever sent it: it is drawn from μ. Among n reports, of which all
+others are known to the observer but for those that are so drawn, and they drown the one in question (Balle, Bell,
+Gascón and Nissim, CRYPTO 2019, arXiv 1903.02837, lemma 5.3), with E = e^ε and r, s, o the ratio, share and overlap,
+
+    δ(ε) = E[(X_1 + … + X_n)_+]/n,      X = 0          with probability 1 - γ, and with γ times
+                                             r - E     s - o           (the first value alone owns the report)
+                                             1 - E r   s - o           (the second)
+                                             r (1-E)   o               (both)
+                                             1 - E     1 - 2s + o      (none).
+
+More overlap makes δ less, for both pairs of values that it moves have one mean, and those that it moves to lie between
+the others. So the least overlap of any two values is safe for all.
+
+The law of the sum is exact but for this: each X is split on a lattice such that it keeps its mean. That makes δ more,
+never less (Jensen), and the lattice is so fine that the variance grows by less than a thousandth.
+"""
+
+import math
+
+import numpy as np
+
+from dither_shared.primitives.probability import float_above
+from dither_shared.primitives.two_level import TwoLevel
+from dither_shared.privacy.shuffling import MARGIN, checked_shuffle, least_epsilon
+
+from .lattice import OUTSIDE, Steps
+
+__all__ = ["blanket_delta", "blanket_epsilon"]
+
+_ADDED = 1e-3
+"""The share of the variance that the lattice may add."""
+
+_MOST_POINTS = 1 << 22
+"""The largest lattice: half a second each."""
+
+_SLACK = 1e4 * OUTSIDE
+"""What transforms and windows may get wrong, next to the greatest value of what is averaged."""
+
+
+def blanket_epsilon(law: TwoLevel, reports: int, delta: float) -> float:
+    """Return an ε for which a mechanism of that law is (ε, ``delta``)-private among so many honest ``reports``.
+
+    Never above ln(law.ratio), rounded up. Raises ParameterError as ``checked_shuffle`` does.
+    """
+    odds = float_above(law.ratio)
+    most = math.log(odds) * (1 + 1e-15)
+    checked_shuffle(most, reports, delta)
+    variance = 2 * float(law.blanket * (law.share - law.overlap)) * (odds - 1) ** 2
+    guess = math.sqrt(-2 * math.log(delta) * variance / reports)
+    return least_epsilon(lambda loss: blanket_delta(law, reports, loss), most, delta, guess)
+
+
+def blanket_delta(law: TwoLevel, reports: int, after: float) -> float:
+    """Return a δ for which a mechanism of that law is (``after``, δ)-private among so many honest ``reports``."""
+    steps = _steps(law, after)
+    if steps.values.max() <= 0:
+        return 0.0
+    tilt = steps.tilt_to(0.0)
+    unit = _unit(steps, tilt, reports)
+    steps = _split(steps, unit)
+    tilt = steps.tilt_to(0.0)
+    found = steps.sum_of(reports, tilt)
+    above = found.places > 0
+    places = found.places[above]
+    excess = float((places * np.exp(-tilt * places)) @ found.masses[above]) + _SLACK / (math.e * max(tilt, 1e-300))
+    return min(1.0, MARGIN * math.exp(found.log_scale) * excess * unit / reports)
+
+
+def _steps(law: TwoLevel, after: float) -> Steps:
+    """Return the law of X."""
+    odds, share, overlap = float_above(law.ratio), float(law.share), float(law.overlap)
+    more = math.expm1(after)
+    blanket = 1 / (1 + (odds - 1) * share)
+    values = np.array([0.0, odds - 1 - more, 1 - odds - more * odds, -more * odds, -more])
+    alone = share - overlap
+    masses = blanket * np.array([(odds - 1) * share, alone, alone, overlap, max(0.0, 1 - 2 * share + overlap)])
+    return Steps(values, masses)
+
+
+def _unit(steps: Steps, tilt: float, count: int) -> float:
+    """Return the coarsest step of a lattice that adds little variance, if it is not too fine to be computed.
+
+    It divides the greatest value, or the other way round, so that this one and 0 lie on the lattice; with many reports
+    all others then lie next to it.
+    """
+    weights, (_, variance) = steps.tilted(tilt), steps.moments(tilt)
+    greatest = float(steps.values.max())
+    least = 20 * math.sqrt(count * variance) / _MOST_POINTS
+    for power in range(20, -40, -1):
+        unit = math.ldexp(greatest, power)
+        parts = steps.values / unit
+        parts -= np.floor(parts)
+        if unit**2 * float(weights @ (parts * (1 - parts))) <= _ADDED * variance or unit < 2 * least:
+            break
+    return unit
+
+
+def _split(steps: Steps, unit: float) -> Steps:
+    """Return steps on a lattice, in units of it: each value goes to its two neighbours, such that it keeps its mean."""
+    exact = steps.values / unit
+    below = np.floor(exact)
+    values, places = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
+    parts = exact - below
+    masses = np.bincount(places, np.concatenate([steps.masses * (1 - parts), steps.masses * parts]))
+    kept = masses > 0
+    return Steps(values[kept], masses[kept])
