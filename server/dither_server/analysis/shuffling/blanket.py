@@ -32,8 +32,11 @@ __all__ = ["blanket_delta", "blanket_epsilon"]
 _ADDED = 1e-3
 """The share of the variance that the lattice may add."""
 
-_MOST_POINTS = 1 << 22
-"""The largest lattice: half a second each."""
+_MOST_POINTS = 1 << 20
+"""The largest lattice, about: a tenth of a second each."""
+
+_COARSEST = 60
+"""The lattice is from 2^60 times to 2^-60 times the greatest value."""
 
 _SLACK = 1e4 * OUTSIDE
 """What transforms and windows may get wrong, next to the greatest value of what is averaged."""
@@ -57,14 +60,12 @@ def blanket_delta(law: TwoLevel, reports: int, after: float) -> float:
     steps = _steps(law, after)
     if steps.values.max() <= 0:
         return 0.0
-    tilt = steps.tilt_to(0.0)
-    unit = _unit(steps, tilt, reports)
+    unit = _unit(steps, reports)
     steps = _split(steps, unit)
-    tilt = steps.tilt_to(0.0)
-    found = steps.sum_of(reports, tilt)
-    above = found.places > 0
-    places = found.places[above]
-    excess = float((places * np.exp(-tilt * places)) @ found.masses[above]) + _SLACK / (math.e * max(tilt, 1e-300))
+    found = steps.sum_of(reports, steps.tilt_to(0.0))
+    places = found.places[found.places > 0]
+    weights = places * np.exp(-found.tilt * places)
+    excess = float(weights @ found.masses[found.places > 0]) + _SLACK * float(weights.max())
     return min(1.0, MARGIN * math.exp(found.log_scale) * excess * unit / reports)
 
 
@@ -79,20 +80,19 @@ def _steps(law: TwoLevel, after: float) -> Steps:
     return Steps(values, masses)
 
 
-def _unit(steps: Steps, tilt: float, count: int) -> float:
-    """Return the coarsest step of a lattice that adds little variance, if it is not too fine to be computed.
+def _unit(steps: Steps, count: int) -> float:
+    """Return the coarsest step of a lattice that adds little variance or, if that is too fine, the finest there is.
 
     It divides the greatest value, or the other way round, so that this one and 0 lie on the lattice; with many reports
     all others then lie next to it.
     """
+    tilt, greatest = steps.tilt_to(0.0), float(steps.values.max())
     weights, (_, variance) = steps.tilted(tilt), steps.moments(tilt)
-    greatest = float(steps.values.max())
-    least = 20 * math.sqrt(count * variance) / _MOST_POINTS
-    for power in range(20, -40, -1):
+    low, high = steps.window(count, tilt)
+    for power in range(_COARSEST, -_COARSEST, -1):
         unit = math.ldexp(greatest, power)
-        parts = steps.values / unit
-        parts -= np.floor(parts)
-        if unit**2 * float(weights @ (parts * (1 - parts))) <= _ADDED * variance or unit < 2 * least:
+        parts = steps.values / unit % 1
+        if unit**2 * float(weights @ (parts * (1 - parts))) <= _ADDED * variance or high - low > unit * _MOST_POINTS / 2:
             break
     return unit
 

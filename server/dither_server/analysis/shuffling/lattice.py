@@ -77,8 +77,9 @@ class Steps:
 
     def sum_of(self, count: int, tilt: float) -> TiltedSum:
         """Return the law of the sum of ``count`` steps, which are whole numbers here, after a tilt."""
-        masses, (low, high) = self.tilted(tilt), self.window(count, tilt)
-        size = int(next_fast_len(high - low + 1, real=True))
+        masses, ends = self.tilted(tilt), self.window(count, tilt)
+        low = math.floor(ends[0])
+        size = int(next_fast_len(math.ceil(ends[1]) - low + 1, real=True))
         angles = 2 * np.pi * np.arange(size // 2 + 1) / size
         real, imaginary = np.zeros_like(angles), np.zeros_like(angles)
         for value, mass in zip(self.values, masses, strict=True):
@@ -91,7 +92,7 @@ class Steps:
         scale = count * float(self.log_moment(tilt))
         return TiltedSum(tilt, scale, low + np.arange(size, dtype=float), np.maximum(found, 0.0))
 
-    def window(self, count: int, tilt: float) -> tuple[int, int]:
+    def window(self, count: int, tilt: float) -> tuple[float, float]:
         """Return the least and the greatest sum that are kept."""
         mean, variance = self.moments(tilt)
         tried = _TRIED / math.sqrt(count * variance)
@@ -100,4 +101,4 @@ class Steps:
         for sign, furthest in ((-1, self.values.min()), (1, self.values.max())):
             growth = count * (self.log_moment(tilt + sign * tried) - here) - math.log(OUTSIDE)
             ends.append(sign * min(float(np.min(growth / tried)), sign * count * float(furthest)))
-        return math.floor(ends[0]), math.ceil(ends[1])
+        return ends[0], ends[1]
