@@ -25,7 +25,7 @@ from dither_shared.primitives.probability import float_above
 from dither_shared.primitives.two_level import TwoLevel
 from dither_shared.privacy.shuffling import MARGIN, checked_shuffle, least_epsilon
 
-from .lattice import OUTSIDE, Steps
+from .lattice import OUTSIDE, Steps, TiltedSum
 
 __all__ = ["blanket_delta", "blanket_epsilon"]
 
@@ -37,9 +37,6 @@ _MOST_POINTS = 1 << 20
 
 _COARSEST = 60
 """The lattice is from 2^60 times to 2^-60 times the greatest value."""
-
-_SLACK = 1e4 * OUTSIDE
-"""What transforms and windows may get wrong, next to the greatest value of what is averaged."""
 
 
 def blanket_epsilon(law: TwoLevel, reports: int, delta: float) -> float:
@@ -63,10 +60,17 @@ def blanket_delta(law: TwoLevel, reports: int, after: float) -> float:
     unit = _unit(steps, reports)
     steps = _split(steps, unit)
     found = steps.sum_of(reports, steps.tilt_to(0.0))
-    places = found.places[found.places > 0]
-    weights = places * np.exp(-found.tilt * places)
-    excess = float(weights @ found.masses[found.places > 0]) + _SLACK * float(weights.max())
-    return min(1.0, MARGIN * math.exp(found.log_scale) * excess * unit / reports)
+    return min(1.0, MARGIN * math.exp(found.log_scale) * _excess(found) * unit / reports)
+
+
+def _excess(law: TiltedSum) -> float:
+    """Return E[S_+ e^(-λS)] after the tilt λ, or a little more: what the window and rounding may cost is added."""
+    above = law.places > 0
+    places = law.places[above]
+    weights = places * np.exp(-law.tilt * places)
+    if not len(weights):
+        return 1 / (math.e * law.tilt)
+    return float(weights @ (law.masses[above] + law.wrong)) + 2 * OUTSIDE * float(weights.max())
 
 
 def _steps(law: TwoLevel, after: float) -> Steps:
@@ -77,7 +81,7 @@ def _steps(law: TwoLevel, after: float) -> Steps:
     values = np.array([0.0, odds - 1 - more, 1 - odds - more * odds, -more * odds, -more])
     alone = share - overlap
     masses = blanket * np.array([(odds - 1) * share, alone, alone, overlap, max(0.0, 1 - 2 * share + overlap)])
-    return Steps(values, masses)
+    return Steps(values[masses > 0], masses[masses > 0])
 
 
 def _unit(steps: Steps, count: int) -> float:

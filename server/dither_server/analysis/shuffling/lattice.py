@@ -23,18 +23,22 @@ __all__ = ["OUTSIDE", "Steps", "TiltedSum"]
 OUTSIDE = 1e-16
 """The probability at either end that a window folds to its other end."""
 
+_ROUNDING = 2e-15
+"""Some units in the last place of a float: of a characteristic function next to its terms."""
+
 _TRIED = np.geomspace(0.05, 500.0, 80)
 """Chernoff's parameter, in units of the inverse standard deviation."""
 
 
 @dataclass(frozen=True)
 class TiltedSum:
-    """P[S = places[j]] = e^(log_scale - tilt · places[j]) · masses[j]."""
+    """P[S = places[j]] = e^(log_scale - tilt · places[j]) · masses[j], but for ``wrong`` at most in each of the masses."""
 
     tilt: float
     log_scale: float
     places: Floats
     masses: Floats
+    wrong: float
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,12 @@ class Steps:
             imaginary += mass * np.sin(angles * value)
         with np.errstate(divide="ignore"):
             logs = count / 2 * np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -1.0))
-        phases = angles * low - count * np.arctan2(imaginary, 1 + real)
-        found = irfft(np.exp(logs) * np.exp(1j * phases), size)
+        powers, phases = np.exp(logs), angles * low - count * np.arctan2(imaginary, 1 + real)
+        found = irfft(powers * np.exp(1j * phases), size)
+        rounded = _ROUNDING * (abs(low) + count * float(masses @ np.abs(self.values)))
+        wrong = 2 / size * float(powers @ np.minimum(rounded * angles + _ROUNDING, 2.0)) + OUTSIDE
         scale = count * float(self.log_moment(tilt))
-        return TiltedSum(tilt, scale, low + np.arange(size, dtype=float), np.maximum(found, 0.0))
+        return TiltedSum(tilt, scale, low + np.arange(size, dtype=float), np.maximum(found, 0.0), wrong)
 
     def window(self, count: int, tilt: float) -> tuple[float, float]:
         """Return the least and the greatest sum that are kept."""
