@@ -29,11 +29,11 @@ from .lattice import OUTSIDE, Steps, TiltedSum
 
 __all__ = ["blanket_delta", "blanket_epsilon"]
 
-_ADDED = 1e-3
-"""The share of the variance that the lattice may add."""
+_ADDED, _LEAST_ADDED = 1e-3, 1e-5
+"""The share of the variance that a lattice may add; and that it may add if it is small."""
 
-_MOST_POINTS = 1 << 20
-"""The largest lattice, about: a tenth of a second each."""
+_FEW_POINTS, _MOST_POINTS = 1 << 14, 1 << 20
+"""A small lattice, a millisecond each, and the largest one, a tenth of a second each, about."""
 
 _COARSEST = 60
 """The lattice is from 2^60 times to 2^-60 times the greatest value."""
@@ -95,8 +95,9 @@ def _unit(steps: Steps, count: int) -> float:
     low, high = steps.window(count, tilt)
     for power in range(_COARSEST, -_COARSEST, -1):
         unit = math.ldexp(greatest, power)
-        parts = steps.values / unit % 1
-        if unit**2 * float(weights @ (parts * (1 - parts))) <= _ADDED * variance or high - low > unit * _MOST_POINTS / 2:
+        parts, points = steps.values / unit % 1, (high - low) / unit
+        added = unit**2 * float(weights @ (parts * (1 - parts))) / variance
+        if added <= (_LEAST_ADDED if points < _FEW_POINTS else _ADDED) or points > _MOST_POINTS / 2:
             break
     return unit
 

@@ -48,9 +48,9 @@ def shuffle_plot(rows: Sequence[ShuffleRow]) -> Figure:
 
 def _panel(rows: Sequence[ShuffleRow]) -> Panel | None:
     lines = [
-        _line("any mechanism", rows, [row.generic for row in rows]),
-        _line("this mechanism", rows, [row.blanket for row in rows]),
-        _line("an attack proves", rows, [row.attack for row in rows]),
+        _line("any law", rows, [row.generic for row in rows]),
+        _line("this law", rows, [row.blanket for row in rows]),
+        _line("attack", rows, [row.attack for row in rows]),
     ]
     lines = [line for line in lines if line.at]
     if not lines:
