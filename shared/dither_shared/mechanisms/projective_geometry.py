@@ -101,7 +101,7 @@ class ProjectiveGeometry(Mechanism):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A value owns a hyperplane; points 0, 1 and 2 are on one line, so what two of them share the third owns, too."""
+        """A value owns a hyperplane; points 0, 1 and 2 are on one line: what two of them share the third owns, too."""
         points, third = self._points, Fraction(0) if self.size > 2 else None
         share, overlap = Fraction(points.owned, points.count), Fraction(points.shared, points.count)
         return TwoLevel(self.ratio, share, overlap, third)

@@ -111,7 +111,7 @@ class SetResponse(ChainOfSymbols):
 
     @property
     def two_level(self) -> TwoLevel:
-        """A set owns its pattern; the empty set and the full one differ in every window, and every second value from both."""
+        """A set owns its pattern; the empty set and the full one differ in every window, and a third set from both."""
         third = Fraction(0) if self.window > 2 or (self.window == 2 and not self.size % 2) else None
         return TwoLevel(self.ratio, Fraction(1, self.cells), Fraction(0), third)
 

@@ -1,16 +1,16 @@
 """What shuffling is worth to any mechanism: the ε of one report that is seen among those of others, in no order.
 
-If every report has a privacy loss of at most ε₀, then each of the other n - 1 is, with probability e^-ε₀, a clone of the
-report in question: drawn as if its sender held the one or the other of the two values that are to be told apart, each
-with 1/2 (Feldman, McMillan and Talwar, FOCS 2021, arXiv 2012.12803, theorem 3.1). What is left to see is how many of
-C + 1 tokens are of the first kind, C ~ Bin(n - 1, e^-ε₀), where the token in question is so with a = e^ε₀/(e^ε₀ + 1) or
-1 - a. With E = e^ε and i the least whole number above (C + 1) (E e^ε₀ - 1)/((e^ε₀ - 1)(1 + E)),
+If every report has a privacy loss of at most ε₀, then each of the other n - 1 is, with probability e^-ε₀, a clone of
+the report in question: drawn as if its sender held the one or the other of the two values that are to be told apart,
+each with 1/2 (Feldman, McMillan and Talwar, FOCS 2021, arXiv 2012.12803, theorem 3.1). What is left to see is how many
+of C + 1 tokens are of the first kind, C ~ Bin(n - 1, e^-ε₀), where the token in question is so with
+a = e^ε₀/(e^ε₀ + 1) or 1 - a. With E = e^ε and i the least whole number above (C + 1) (E e^ε₀ - 1)/((e^ε₀ - 1)(1 + E)),
 
     δ_C = (a - E (1-a)) P[Bin(C, 1/2) = i - 1] - (E - 1) P[Bin(C, 1/2) >= i],     δ(ε) = E δ_C.
 
 Nothing is below the truth. δ_C falls with C, for to add a fair token is to process what is seen. So the range of C is
-cut into blocks, each of which takes the δ_C of its least C; C itself is replaced by a law that is nowhere above it, the
-lower tail counts in full, and the upper one with its least C. What floats round is covered by a millionth of δ.
+cut into blocks, each of which takes the δ_C of its least C; C itself is replaced by a law that is nowhere above it;
+the lower tail counts as if C were 0. What floats round is covered by a millionth of δ.
 
 The refined theorem of 2023 (arXiv 2208.04591, before its erratum) and the variation ratio (arXiv 2304.05007) promise
 more, and are false for randomized response of three answers and more.
@@ -24,7 +24,15 @@ from itertools import accumulate
 from ..errors import ParameterError
 from .binomial import tail_fraction
 
-__all__ = ["MARGIN", "MOST_REPORTS", "checked_shuffle", "generic_delta", "generic_epsilon", "least_epsilon"]
+__all__ = [
+    "MARGIN",
+    "MOST_REPORTS",
+    "checked_shuffle",
+    "clone_blocks",
+    "generic_delta",
+    "generic_epsilon",
+    "least_epsilon",
+]
 
 MOST_REPORTS = 10**12
 """Reports of the largest shuffle."""
@@ -34,11 +42,11 @@ LEAST_DELTA = 1e-30
 MARGIN = 1 + 1e-6
 """What a δ is multiplied by, so that no rounding of floats makes it too small."""
 
-_FINE, _MOST_BLOCKS = 4e-4, 1024
-"""Width of a block next to the mean of C: it moves ε by a ten-thousandth; and how many blocks there may be."""
+_MOST_BLOCKS = 1024
+"""How many blocks there may be, if they are wider than one count."""
 
 _WIDE, _LEFT_OUT = 13, 1e-30
-"""Standard deviations on either side that are cut into blocks; less than 10^-36 is left (Chernoff)."""
+"""Standard deviations, and as many counts above, that are cut into blocks; less is left below (Chernoff)."""
 
 
 def generic_epsilon(epsilon: float, reports: int, delta: float) -> float:
@@ -63,7 +71,7 @@ def generic_delta(epsilon: float, reports: int, after: float) -> float:
     gain = (1 - one * odds) / (1 + one)
     bar = (odds - one) / (all_but * (1 + odds))
     total = 0.0
-    for clones, mass in _blocks(reports - 1, epsilon):
+    for clones, mass in clone_blocks(reports - 1, epsilon):
         total += mass * _of_clones(clones, gain, more, bar)
     return min(1.0, MARGIN * total)
 
@@ -124,13 +132,17 @@ def checked_shuffle(epsilon: float, reports: int, delta: float) -> None:
 
 
 @lru_cache(maxsize=8)
-def _blocks(others: int, epsilon: float) -> tuple[tuple[int, float], ...]:
-    """Return blocks of C ~ Bin(``others``, e^-``epsilon``): the least C of each, and no less than its probability."""
+def clone_blocks(others: int, epsilon: float, fine: float = 4e-4) -> tuple[tuple[int, float], ...]:
+    """Return blocks of C ~ Bin(``others``, e^-``epsilon``): the least C of each, and its probability.
+
+    The law that they are is nowhere above that of C. A block is as wide as ``fine`` of the mean of C, or one count.
+    """
     share = math.exp(-epsilon)
     mean = others * share
     deviation = math.sqrt(mean * -math.expm1(-epsilon))
-    first, last = max(0, math.floor(mean - _WIDE * deviation)), min(others, math.ceil(mean + _WIDE * deviation))
-    step = max(1, math.ceil(_FINE * mean), math.ceil(2 * _WIDE * deviation / _MOST_BLOCKS))
+    first = max(0, math.floor(mean - _WIDE * deviation))
+    last = min(others, math.ceil(mean + _WIDE * deviation) + _WIDE)
+    step = max(1, math.ceil(fine * mean), math.ceil(2 * _WIDE * deviation / _MOST_BLOCKS))
     if step == 1:
         return (*_each(first, last, others, share), (0, _LEFT_OUT if first else 0.0))
     edges = range(first, last + 1, step)
@@ -141,7 +153,7 @@ def _blocks(others: int, epsilon: float) -> tuple[tuple[int, float], ...]:
 
 
 def _each(first: int, last: int, trials: int, share: float) -> Iterator[tuple[int, float]]:
-    """Yield each count with its probability, from the mode outwards; divided by what is kept, these are no less."""
+    """Yield each count with its probability among these, which is no less than among all, from the mode outwards."""
     odds = share / (1 - share)
     mode = min(max(first, math.floor((trials + 1) * share)), last)
     up = accumulate(range(mode, last), lambda mass, k: mass * odds * (trials - k) / (k + 1), initial=1.0)
@@ -155,7 +167,7 @@ def _each(first: int, last: int, trials: int, share: float) -> Iterator[tuple[in
 def _score(count: int, trials: int, share: float) -> float:
     """Return a z for which P[Bin(trials, share) < count] <= Φ(z) (Zubkov and Serov 2013, arXiv 1207.3838).
 
-    That is ±sqrt(2 n D(count/n || share)). A law with these for its distribution function is nowhere above the binomial.
+    That is ±sqrt(2 n D(count/n || share)). A law that has these for its distribution function is nowhere above it.
     """
     if not count:
         return -math.inf

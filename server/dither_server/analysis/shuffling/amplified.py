@@ -24,6 +24,10 @@ CONDITIONS = (
 """What must be true for any of these numbers to be."""
 
 
+_LEAST_GAIN = 0.01
+"""The share of a sum that a δ must save to be worth it."""
+
+
 @dataclass(frozen=True)
 class Amplified:
     """What one report tells whoever sees all ``reports`` of a batch in no order; no number is below the truth.
@@ -49,7 +53,7 @@ class Amplified:
     def after(self, batches: int) -> tuple[float, float]:
         """Return (ε, δ) of so many batches of as many reports, if one device has a report in each of them.
 
-        The lesser of the sum, and of the optimal composition with ``delta`` more; δ adds either way, and is rounded up.
+        That is the sum or, if it is a hundredth less, the optimal composition, which takes ``delta`` once more.
         Without amplification it is the sum of ε₀, with no δ. Raises ParameterError for no batches, or if δ reaches 1.
         """
         each, delta = Fraction(self.best), Fraction(self.delta) if self.best < self.local else Fraction(0)
@@ -57,7 +61,7 @@ class Amplified:
         if part.total_delta + delta >= 1:
             raise ParameterError("delta", f"{batches} batches lose {float(part.total_delta):.3g}; nothing is promised")
         together = optimal([part], delta) if batches > 1 else math.inf
-        if together < part.total:
+        if together < (1 - _LEAST_GAIN) * part.total:
             return together, float_above(part.total_delta + delta)
         return float_above(part.total), float_above(part.total_delta)
 

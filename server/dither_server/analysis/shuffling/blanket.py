@@ -1,8 +1,8 @@
 """What shuffling is worth to a mechanism of two levels: the privacy blanket.
 
-With probability γ a report says nothing of its value, whoever sent it: it is drawn from μ. Among n reports, of which all
-others are known to the observer but for those that are so drawn, and they drown the one in question (Balle, Bell,
-Gascón and Nissim, CRYPTO 2019, arXiv 1903.02837, lemma 5.3), with E = e^ε and r, s, o the ratio, share and overlap,
+With probability γ a report says nothing of its value, whoever sent it: it is drawn from μ. Those that are so drawn hide
+the one in question, even if all other reports are known (Balle, Bell, Gascón and Nissim, CRYPTO 2019, arXiv 1903.02837,
+lemma 5.3): among n reports, with E = e^ε and r, s, o the ratio, share and overlap of the law,
 
     δ(ε) = E[(X_1 + … + X_n)_+]/n,      X = 0          with probability 1 - γ, and with γ times
                                              r - E     s - o           (the first value alone owns the report)

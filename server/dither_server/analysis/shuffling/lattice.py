@@ -32,7 +32,7 @@ _TRIED = np.geomspace(0.05, 500.0, 80)
 
 @dataclass(frozen=True)
 class TiltedSum:
-    """P[S = places[j]] = e^(log_scale - tilt · places[j]) · masses[j], but for ``wrong`` at most in each of the masses."""
+    """P[S = places[j]] = e^(log_scale - tilt · places[j]) · masses[j], where each mass is known to ``wrong``."""
 
     tilt: float
     log_scale: float
@@ -100,7 +100,7 @@ class Steps:
 
     def window(self, count: int, tilt: float) -> tuple[float, float]:
         """Return the least and the greatest sum that are kept."""
-        mean, variance = self.moments(tilt)
+        _, variance = self.moments(tilt)
         tried = _TRIED / math.sqrt(count * variance)
         here = float(self.log_moment(tilt))
         ends = []

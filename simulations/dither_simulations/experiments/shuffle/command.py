@@ -45,7 +45,9 @@ def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
     show_default=True,
     help="Reports of one batch, such as 10000 or 1e6, or a list.",
 )
-@click.option("--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="Grant each batch this δ.")
+@click.option(
+    "--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="Grant each batch this δ."
+)
 @click.option(
     "--forged", callback=_forged, metavar="SHARE", default="0", show_default=True, help="Share of forged reports, 10%."
 )

@@ -28,8 +28,13 @@ def shuffle_table(rows: Sequence[ShuffleRow]) -> str:
     reasons = dict.fromkeys((row.mechanism, row.reason) for row in rows if row.reason)
     told = [f"{name}: no amplification; {reason}." for name, reason in reasons]
     if len(reasons) < len({row.mechanism for row in rows}):
-        told += ["Each ε but that of the attack is no less than the truth. It stands beside the ε of one report, and is"]
-        told += ["true only if", *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS)]
+        told += [
+            "Each ε but that of the attack is no less than the truth. It stands beside the ε of one report, and is"
+        ]
+        told += [
+            "true only if",
+            *(f"- {condition}{'.' if condition == CONDITIONS[-1] else ';'}" for condition in CONDITIONS),
+        ]
     return "\n".join((render(header, [_cells(row) for row in rows]), "", *told))
 
 

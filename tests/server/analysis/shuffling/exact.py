@@ -30,9 +30,7 @@ def table_of(mechanism: Mechanism, items: Iterable[Item]) -> Table:
     return [[int(column[place] * common) for column in merged.values()] for place in range(len(found))]
 
 
-def exact_delta(
-    table: Table, reports: int, odds: Fraction, pairs: Iterable[tuple[int, int]] | None = None
-) -> Fraction:
+def exact_delta(table: Table, reports: int, odds: Fraction, pairs: Iterable[tuple[int, int]] | None = None) -> Fraction:
     """Return the least δ with which a report is (ln odds, δ)-private among ``reports``, by enumeration.
 
     That is over all ordered ``pairs`` of its values, and all values of the other reports.

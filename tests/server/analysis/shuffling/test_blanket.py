@@ -130,7 +130,9 @@ TABLE = [
 
 
 @pytest.mark.parametrize("row", TABLE, ids=str)
-def test_the_table_comes_out_to_its_last_digit(row: tuple[int, float, float, float, float, float, float, float]) -> None:
+def test_the_table_comes_out_to_its_last_digit(
+    row: tuple[int, float, float, float, float, float, float, float],
+) -> None:
     reports, epsilon, delta, *expected = row
     laws = [law_of("randomized-response", size, epsilon) for size in (2, 10)]
     laws += [law_of("subset-selection", 100, epsilon), law_of("projective-geometry", 1024, epsilon)]
@@ -166,7 +168,12 @@ def summed(law: TwoLevel, reports: int, after: float) -> float:
 
 @pytest.mark.parametrize(
     ("name", "size", "reports"),
-    [("randomized-response", 2, 200), ("randomized-response", 10, 30), ("hadamard-response", 7, 14), ("optimized-unary", 5, 14)],
+    [
+        ("randomized-response", 2, 200),
+        ("randomized-response", 10, 30),
+        ("hadamard-response", 7, 14),
+        ("optimized-unary", 5, 14),
+    ],
 )
 @pytest.mark.parametrize("after", [0.05, 0.3, 0.7])
 def test_the_lattice_adds_next_to_nothing_to_the_direct_sum(name: str, size: int, reports: int, after: float) -> None:
@@ -199,7 +206,9 @@ def test_one_report_is_not_hidden() -> None:
 
 def test_more_overlap_never_tells_more() -> None:
     for after in (0.1, 0.5):
-        found = [blanket_delta(TwoLevel(Fraction(3), Fraction(1, 4), Fraction(part, 32)), 50, after) for part in range(9)]
+        found = [
+            blanket_delta(TwoLevel(Fraction(3), Fraction(1, 4), Fraction(part, 32)), 50, after) for part in range(9)
+        ]
         assert found == sorted(found, reverse=True)
         assert found[0] > found[-1]
 
