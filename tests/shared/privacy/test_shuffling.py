@@ -13,15 +13,15 @@ from dither_shared.privacy.shuffling import clone_blocks, generic_delta, generic
 def tokens(odds: Fraction, reports: int, bar: Fraction) -> Fraction:
     """Return E δ_C by its definition, from two laws of how many of C + 1 tokens are of the first kind."""
     first = odds / (odds + 1)
-    total = Fraction(0)
+    total = none = Fraction(0)
     for clones in range(reports):
         mass = math.comb(reports - 1, clones) * (1 / odds) ** clones * (1 - 1 / odds) ** (reports - 1 - clones)
         fair = [Fraction(math.comb(clones, ones), 2**clones) for ones in range(clones + 1)]
         one, two = (
-            [share * before + (1 - share) * here for before, here in zip([0, *fair], [*fair, 0], strict=True)]
+            [share * before + (1 - share) * here for before, here in zip([none, *fair], [*fair, none], strict=True)]
             for share in (first, 1 - first)
         )
-        total += mass * sum(max(Fraction(0), p - bar * q) for p, q in zip(one, two, strict=True))
+        total += mass * sum(max(none, p - bar * q) for p, q in zip(one, two, strict=True))
     return total
 
 

@@ -110,4 +110,4 @@ def _split(steps: Steps, unit: float) -> Steps:
     parts = exact - below
     masses = np.bincount(places, np.concatenate([steps.masses * (1 - parts), steps.masses * parts]))
     kept = masses > 0
-    return Steps(values[kept], masses[kept])
+    return Steps(values[kept], np.asarray(masses[kept], dtype=float))

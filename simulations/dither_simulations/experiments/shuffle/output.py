@@ -17,7 +17,7 @@ from .weigh import ShuffleRow
 
 __all__ = ["shuffle_plot", "shuffle_table"]
 
-_HEADER = ("mechanism", "ε of one", "honest reports", "δ", "any mechanism", "this one", "attack")
+_HEADER = ("mechanism", "ε of one", "honest reports", "δ", "any law", "this law", "attack")
 _DIGITS = 4
 
 
@@ -84,4 +84,4 @@ def _down(number: float | None) -> str:
     if number is None:
         return "-"
     context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_FLOOR)
-    return f"{float(context.create_decimal(Decimal(number))):.{_DIGITS}g}"
+    return rounded_up(float(context.create_decimal(Decimal(number))), _DIGITS)

@@ -111,9 +111,9 @@ def variation_ratio(reports: int, size: int, epsilon: float, after: float) -> fl
         for ones in range(clones + 1):
             weight = mass * math.comb(clones, ones) / 2**clones
             for seen, (first, second) in ((one, (mine, other)), (two, (other, mine))):
-                seen[ones + 1, clones - ones] += weight * first  # type: ignore[assignment]
-                seen[ones, clones - ones + 1] += weight * second  # type: ignore[assignment]
-                seen[ones, clones - ones] += weight * (1 - first - second)  # type: ignore[assignment]
+                seen[ones + 1, clones - ones] += weight * first
+                seen[ones, clones - ones + 1] += weight * second
+                seen[ones, clones - ones] += weight * (1 - first - second)
     return sum(max(0.0, chance - bar * two[place]) for place, chance in one.items())
 
 
