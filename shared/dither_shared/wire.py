@@ -9,12 +9,11 @@ its reports belong to. It is read strictly: whatever an honest peer does not wri
 """
 
 import binascii
-import json
 import re
-from functools import lru_cache
 from typing import NamedTuple, Self
 
 from .errors import WireError
+from .flat_json import base64, quoted, read_base64, read_object
 from .mechanism import Mechanism
 
 __all__ = ["LONGEST_STRATUM", "Batch", "Report"]
@@ -68,9 +67,9 @@ class Batch(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the JSON body; its length depends on names, stratum and number of rows, never on an answer."""
-        reports = binascii.b2a_base64(self.reports, newline=False).decode("ascii")
-        name = _quoted(self.metric)  # the others are digits
-        stratum = "" if self.stratum is None else f',"stratum":{_quoted(self.stratum)}'
+        reports = base64(self.reports)
+        name = quoted(self.metric)  # the others are digits
+        stratum = "" if self.stratum is None else f',"stratum":{quoted(self.stratum)}'
         text = f'{{"batch":"{self.batch}","metric":{name},"version":"{self.version}"{stratum},"reports":"{reports}"}}'
         return text.encode()
 
@@ -98,10 +97,7 @@ class Batch(NamedTuple):
     @classmethod
     def _strict(cls, body: bytes) -> Self:
         """Read any body, and say what is wrong with it."""
-        values = _flat_object(body)
-        for name in _FIELDS:
-            if name not in values:
-                raise WireError(f"{name}: missing; the object has {', '.join(_FIELDS)}")
+        values = read_object(body, _FIELDS, _KNOWN)
         if not _BATCH.fullmatch(values["batch"]):
             raise WireError("batch: not 32 lower-case hexadecimal digits")
         if not _VERSION.fullmatch(values["version"]):
@@ -109,54 +105,7 @@ class Batch(NamedTuple):
         stratum = values.get("stratum")
         if stratum is not None and not 0 < len(stratum) <= LONGEST_STRATUM:
             raise WireError(f"stratum: {len(stratum)} characters; the label of a cell has 1 to {LONGEST_STRATUM}")
-        try:
-            reports = binascii.a2b_base64(values["reports"].encode("ascii"), strict_mode=True)
-        except UnicodeEncodeError:
-            raise WireError("reports: not base64 (not ASCII)") from None
-        except binascii.Error as error:
-            raise WireError(f"reports: not base64 ({error})") from None
-        if binascii.b2a_base64(reports, newline=False).decode("ascii") != values["reports"]:
-            raise WireError("reports: not canonical base64; the last digit has bits that are not used")
+        reports = read_base64(values["reports"], "reports")
         if not reports:
             raise WireError("reports: empty; a batch has at least one row")
         return cls(values["batch"], values["metric"], values["version"], reports, stratum)
-
-
-@lru_cache(maxsize=1024)
-def _quoted(name: str) -> str:
-    return json.dumps(name)
-
-
-def _flat_object(body: bytes) -> dict[str, str]:
-    """Return the members of a JSON object of strings, read strictly."""
-    # No honest body holds a bracket or a second brace, so depth is known before a parser recurses into it.
-    if b"[" in body or body.count(b"{") > 1:
-        raise WireError("body: nested; it is one flat JSON object of strings")
-    try:
-        value = json.loads(body.decode("utf-8"), object_pairs_hook=_members, parse_constant=_no_constant)
-    except UnicodeDecodeError:
-        raise WireError("body: not UTF-8") from None
-    except WireError:
-        raise
-    except ValueError as error:
-        raise WireError(f"body: not JSON ({error})") from None
-    if not isinstance(value, dict):
-        raise WireError("body: not a JSON object")
-    return value
-
-
-def _members(pairs: list[tuple[str, object]]) -> dict[str, str]:
-    members: dict[str, str] = {}
-    for name, value in pairs:
-        if name not in _KNOWN:
-            raise WireError(f"body: unknown member; the object has {', '.join(_KNOWN)}")
-        if name in members:
-            raise WireError(f"{name}: given twice")
-        if not isinstance(value, str):
-            raise WireError(f"{name}: not a string")
-        members[name] = value
-    return members
-
-
-def _no_constant(text: str) -> object:
-    raise WireError(f"body: {text} is not JSON")

@@ -127,7 +127,7 @@ def test_the_quick_reader_takes_what_is_written_here_and_by_json(one: Batch) -> 
     names = one.metric + (one.stratum or "")
     plain = names.isascii() and names.isprintable() and not set(names) & set('"\\[{')
     for written in (one.encode(), json.dumps(json.loads(one.encode())).encode()):
-        with patch("dither_shared.wire.json.loads", wraps=json.loads) as parser:
+        with patch("dither_shared.flat_json.json.loads", wraps=json.loads) as parser:
             read = told(written)
         assert (read == one and not parser.called) == plain
 

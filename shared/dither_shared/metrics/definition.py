@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import cast, get_args
@@ -13,6 +14,7 @@ from ..mechanisms.auto import DEFAULT_BUDGET, choose
 from ..mechanisms.checks import checked_count, checked_size
 from ..questions import QUESTIONS, Question
 from ..questions.fields import NAME, Fields
+from ..sealed import SealKey
 from .metric import Metric, Period, Tier
 from .strata import Strata
 from .survey import Survey, with_surveys
@@ -53,13 +55,26 @@ def parse_metrics(text: str, source: str = "metrics.toml") -> dict[str, Metric]:
     except (ValueError, RecursionError):  # digits without end, or lists in lists
         raise ParameterError(source, "a number or a list in it is too long to be read") from None
     try:
-        Fields(document).require_known({"metrics"})
+        Fields(document).require_known({"metrics", "seal"})
+        seal = _seal(document["seal"]) if "seal" in document else None
         tables = document.get("metrics")
         if not isinstance(tables, dict) or not tables:
             raise ParameterError("metrics", "missing; a metric is a table such as [metrics.theme]")
-        return with_surveys({name: _metric(name, table, tables) for name, table in tables.items()})
+        read = with_surveys({name: _metric(name, table, tables) for name, table in tables.items()})
+        return {name: replace(metric, seal=seal) for name, metric in read.items()} if seal else read
     except ParameterError as error:
         raise error.within(f"{source}: ") from None
+
+
+def _seal(table: object) -> SealKey:
+    if not isinstance(table, dict):
+        raise ParameterError("seal", 'not a table; write [seal], and under it key = "x25519:..."')
+    try:
+        fields = Fields(table)
+        fields.require_known({"key"})
+        return SealKey.parse(fields.string("key", ""))
+    except ParameterError as error:
+        raise error.within("seal.") from None
 
 
 def _metric(name: str, table: object, tables: Mapping[str, object]) -> Metric:

@@ -17,6 +17,9 @@
     expires = 2027-06-30                  # the last day on which it is asked,
     tier = "technical"                    # and what it is about: technical, interaction, content or sensitive
 
+    [seal]                                # for all metrics of the file, if reports go through a relay:
+    key = "x25519:..."                    # the collector's public key, which dither-server key create prints
+
 Mechanism, parameters and epsilon come from here and from nowhere else: nothing that a server says can change them.
 """
 
@@ -29,6 +32,7 @@ from typing import Literal
 from ..mechanism import Item, Mechanism
 from ..primitives.digests import sha256
 from ..questions.question import Answers, Question
+from ..sealed import SealKey
 from .period import Period
 from .strata import Strata
 from .survey import Survey
@@ -44,7 +48,8 @@ class Metric:
     """One question that an app asks: what may be answered, by which mechanism, and how often.
 
     ``cap`` bounds what the metric may ever cost one device. ``why``, ``owner``, ``expires`` and ``tier`` are for the
-    person who is asked; none of these is part of the version. ``strata`` are, which are sent in the clear.
+    person who is asked; none of these is part of the version. ``strata`` are, which are sent in the clear. ``seal`` is
+    the collector's key that reports are sealed for, if they go through a relay; it is no part of the version.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Metric:
     cap: float | None = None
     strata: Strata | None = None
     survey: Survey | None = None
+    seal: SealKey | None = None
 
     @property
     def charge(self) -> float:

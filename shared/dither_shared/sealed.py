@@ -1,0 +1,198 @@
+"""Sealed reports: what a device hands to a relay, and what the relay hands to the collector.
+
+A device seals the row of its report for the collector, and posts it to a relay: the relay sees the address, not the
+report. The relay posts many together, in an order that says nothing: the collector sees the reports, no address.
+
+    {"pool": "theme/<version>[/<stratum>]", "sealed": "<base64 of one sealed row>"}                     (a device)
+    {"batch": "<32 hex>", "pool": "…", "suite": "x25519", "total": "812", "sealed": "<base64 of many>"}   (a relay)
+
+Sealing is HPKE in base mode (RFC 9180) of the row alone, with the pool as ``info``. The two ends do that with the
+package ``cryptography``; here stands what they must agree on.
+"""
+
+import binascii
+import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, Self
+
+from .errors import ParameterError, WireError
+from .flat_json import base64, read_base64, read_object
+from .primitives.digests import sha256
+from .wire import LONGEST_STRATUM
+
+__all__ = ["SUITES", "Pool", "SealKey", "SealedBatch", "SealedReport", "Suite"]
+
+_INFO = b"dither sealed 1\0"
+_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+_VERSION = re.compile(r"[0-9a-f]{16}")
+_BATCH = re.compile(r"[0-9a-f]{32}")
+_TOTAL = re.compile(r"[1-9][0-9]{0,11}")
+
+_OF_ONE = ("pool", "sealed")
+_MEMBERS = ("batch", "pool", "suite", "total", "sealed")
+
+
+class Suite(NamedTuple):
+    """A way to seal: bytes of a public key, and by how many bytes a sealed row is longer than the row."""
+
+    name: str
+    key_bytes: int
+    overhead: int
+
+
+SUITES = {
+    "x25519": Suite("x25519", 32, 32 + 16),
+    "xwing": Suite("xwing", 1184 + 32, 1088 + 32 + 16),
+}
+"""By name: X25519, and X-Wing (ML-KEM-768 with X25519); both with HKDF-SHA256 and ChaCha20-Poly1305."""
+
+
+@dataclass(frozen=True)
+class SealKey:
+    """A collector's public key, for which devices seal."""
+
+    suite: Suite
+    public: bytes
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a key as ``dither-server key create`` prints it; raise ParameterError unless it is one."""
+        name, _, digits = text.partition(":")
+        suite = SUITES.get(name)
+        if suite is None:
+            raise ParameterError("key", f"does not begin with {' or '.join(f'{one}:' for one in SUITES)}")
+        try:
+            public = urlsafe_b64decode(digits + "=" * (-len(digits) % 4))
+        except (binascii.Error, ValueError):
+            public = b""
+        key = cls(suite, public)
+        if len(public) != suite.key_bytes or str(key) != text:
+            raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding behind {name}:")
+        return key
+
+    def __str__(self) -> str:
+        return f"{self.suite.name}:{urlsafe_b64encode(self.public).rstrip(b'=').decode('ascii')}"
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits of SHA-256 of the key's text, by which people tell two keys apart."""
+        return sha256(str(self).encode("ascii")).hexdigest()[:16]
+
+
+class Pool(NamedTuple):
+    """The reports that are shuffled together: those of one metric version and, if it has any, of one stratum."""
+
+    metric: str
+    version: str
+    stratum: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a pool's name; raise WireError unless it is one."""
+        metric, _, rest = text.partition("/")
+        version, slash, stratum = rest.partition("/")
+        if not _NAME.fullmatch(metric) or not _VERSION.fullmatch(version):
+            raise WireError("pool: not a metric's name, '/' and 16 lower-case hexadecimal digits")
+        if slash and not 0 < len(stratum) <= LONGEST_STRATUM:
+            raise WireError(f"pool: a stratum of {len(stratum)} characters; it has 1 to {LONGEST_STRATUM}")
+        return cls(metric, version, stratum if slash else None)
+
+    def __str__(self) -> str:
+        return "/".join([self.metric, self.version, *([] if self.stratum is None else [self.stratum])])
+
+    @property
+    def info(self) -> bytes:
+        """The ``info`` of HPKE: a row sealed for one pool opens in no other."""
+        return _INFO + str(self).encode()
+
+
+class SealedReport(NamedTuple):
+    """One sealed row, as a device posts it to a relay."""
+
+    pool: Pool
+    sealed: bytes
+
+    def encode(self) -> bytes:
+        """Return the JSON body; its length depends on the pool and the width of a row, never on an answer."""
+        return _object({"pool": str(self.pool), "sealed": base64(self.sealed)})
+
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        """Read a JSON body; raise WireError, which says what is wrong and where, unless it is exactly such a report."""
+        values = read_object(body, _OF_ONE, _OF_ONE)
+        return cls(Pool.parse(values["pool"]), _sealed(values))
+
+
+class SealedBatch(NamedTuple):
+    """Sealed rows of one pool and suite, ascending and each but once, as a relay posts them to the collector.
+
+    ``batch`` is a digest of them, so the same rows have the same id. ``total`` is how many the relay has shuffled and
+    sends together, in this body and others.
+    """
+
+    batch: str
+    pool: Pool
+    suite: Suite
+    total: int
+    sealed: bytes
+
+    @classmethod
+    def of(cls, pool: Pool, suite: Suite, total: int, sealed: Iterable[bytes]) -> Self:
+        """Return the batch of some sealed rows, whatever their order: which of them came first is told to nobody."""
+        whole = b"".join(sorted(sealed))
+        return cls(_digest(pool, whole), pool, suite, total, whole)
+
+    def encode(self) -> bytes:
+        """Return the JSON body."""
+        total = {"total": str(self.total), "sealed": base64(self.sealed)}
+        return _object({"batch": self.batch, "pool": str(self.pool), "suite": self.suite.name} | total)
+
+    @classmethod
+    def decode(cls, body: bytes) -> Self:
+        """Read a JSON body; raise WireError, which says what is wrong and where, unless it is exactly such a batch.
+
+        How long a sealed row is, and so whether they ascend, only the one who knows the metric can tell: ``split``.
+        """
+        values = read_object(body, _MEMBERS, _MEMBERS)
+        suite = SUITES.get(values["suite"])
+        if suite is None:
+            raise WireError(f"suite: not one of {', '.join(SUITES)}")
+        if not _TOTAL.fullmatch(values["total"]):
+            raise WireError("total: not a number of reports in decimal digits")
+        if not _BATCH.fullmatch(values["batch"]):
+            raise WireError("batch: not 32 lower-case hexadecimal digits")
+        pool, sealed = Pool.parse(values["pool"]), _sealed(values)
+        if values["batch"] != _digest(pool, sealed):
+            raise WireError("batch: not the digest of pool and sealed")
+        return cls(values["batch"], pool, suite, int(values["total"]), sealed)
+
+    def split(self, row_bytes: int) -> list[bytes]:
+        """Return each sealed row of a metric whose rows have so many bytes; raise WireError unless they ascend."""
+        length = row_bytes + self.suite.overhead
+        if len(self.sealed) % length:
+            raise WireError(f"sealed: {len(self.sealed)} bytes; a sealed row of this pool and suite has {length}")
+        rows = [self.sealed[start : start + length] for start in range(0, len(self.sealed), length)]
+        if any(one >= following for one, following in pairwise(rows)):
+            raise WireError("sealed: the rows do not ascend, or one stands there twice")
+        if self.total < len(rows):
+            raise WireError(f"total: {self.total}, less than the {len(rows)} reports of this body")
+        return rows
+
+
+def _digest(pool: Pool, sealed: bytes) -> str:
+    return sha256(str(pool).encode() + b"\0" + sealed).hexdigest()[:32]
+
+
+def _sealed(values: Mapping[str, str]) -> bytes:
+    sealed = read_base64(values["sealed"], "sealed")
+    if not sealed:
+        raise WireError("sealed: empty")
+    return sealed
+
+
+def _object(members: Mapping[str, str]) -> bytes:
+    return json.dumps(members, separators=(",", ":")).encode("ascii")

@@ -1,0 +1,41 @@
+"""Flat objects are read strictly. What a batch may hold is tested with the batch; here is what any object shares."""
+
+import pytest
+
+from dither_shared import WireError
+from dither_shared.flat_json import base64, read_base64, read_object
+
+FIELDS, KNOWN = ("a",), ("a", "b")
+
+
+def test_members_that_may_be_missing_may_be_missing() -> None:
+    assert read_object(b'{"a":"1"}', FIELDS, KNOWN) == {"a": "1"}
+    assert read_object(b'{"b":"2","a":"1"}', FIELDS, KNOWN) == {"a": "1", "b": "2"}
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b'{"b":"2"}', "a: missing; the object has a"),
+        (b'{"a":"1","c":"2"}', "unknown member; the object has a, b"),
+        (b'{"a":"1","a":"1"}', "a: given twice"),
+        (b'{"a":1}', "a: not a string"),
+        (b'{"a":NaN}', "NaN is not JSON"),
+        (b'{"a":{}}', "nested"),
+        (b'{"a":[]}', "nested"),
+        (b'"a"', "not a JSON object"),
+        (b"\xff", "not UTF-8"),
+        (b"", "not JSON"),
+    ],
+)
+def test_what_is_wrong_is_told(body: bytes, told: str) -> None:
+    with pytest.raises(WireError, match=told):
+        read_object(body, FIELDS, KNOWN)
+
+
+def test_base64_is_canonical() -> None:
+    for data in (b"", b"a", b"ab", b"abc", bytes(range(256))):
+        assert read_base64(base64(data), "a") == data
+    for text in ("YR==", "YQ=", "YQ", "Y Q==", "é", "YQ==YQ=="):
+        with pytest.raises(WireError, match=r"a: not .*base64"):
+            read_base64(text, "a")

@@ -1,0 +1,148 @@
+"""What a device, a relay and a collector agree on about sealed reports."""
+
+import base64
+import hashlib
+import json
+import random
+
+import pytest
+
+from dither_shared import ParameterError, WireError
+from dither_shared.metrics.definition import parse_metrics
+from dither_shared.sealed import SUITES, Pool, SealedBatch, SealedReport, SealKey, Suite
+
+VERSION = "0123456789abcdef"
+POOL = Pool("theme", VERSION)
+KEY = SealKey(SUITES["x25519"], bytes(range(32)))
+TOML = """
+[metrics.theme]
+type = "choice"
+values = ["light", "dark"]
+epsilon = 1.0
+"""
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=str)
+def test_a_key_is_a_line_of_text(suite: Suite) -> None:
+    key = SealKey(suite, bytes(number % 256 for number in range(suite.key_bytes)))
+    assert SealKey.parse(str(key)) == key
+    assert key.fingerprint == hashlib.sha256(str(key).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x25519",
+        "x25519:",
+        "rsa:AAAA",
+        f"{KEY}=",
+        f"{KEY} ",
+        str(KEY)[:-1],
+        str(KEY).replace("x25519", "xwing"),
+        str(KEY)[:-1] + "9",
+        "x25519:" + "+" * 43,
+        "x25519:" + "é" * 43,
+    ],
+)
+def test_what_is_no_key_is_refused(text: str) -> None:
+    with pytest.raises(ParameterError, match="key: "):
+        SealKey.parse(text)
+
+
+def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
+    plain = parse_metrics(TOML)["theme"]
+    sealed = parse_metrics(f'{TOML}\n[seal]\nkey = "{KEY}"\n')["theme"]
+    assert (plain.seal, sealed.seal) == (None, KEY)
+    assert sealed.version == plain.version
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("[seal]", "seal.key: does not begin with"),
+        ('[seal]\nkey = "x25519:AAAA"', "seal.key: not 32 bytes in base64url"),
+        ("[seal]\nkey = 3", "seal.key: 3 is not a string"),
+        (f'[seal]\nkey = "{KEY}"\nkeys = 2', "seal.keys: "),
+    ],
+)
+def test_a_mistake_in_the_table_is_named(table: str, told: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        parse_metrics(f"{TOML}\n{table}\n", "m.toml")
+    assert str(caught.value).startswith(f"m.toml: {told}")
+    with pytest.raises(ParameterError, match="seal: not a table"):
+        parse_metrics(f'seal = "{KEY}"\n{TOML}')
+
+
+@pytest.mark.parametrize("stratum", [None, "linux", "linux/stable", "é", '"\\'])
+def test_a_pool_has_a_name(stratum: str | None) -> None:
+    pool = Pool("theme", VERSION, stratum)
+    assert Pool.parse(str(pool)) == pool
+    assert pool.info == b"dither sealed 1\0" + str(pool).encode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "theme",
+        "theme/",
+        f"/{VERSION}",
+        f"Theme/{VERSION}",
+        f"theme/{VERSION}/",
+        f"theme/{VERSION}0",
+        "a" * 65,
+        f"theme/{VERSION}/{'x' * 101}",
+        f"theme/{VERSION.upper()}",
+    ],
+)
+def test_what_is_no_pool_is_refused(text: str) -> None:
+    with pytest.raises(WireError, match="pool: "):
+        Pool.parse(text)
+
+
+def test_a_report_is_one_flat_object() -> None:
+    report = SealedReport(Pool("theme", VERSION, "linux"), b"\xff" * 49)
+    text = base64.b64encode(report.sealed).decode()
+    assert json.loads(report.encode()) == {"pool": f"theme/{VERSION}/linux", "sealed": text}
+    assert SealedReport.decode(report.encode()) == report
+    for body in (b"{}", b"[]", b'{"pool":"x","sealed":""}', report.encode()[:-1], b'{"pool":1,"sealed":"AA=="}'):
+        with pytest.raises(WireError):
+            SealedReport.decode(body)
+    with pytest.raises(WireError, match="sealed: empty"):
+        SealedReport.decode(report._replace(sealed=b"").encode())
+
+
+def test_a_batch_says_nothing_of_the_order_in_which_reports_came() -> None:
+    chance = random.Random(5)
+    rows = [chance.randbytes(49) for _ in range(100)]
+    batch = SealedBatch.of(POOL, SUITES["x25519"], 100, rows)
+    chance.shuffle(rows)
+    assert SealedBatch.of(POOL, SUITES["x25519"], 100, rows) == batch
+    assert SealedBatch.decode(batch.encode()) == batch
+    assert batch.split(1) == sorted(rows)
+    assert SealedBatch.of(Pool("other", VERSION), SUITES["x25519"], 100, rows).batch != batch.batch
+
+
+def test_a_batch_that_no_relay_sends_is_refused() -> None:
+    rows = [bytes([number]) * 49 for number in range(3)]
+    batch = SealedBatch.of(POOL, SUITES["x25519"], 3, rows)
+    for change, told in (
+        ({"suite": "rsa"}, "suite: not one of"),
+        ({"total": "0"}, "total: not a number"),
+        ({"total": "03"}, "total: not a number"),
+        ({"total": "1" * 13}, "total: not a number"),
+        ({"batch": "0" * 32}, "batch: not the digest"),
+        ({"batch": "x"}, "batch: not 32"),
+        ({"pool": f"other/{VERSION}"}, "batch: not the digest"),
+        ({"sealed": ""}, "sealed: empty"),
+    ):
+        with pytest.raises(WireError, match=told):
+            SealedBatch.decode(json.dumps(json.loads(batch.encode()) | change).encode())
+    with pytest.raises(WireError, match="a sealed row of this pool and suite has 50"):
+        batch.split(2)
+    with pytest.raises(WireError, match="total: 2, less than the 3"):
+        batch._replace(total=2).split(1)
+    for order in ([1, 0, 2], [0, 1, 1]):
+        with pytest.raises(WireError, match="do not ascend"):
+            batch._replace(sealed=b"".join(rows[place] for place in order)).split(1)
