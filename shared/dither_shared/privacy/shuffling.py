@@ -34,7 +34,7 @@ __all__ = [
     "least_epsilon",
 ]
 
-MOST_REPORTS = 10**12
+MOST_REPORTS = 10**10
 """Reports of the largest shuffle."""
 
 LEAST_DELTA = 1e-30

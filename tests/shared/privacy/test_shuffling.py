@@ -51,7 +51,7 @@ def test_the_law_of_blocks_is_nowhere_above_that_of_the_clones(others: int, epsi
     assert blocked == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize("reports", [1, 2, 1000, 10**4, 10**6, 10**9, 10**12])
+@pytest.mark.parametrize("reports", [1, 2, 1000, 10**4, 10**6, 10**9, 10**10])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 25.0])
 def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
     found = [generic_epsilon(epsilon, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
@@ -61,7 +61,7 @@ def test_every_size_has_a_bound(reports: int, epsilon: float) -> None:
 
 
 def test_the_range_is_cut_into_few_blocks() -> None:
-    for reports in (2, 1000, 10**4, 10**5, 10**6, 10**9, 10**12):
+    for reports in (2, 1000, 10**4, 10**5, 10**6, 10**9, 10**10):
         for epsilon in (0.01, 0.1, 1.0, 8.0, 20.0):
             blocks = clone_blocks(reports - 1, epsilon)
             assert len(blocks) <= 2100
@@ -94,7 +94,7 @@ def test_delta_of_a_shuffle_that_hides_nothing_needs_no_epsilon() -> None:
         (0.0, 10, 1e-6, "epsilon"),
         (math.inf, 10, 1e-6, "epsilon"),
         (1.0, 0, 1e-6, "reports"),
-        (1.0, 10**13, 1e-6, "reports"),
+        (1.0, 10**11, 1e-6, "reports"),
         (1.0, 10, 0.0, "delta"),
         (1.0, 10, 1.0, "delta"),
         (1.0, 10, math.nan, "delta"),

@@ -1,4 +1,4 @@
-"""The law of a sum of n independent steps on a lattice, n up to 10^12, with all its digits far out in a tail.
+"""The law of a sum of n independent steps on a lattice, n up to 10^10, with all its digits far out in a tail.
 
 The steps are tilted first (Esscher 1932; Cramér): with q_x = p_x e^(λx)/M(λ),
 
