@@ -19,7 +19,7 @@ from dither_server.tally.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
 
 TODAY = date(2026, 11, 20)
-COUNTED, CONFLICT, DISABLED = Outcome
+COUNTED, CONFLICT, DISABLED, EMPTY = Outcome
 
 METRICS_TOML = """
 [metrics.theme]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from flask import Blueprint, Response, current_app, request
 
 from ..access.roles import OPEN, Role
-from ..ingest.ingest import PATH
+from ..ingest.posts import PATH
 from ..observability.prometheus import CONTENT_TYPE
 from ..protocol.json_schema import Json
 from ..protocol.problems import Kind, Problem
