@@ -18,6 +18,7 @@ from .ingest.ingest import Ingest
 from .ingest.posts import Plain, Posts
 from .ingest.sealed.key_file import KeyFile
 from .ingest.sealed.keyring import Keyring
+from .ingest.sealed.pools import pools
 from .ingest.sealed.posts import SealedPosts
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
@@ -25,7 +26,7 @@ from .observability.spool_gauges import SpoolGauges
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
 from .reading.places import Analyses
-from .store import Store
+from .store import Store, StoreError
 from .store.removal import Housekeeper
 from .store.spool.spool import Spool
 
@@ -61,8 +62,8 @@ class Collector:
         self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
         self.ingest = self._ingest(versions, Plain(config.rows_limit), self.committer)
         keyring = Keyring(KeyFile(config.seal_file()))
-        self.sealed_posts = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus)
-        self.sealed = self._ingest(versions, self.sealed_posts, self._direct)
+        self._seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus)
+        self.sealed = self._ingest(versions, self._seals, self._direct)
 
     def _committer(self, sink: Store | Spool, prometheus: Prometheus | None) -> Committer:
         config = self.config
@@ -89,6 +90,26 @@ class Collector:
         """Yield how the database fares, and the spool if there is one."""
         for one in self._gauges:
             yield from one.families()
+
+    def pools(self) -> dict[str, object]:
+        """Return what a relay is told: the pools, by metric version and stratum, and what it may send at a time.
+
+        They are those of the metrics that metrics.toml has sealed, in all versions that are counted. Raises StoreError
+        if the keys or the database cannot be read.
+        """
+        disabled = self.store.disabled()
+        sealed = {
+            name: {version: one for version, one in self.ingest.metrics[name].items() if version not in disabled}
+            for name, metric in self.metrics.items()
+            if metric.seal is not None
+        }
+        try:
+            suites = self._seals.keyring.keys().suites
+        except ParameterError as error:
+            _log.error("sealed reports cannot be opened: %s", error)
+            raise StoreError("the seal keys cannot be read") from None
+        limits = {"batch_limit": self._seals.limit, "body_limit": self.config.body_limit}
+        return {"pools": list(pools(sealed, suites)), **limits}
 
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""

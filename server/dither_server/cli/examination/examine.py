@@ -30,7 +30,7 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             yield from in_database(store, thorough)
-            yield from in_field(store, config.today())
+            yield from in_field(store, config.today(), config.seal_alarm)
     except DitherError:  # what ``remarks`` tells
         pass
     path = database_file(config.db)

@@ -59,7 +59,7 @@ class KeyFile:
         return (seen.st_ino, seen.st_mtime_ns, seen.st_size, seen.st_mode)
 
     def read(self) -> list[SecretKey]:
-        """Return the keys, oldest first.
+        """Return the keys, in the order in which they were made.
 
         Raises ParameterError for a file that others may read, or that is none of ours; it repeats nothing of it.
         """
@@ -79,7 +79,7 @@ class KeyFile:
             raise ParameterError(
                 str(self.path), "no file of seal keys as dither-server key create writes it; restore it from a copy"
             ) from None
-        return sorted(keys, key=lambda one: one.made)
+        return keys
 
     def change(self, changed: Callable[[list[SecretKey]], Sequence[SecretKey]]) -> None:
         """Replace the keys by what is made of them; no other command changes them meanwhile.

@@ -18,9 +18,14 @@ class Keys:
     openers: tuple[tuple[SealKey, Opener], ...] = ()
 
     @property
+    def known(self) -> list[SealKey]:
+        """The public keys."""
+        return [key for key, _ in self.openers]
+
+    @property
     def suites(self) -> list[Suite]:
         """The suites for which there is a key."""
-        return list({key.suite.name: key.suite for key, _ in self.openers}.values())
+        return list({key.suite.name: key.suite for key in self.known}.values())
 
     def of(self, suite: Suite) -> list[Opener]:
         """Return what opens rows that are sealed by a suite, the newest key first."""
