@@ -186,6 +186,19 @@ def test_reports_are_counted_in_their_stratum(pg: Store) -> None:
     assert same(pg.tally(LAYOUT, places=(4, 5)), Tally.fold(LAYOUT.mechanism, one.rows * 2))
 
 
+def test_what_came_sealed_is_counted_once_and_added_up(pg: Store) -> None:
+    one, other = sealed_upload(total=700, refused=2), sealed_upload(total=600)
+    unopened = replace(one, rows=b"")
+    assert pg.commit([unopened], TODAY, SHARD) == [EMPTY]
+    assert pg.commit([one, unopened, other], TODAY, SHARD) == [COUNTED] * 3
+    assert pg.commit([one, sealed_upload(total=800)], TODAY, b"t" * 16) == [COUNTED] * 2
+    assert pg.sealed(THEME) == Sealed(3, 9, 600, 2)
+    assert pg.sealed(THEME, since=TODAY + timedelta(days=1)) is None
+    assert (pg.sealed_reports(TODAY), pg.tally(THEME).total) == ({"theme": 9}, 9)
+    assert pg.purge_day(THEME.version, TODAY) > 0
+    assert pg.sealed(THEME) is None
+
+
 def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:
     pg.commit([upload()], TODAY, SHARD)
     with closing(Store(url, create=False, read_only=True)) as store:
