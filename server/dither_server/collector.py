@@ -28,6 +28,7 @@ from .reading.estimates import EstimateReader
 from .reading.places import Analyses
 from .store import Store, StoreError
 from .store.removal import Housekeeper
+from .store.spool.database_link import DatabaseLink
 from .store.spool.spool import Spool
 
 __all__ = ["Collector"]
@@ -53,7 +54,7 @@ class Collector:
         self.spool = _spool(config, self.store)
         self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
         if self.spool is not None:
-            self._gauges.append(SpoolGauges(self.spool.rooms))
+            self._gauges.append(SpoolGauges(self.spool.rooms, self.store.folds))
         self.committer = self._committer(self.spool or self.store, self.prometheus)
         # What comes sealed is in few large batches, and counted at once: a spool keeps no digest by which a batch is
         # known again that opens to fewer rows, because a key was retired meanwhile.
@@ -81,10 +82,8 @@ class Collector:
             self.spool.start()
 
     def ready(self) -> None:
-        """Raise StoreError if reports cannot be taken, or answers not be given."""
-        self.store.ping()
-        if self.spool is not None:
-            self.spool.ping()
+        """Raise StoreError if reports cannot be taken. For that a spool needs no database."""
+        (self.spool or self.store).ping()
 
     def gauges(self) -> Iterator[GaugeMetricFamily]:
         """Yield how the database fares, and the spool if there is one."""
@@ -142,7 +141,7 @@ def _spool(config: Config, store: Store) -> Spool | None:
     """Return what a collector appends to, if it is to."""
     if not config.spool:
         return None
-    return Spool(store, config.rooms(), config.spool_bytes, config.spool_seconds)
+    return Spool(DatabaseLink(store), config.rooms(), config.spool_bytes, config.spool_seconds)
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

@@ -23,7 +23,7 @@ def as_text(table: "TextTable") -> str:
 
 
 def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
-    """Return a table with lines above it: for each stratum that it was read of, an answer or two sides; what came sealed."""
+    """Return a table with lines above it: the strata of an answer or two sides, what came sealed, and a fold."""
     names = ("",) if len(told) == 1 else ("first: ", "second: ")
     lines = [
         name + ", ".join(f"{attribute} {value or 'any'}" for attribute, value in one["stratum"].items())
@@ -36,7 +36,12 @@ def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
         for one in told
         if "sealed" in one
     ]
+    lines += [f"folded up to {_time(one['folded_up_to'])}" for one in told if "folded_up_to" in one]
     return table._replace(before=[*map(printable, lines), *table.before])
+
+
+def _time(told: str) -> str:
+    return told.replace("T", " ").replace("Z", " UTC")
 
 
 def print_answers(

@@ -91,7 +91,7 @@ def configured(found: Mapping[str, Setting | None]) -> Config:
 
 def missing(name: str) -> ParameterError:
     """Return the error of a setting that must be given, and is not."""
-    example = {"metrics": "metrics.toml", "db": "sqlite:///dither.db"}.get(name, "...")
+    example = {"metrics": "metrics.toml", "db": "sqlite:///dither.db", "spool": "/var/lib/spool"}.get(name, "...")
     problem = f"not set, nor {flag_of(name)}, nor {name} in a {FILE} here; for example {example}"
     return ParameterError(variable_of(name), problem)
 

@@ -12,6 +12,7 @@ from dither_shared import Metric
 
 from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
+from .counting.both_ways import days_counted_both_ways
 from .counting.folds import Folds
 from .counting.uploads import Outcome, Upload, count
 from .database import Database
@@ -22,7 +23,7 @@ from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
 from .tables.schema import METRICS, TALLIES
-from .tables.sealed import Sealed, read_sealed, read_sealed_reports
+from .tables.sealed import Sealed, read_sealed
 from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
@@ -190,11 +191,6 @@ class Store(Database):
         with self._transaction() as connection:
             return read_sealed(connection, metric, since, until, places)
 
-    def sealed_reports(self, since: date) -> dict[str, int]:
-        """Return how many reports came sealed from a day on, by the name of the metric."""
-        with self._transaction() as connection:
-            return read_sealed_reports(connection, since)
-
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""
         with self._transaction() as connection:
@@ -220,6 +216,11 @@ class Store(Database):
         """Return the last day before today with reports of anything."""
         with self._transaction() as connection:
             return reported_before(connection, today)
+
+    def counted_both_ways(self, since: date) -> list[date]:
+        """Return the days from one on of which a fold counted reports, and a collector by itself, too."""
+        with self._transaction() as connection:
+            return days_counted_both_ways(connection, since)
 
     def estimated(self, version: str) -> dict[date, Basis]:
         """Return what the written estimates of each day of a version were made from."""

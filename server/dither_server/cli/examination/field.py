@@ -26,7 +26,7 @@ def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
     yield _last(store.reported_before(date.max), today)
     refused = store.refused(since=today - _WEEK)
     yield _in_all(refused)
-    yield from _unopened(refused, store.sealed_reports(today - _WEEK), seal_alarm)
+    yield from _unopened(store, refused, today - _WEEK, seal_alarm)
     yield from _unknown(refused, {version for _, version in store.registered()})
 
 
@@ -52,16 +52,18 @@ def _in_all(refused: Mapping[Refusal, int]) -> Finding:
     return ok("refused", f"{kinds.total():,} batches in the last 7 days ({most}); dither-server refusals tells more")
 
 
-def _unopened(refused: Mapping[Refusal, int], opened: Mapping[str, int], alarm: float) -> Iterator[Finding]:
-    """Yield the metrics of which too many sealed reports were refused."""
-    unopened: Counter[str] = Counter()
+def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[Finding]:
+    """Yield the metric versions of which too many sealed reports were refused."""
+    unopened: Counter[tuple[str, str]] = Counter()
     for one, reports in refused.items():
         if one.kind == Kind.SEALED.slug:
-            unopened[one.metric] += reports
-    for metric, reports in unopened.items():
-        whole = reports + opened.get(metric, 0)
+            unopened[one.metric, one.version] += reports
+    for (name, version), reports in unopened.items():
+        metric = store.metric(name, version)
+        sealed = None if metric is None else store.sealed(metric, since)
+        whole = reports + (0 if sealed is None else sealed.reports)
         if reports > alarm * whole:
-            about = f"{reports:,} of {whole:,} reports of {metric} did not open in the last 7 days, tries counted anew"
+            about = f"{reports:,} of {whole:,} reports of {name} did not open in the last 7 days, tries counted anew"
             advice = "Compare dither-server key list with the keys of all apps; see whether somebody floods the relay"
             yield warning("sealed", about, advice)
 

@@ -42,9 +42,11 @@ def here(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
     """Yield a ``Map`` over ``jobs`` processes (0 is one a processor), or over a Dask cluster.
 
-    Raises ParameterError if there is no scheduler at that address, or no Dask; the ``Map`` raises WorkersError if the
-    workers are lost.
+    Raises ParameterError if both are asked for, if there is no scheduler at that address, or no Dask; the ``Map``
+    raises WorkersError if the workers are lost.
     """
+    if scheduler is not None and jobs != 1:
+        raise ParameterError("--jobs", "not with --scheduler, whose workers share the work")
     if scheduler is not None:
         yield from _cluster(scheduler)
     elif jobs == 1:

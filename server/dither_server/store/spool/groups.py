@@ -33,12 +33,12 @@ class Found(NamedTuple):
     """What the bytes of a journal hold.
 
     ``end`` is where the last whole group ends. What follows it was torn by a power cut, and nobody was told that it
-    is kept. ``damaged`` says whether something before it cannot be read: that was acknowledged.
+    is kept. ``damaged`` are the bytes before it that cannot be read: these were acknowledged.
     """
 
     records: Records
     end: int
-    damaged: bool
+    damaged: int
 
 
 def group_of(mark: bytes, uploads: Sequence[Upload], day: date) -> bytes:
@@ -59,10 +59,10 @@ def group_of(mark: bytes, uploads: Sequence[Upload], day: date) -> bytes:
 def read_groups(mark: bytes, content: bytes) -> Found:
     """Return all that can be read of a journal."""
     bodies: list[memoryview] = []
-    start, damaged = 0, False
+    start, damaged = 0, 0
     while (found := _next(mark, content, start)) is not None:
         begin, end = found
-        damaged |= begin != start
+        damaged += begin - start
         bodies.append(memoryview(content)[begin + _GROUP.size : end])
         start = end
     return Found(_records(bodies), start, damaged)

@@ -26,7 +26,7 @@ _EXTRA = "the extra spool is not installed: pip install 'dither[spool]'"
 
 
 class Place(ABC):
-    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``ids`` or one below these.
+    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``damaged``, or one in ``ids``.
 
     It opens nothing before it is used, and may be pickled: workers on other machines read the same place. Each method
     raises SpoolError, which names the file, for what cannot be done now.
@@ -65,7 +65,7 @@ def place_at(where: str) -> Place:
     if not where or "\0" in where:
         raise ParameterError("spool", "not a folder, nor a URL such as s3://bucket/spool")
     if not _URL.match(where):
-        return Folder(Path(where))
+        return Folder(Path(where).absolute())  # a worker may have another working folder
     parts = urlsplit(where)
     if parts.scheme.lower() in _HERE:
         return Folder(Path(unquote(parts.netloc + parts.path)))

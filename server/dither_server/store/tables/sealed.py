@@ -7,10 +7,10 @@ import sqlalchemy as sa
 
 from dither_shared import Metric
 
-from .schema import METRICS, SEALED
+from .schema import SEALED
 from .tallies import Places, chosen
 
-__all__ = ["Sealed", "add_sealed", "read_sealed", "read_sealed_reports"]
+__all__ = ["Sealed", "add_sealed", "read_sealed"]
 
 
 class Sealed(NamedTuple):
@@ -57,10 +57,3 @@ def read_sealed(
     )
     found = connection.execute(sa.select(*parts).where(*chosen(SEALED, metric, since, until, places))).one()
     return None if found.batches is None else Sealed(*map(int, found))
-
-
-def read_sealed_reports(connection: sa.Connection, since: date) -> dict[str, int]:
-    """Return how many reports came sealed from a day on, by the name of the metric."""
-    query = sa.select(METRICS.c.name, sa.func.sum(SEALED.c.reports)).join_from(SEALED, METRICS)
-    rows = connection.execute(query.where(SEALED.c.day >= since).group_by(METRICS.c.name))
-    return {name: int(reports) for name, reports in rows}

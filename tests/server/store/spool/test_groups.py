@@ -45,9 +45,9 @@ def test_a_group_that_is_torn_at_any_byte_was_promised_to_nobody() -> None:
         for left in (second[:end], second[:end] + bytes(len(second) - end), bytes(end) + second[end:]):
             found = read_groups(MARK, first + left)
             whole = left == second
-            assert (len(found.records.ids), found.damaged) == (4 if whole else 2, False)
+            assert (len(found.records.ids), found.damaged) == (4 if whole else 2, 0)
             assert found.end == len(first) + len(second) * whole
-            assert read_groups(MARK, left).damaged is False
+            assert read_groups(MARK, left).damaged == 0
 
 
 def test_damage_before_a_whole_group_is_told_and_costs_one_group_alone() -> None:
@@ -58,7 +58,7 @@ def test_damage_before_a_whole_group_is_told_and_costs_one_group_alone() -> None
         changed[place] ^= 1 + place % 255
         found = read_groups(MARK, first + changed + third)
         assert rows_in(found.records) == sorted(row_of(group[0]) for group in (uploads[0], uploads[2]))
-        assert found.damaged
+        assert found.damaged == len(second)
         assert found.end == len(first + second + third)
 
 
@@ -68,4 +68,4 @@ def test_rows_that_look_like_a_group_are_none() -> None:
     bearing = group_of(MARK, [Upload(bytes(16), METRICS["theme"], hidden)], TODAY)
     assert len(found_in(bearing)) == 1
     torn = read_groups(MARK, bearing[:-1])
-    assert (len(torn.records.ids), torn.damaged) == (0, False)
+    assert (len(torn.records.ids), torn.damaged) == (0, 0)

@@ -66,6 +66,7 @@ def test_a_url_without_fsspec_says_what_to_install(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ParameterError, match=r"pip install 'dither\[spool\]'"):
         place_at("s3://bucket/spool")
     assert place_at("/a/folder") == Folder(Path("/a/folder"))
+    assert place_at("spool") == Folder(Path.cwd() / "spool")
 
 
 def test_what_fails_leaves_nothing_and_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,6 @@ def test_what_came_sealed_is_added_up_by_day_and_stratum(store: Store) -> None:
     assert store.sealed(MOBILE) == Sealed(1, 9, 5, 0)
     assert store.sealed(LAYOUT) == Sealed(2, 6, 4, 0)
     assert (store.sealed(LAYOUT, places=(1,)), store.sealed(LAYOUT, places=(0,))) == (Sealed(1, 3, 6, 0), None)
-    assert store.sealed_reports(TODAY) == {"theme": 9, "mobile": 9, "layout": 6}
 
 
 def test_several_of_one_commit_are_added_up_too(store: Store) -> None:
