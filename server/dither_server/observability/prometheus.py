@@ -49,6 +49,8 @@ class Prometheus:
         self._unopened = counter("dither_sealed_refused", about, ["metric"])
         about = "Batches of sealed reports of which too many were refused."
         self._alarms = counter("dither_sealed_alarms", about, ["metric"])
+        for name in metrics:
+            self._alarms.labels(name)  # an alert sees the first, too
         about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
         self._unread = counter("dither_unread_requests", about, ["status"])
         self._answers = counter("dither_ingest_answers", "Answers to posts of reports.", ["status"])

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import random
 import secrets
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,8 +17,10 @@ from flask.testing import FlaskClient
 from dither_server.app import collector_of, create_app
 from dither_server.ingest.ingest import IngestLayer
 from dither_server.ingest.sealed.key_file import SecretKey
+from dither_server.ingest.sealed.posts import sound
 from dither_server.store import Refusal, Sealed
 from dither_server.tally.tally import Tally
+from dither_shared import Metric, WireError, parse_metrics
 from dither_shared.sealed import SUITES, Pool, SealedBatch
 from server.collecting import (
     LAYOUT,
@@ -337,3 +340,20 @@ def test_the_pools_of_metrics_with_a_key_are_told(tmp_path: Path) -> None:
         assert {one["pool"] for one in told["pools"]} == {names[0]}
         (tmp_path / "seal-keys.json").chmod(0o640)
         assert problem(client.get("/v1/sealed")) == (503, "unavailable")
+
+
+def is_counted(metric: Metric, row: bytes) -> bool:
+    try:
+        return Tally.check(metric.mechanism, row) == 1
+    except WireError:
+        return False
+
+
+@pytest.mark.parametrize("name", [*METRICS, *STRATA, "editors"])
+def test_of_rows_that_open_those_stay_that_a_device_could_have_sent(name: str) -> None:
+    listed = parse_metrics('[metrics.editors]\ntype = "selection"\nvalues = ["a", "b", "c", "d", "e"]\nepsilon = 1.0\n')
+    metric = {**METRICS, **STRATA, **listed}[name]
+    width, draws = metric.mechanism.row_bytes, random.Random(7)
+    rows = [bytes(width), b"\xff" * width, *(draws.randbytes(width) for _ in range(300))]
+    for some in ([], rows[:1], rows[1:2], rows):
+        assert sound(metric.mechanism, some) == [row for row in some if is_counted(metric, row)]
