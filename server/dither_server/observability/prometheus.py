@@ -39,8 +39,6 @@ class Prometheus:
         gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=registry)
         self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
-        for name in metrics:
-            self._reports.labels(name)
         about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
         self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
         about = "Reports that came sealed and opened, each try anew."
@@ -50,7 +48,8 @@ class Prometheus:
         about = "Batches of sealed reports of which too many were refused."
         self._alarms = counter("dither_sealed_alarms", about, ["metric"])
         for name in metrics:
-            self._alarms.labels(name)  # an alert sees the first, too
+            self._reports.labels(name)
+            self._alarms.labels(name)  # so an alert sees the first, too
         about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
         self._unread = counter("dither_unread_requests", about, ["status"])
         self._answers = counter("dither_ingest_answers", "Answers to posts of reports.", ["status"])
