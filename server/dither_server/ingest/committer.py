@@ -109,7 +109,6 @@ class Committer:
 
     def refused(self, refused: Refused) -> None:
         """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
-        self._prometheus.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
         if self._refusals.add(refused):
             with self._changed:
                 if not self._closed:

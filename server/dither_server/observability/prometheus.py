@@ -39,13 +39,20 @@ class Prometheus:
         gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=registry)
         self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
-        for name in metrics:
-            self._reports.labels(name)
         about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
         self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
+        about = "Reports that came sealed and opened, each try anew."
+        self._sealed = counter("dither_sealed_reports", about, ["metric"])
+        about = "Reports that came sealed and did not open, or that no device could have sent, each try anew."
+        self._unopened = counter("dither_sealed_refused", about, ["metric"])
+        about = "Batches of sealed reports of which too many were refused."
+        self._alarms = counter("dither_sealed_alarms", about, ["metric"])
+        for name in metrics:
+            self._reports.labels(name)
+            self._alarms.labels(name)  # so an alert sees the first, too
         about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
         self._unread = counter("dither_unread_requests", about, ["status"])
-        self._answers = counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"])
+        self._answers = counter("dither_ingest_answers", "Answers to posts of reports.", ["status"])
         self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
         self._commit_batches = histogram("dither_commit_batches", "Batches of a commit.", buckets=_BATCHES)
         self._failures = counter("dither_commit_failures", "Commits that counted nothing.")
@@ -82,9 +89,15 @@ class Prometheus:
         """Count reports whose batch is committed."""
         self._reports.labels(metric).inc(reports)
 
-    def refused(self, reason: str, metric: str, version: str) -> None:
-        """Count a refused batch, of a metric and version that are ours or ""."""
-        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc()
+    def refused(self, reason: str, metric: str, version: str, count: int = 1) -> None:
+        """Count a refused batch, or so many reports of one, of a metric and version that are ours or ""."""
+        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc(count)
+
+    def sealed(self, metric: str, reports: int, refused: int, alarming: bool) -> None:
+        """Count what became of the reports of a sealed batch, and the batch itself if too many were refused."""
+        self._sealed.labels(metric).inc(reports)
+        self._unopened.labels(metric).inc(refused)
+        self._alarms.labels(metric).inc(int(alarming))
 
     def unread(self, status: int) -> None:
         """Count a request that is refused before it is read."""

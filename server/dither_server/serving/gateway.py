@@ -15,7 +15,9 @@ from http import HTTPStatus
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from ..access.proxies import Proxies
-from ..ingest.ingest import PATH, Ingest
+from ..ingest.ingest import Ingest
+from ..ingest.posts import PATH
+from ..ingest.sealed.posts import PATH as SEALED
 from ..protocol.problems import Answer, Kind, Problem, http_answer, reason
 from .connection import Connection
 from .crowd import Crowd
@@ -39,6 +41,9 @@ _UNREAD = {
 """What reports are refused for that are not read to their end; all else is malformed."""
 
 _REPORTS = PATH.encode("ascii")
+
+_BRINGING = {("POST", _REPORTS), ("POST", SEALED.encode("ascii"))}
+"""The requests that bring reports. Opening sealed ones takes long, so these are never answered without a thread."""
 
 
 class Gateway:
@@ -85,7 +90,7 @@ class Gateway:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
         code, headers, body = http_answer(status)
         self._ingest.prometheus.unread(code)
-        if (method, target) == ("POST", _REPORTS):
+        if (method, target) in _BRINGING:
             self._ingest.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
             headers += self._ingest.origins.headers(origin)
         return self._head(code, [*headers, ("Connection", "close")]) + body
@@ -111,7 +116,7 @@ class Gateway:
     def _crowded(self, request: Request, origin: str | None) -> Answer:
         problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
         status, headers, body = problem.answer()
-        if (request.method, request.target) == ("POST", _REPORTS):
+        if (request.method, request.target) in _BRINGING:
             self._ingest.refuse(problem)
             headers += self._ingest.origins.headers(origin)
         return status, headers, body
