@@ -30,14 +30,16 @@ def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
         for name, one in zip(names, told, strict=True)
         if "stratum" in one
     ]
-    lines += [
-        f"{one['sealed']['reports']:,} of the reports came sealed, shuffled among at least "
-        f"{one['sealed']['least_total']:,} by what their relay says"
-        for one in told
-        if "sealed" in one
-    ]
+    lines += [_sealed(one["sealed"]) for one in told if "sealed" in one]
     lines += [f"folded up to {_time(one['folded_up_to'])}" for one in told if "folded_up_to" in one]
     return table._replace(before=[*map(printable, lines), *table.before])
+
+
+def _sealed(told: Mapping[str, Any]) -> str:
+    among = f"shuffled among at least {told['least_total']:,} by what their relay says"
+    worth = told.get("shuffled", {})
+    tells = f": to who sees no more, ε = {worth['epsilon']:.3g} (δ = {worth['delta']:g})" if "epsilon" in worth else ""
+    return f"{told['reports']:,} of the reports came sealed, {among}{tells}"
 
 
 def _time(told: str) -> str:

@@ -48,9 +48,11 @@ class EstimateReader:
         part = part_of(metric, query.strata, query.names())
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         require_affordable(self._limit, metric, 1, shown, summary_of(metric).beside(metric))
-        up_to = folded(self._store.folds)
+        beside = folded(self._store.folds)
         whole = self._whole(metric, (query.since, query.until), part, query, candidates)
-        return self._chosen(replace(whole, about={**whole.about, **up_to}), query)
+        sealed = self._store.sealed(metric, query.since, query.until, part.places)
+        beside |= about_sealed(sealed, metric, whole.about["periods"])
+        return self._chosen(replace(whole, about={**whole.about, **beside}), query)
 
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
         """Yield the answers to a query, made one at a time: one, or one for each day and stratum with reports.

@@ -32,19 +32,31 @@ FOLDED = Optional({
     "description": "Where collectors spool: all that stood in the spool's segments at this time is counted.",
 })  # fmt: skip
 
-_SEALED = Optional(
-    closed(
-        {
-            "batches": REPORTS,
-            "reports": REPORTS,
-            "least_total": REPORTS
-            | {"description": "Reports that the relay shuffled together, by its word, at least."},
-            "refused": REPORTS
-            | {"description": "Reports beside these that did not open, or no device could have sent."},
-        }
-    )
-    | {"description": "Reports among these that came sealed, through a relay. Only there if any did."}
-)
+_SHUFFLED: Json = {
+    "description": "What it is worth that they were shuffled, if relay and collector do not work together and all of "
+    "least_total are honest. It stands beside epsilon, never in its place. Left out in answers by day or stratum.",
+    "oneOf": [
+        closed({"none": TEXT | {"description": "Why it is worth nothing."}}),
+        closed({
+            "reports": REPORTS | {"description": "Number n for which it holds: least_total less refused, rounded down."},
+            "delta": NUMBER,
+            "epsilon": NUMBER | {"description": "The least of this_law, any_law and the epsilon of a report."},
+            "any_law": NUMBER | {"description": "By Feldman, McMillan and Talwar 2021."},
+            "this_law": Optional(NUMBER | {"description": "By the privacy blanket (Balle et al. 2019)."}),
+            "periods": {"type": "integer", "minimum": 1},
+            "together": NUMBER | {"description": "The epsilon of a device that reported in each period."},
+            "together_delta": NUMBER,
+        }),
+    ],
+}  # fmt: skip
+
+_SEALED = Optional(closed({
+    "batches": REPORTS,
+    "reports": REPORTS,
+    "least_total": REPORTS | {"description": "Reports that the relay shuffled together, by its word, at least."},
+    "refused": REPORTS | {"description": "Reports beside these that did not open, or no device could have sent."},
+    "shuffled": Optional(_SHUFFLED),
+}) | {"description": "Reports among these that came sealed, through a relay. Only there if any did."})  # fmt: skip
 
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
