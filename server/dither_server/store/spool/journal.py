@@ -99,7 +99,7 @@ class Journal:
         if count := len(found.records.ids):
             place.put(SEGMENTS, f"{self.path.stem}.segment", write_segment(found.records))
         try:
-            if lost := found.damaged + max(0, self.size - found.end):
+            if lost := found.damaged or max(0, self.size - found.end):
                 self._tell_of_damage(count, lost)
             self.path.unlink(missing_ok=True)
         except OSError as error:

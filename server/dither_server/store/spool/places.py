@@ -1,8 +1,10 @@
 """Where files of a spool are: a folder, or an object store behind a URL that fsspec knows."""
 
+import errno
 import os
 import re
 import shutil
+import stat
 import sys
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -34,7 +36,10 @@ class Place(ABC):
 
     @abstractmethod
     def names(self, kind: str) -> list[str]:
-        """Return the names of all whole files of a kind, in order; none if the kind has no folder yet."""
+        """Return the names of all whole files of a kind, in order; none if the kind has no folder yet.
+
+        A link to what is gone and a pipe are named, too: they stand in the place of a file, and cannot be opened.
+        """
 
     @abstractmethod
     def put(self, kind: str, name: str, content: bytes) -> None:
@@ -84,8 +89,10 @@ class Folder(Place):
 
     def names(self, kind: str) -> list[str]:  # noqa: D102  # as the base class says
         try:
-            return sorted(one.name for one in os.scandir(self.path / kind) if one.is_file() and one.name[0] != ".")
-        except FileNotFoundError:
+            return sorted(one.name for one in os.scandir(self.path / kind) if not one.is_dir() and one.name[0] != ".")
+        except FileNotFoundError as error:
+            if (self.path / kind).is_symlink():  # to what is not there now, such as another disk
+                raise _told(self.path / kind, "listed", error) from None
             return []
         except OSError as error:
             raise _told(self.path / kind, "listed", error) from None
@@ -99,7 +106,7 @@ class Folder(Place):
 
     def open(self, kind: str, name: str) -> BinaryIO:  # noqa: D102
         try:
-            return (self.path / kind / name).open("rb")
+            return open(self.path / kind / name, "rb", opener=_opened_at_once)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -192,6 +199,15 @@ class Url(Place):
 
     def _path(self, *parts: str) -> str:
         return "/".join((self._opened()[1], *parts))
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    """Open a file; raise OSError for what is none, such as a pipe, which would wait for a writer."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file")
+    return descriptor
 
 
 def make_folder(path: Path) -> None:
