@@ -5,15 +5,13 @@ from typing import Any
 
 from dither_shared import Metric
 
+from ..analysis.shuffling.amplified import CONDITIONS
 from ..store import Sealed
 
 __all__ = ["about_sealed", "words_of_sealed"]
 
 _CONDITIONS = (
-    "What shuffling adds to privacy stands beside ε, never in its place. It holds only if the relay and this collector "
-    "do not work together, and if the collector sees of the reports that are shuffled together one set, without ids or "
-    "times. Honest reports alone count, so subtract those that may be forged. What one device sends in several batches "
-    "adds up."
+    f"What shuffling adds to privacy stands beside ε, never in its place, and holds only if {'; '.join(CONDITIONS)}."
 )
 _NONE = (
     "Shuffling adds nothing here: a device repeats its permanent draw, in a cohort of its own, so its reports can be "

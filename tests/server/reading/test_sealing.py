@@ -40,7 +40,7 @@ def test_it_is_told_beside_the_estimate(app: Flask, client: FlaskClient, tmp_pat
     page = client.get("/m/theme").text
     assert "6 of these reports came sealed, through a relay, in 2 batches; 2 more did not open." in page
     assert "each was shuffled among at least 800." in page
-    assert "the relay and this collector do not work together" in page
+    assert "only if whoever shuffles does not collude with whoever collects; who collects sees one multiset" in page
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "estimate", "theme").stdout
     assert shown.startswith("6 of the reports came sealed, shuffled among at least 800 by what their relay says\n")
@@ -51,7 +51,9 @@ def test_permanent_draws_gain_nothing_by_shuffling() -> None:
     assert first.startswith("700 of these reports came sealed, through a relay, in 1 batch. ")
     assert worth.startswith("Shuffling adds nothing here: a device repeats its permanent draw")
     _, conditions = words_of_sealed(THEME, Sealed(1, 700, 700, 0))
-    assert conditions.startswith("What shuffling adds to privacy stands beside ε, never in its place.")
+    assert conditions.startswith(
+        "What shuffling adds to privacy stands beside ε, never in its place, and holds only if"
+    )
 
 
 def test_the_page_says_that_sealed_refusals_are_reports(app: Flask, client: FlaskClient) -> None:
