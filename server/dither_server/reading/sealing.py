@@ -6,14 +6,14 @@ from typing import Any
 from dither_shared import Metric
 
 from ..analysis.shuffling import amplified
+from ..analysis.shuffling.amplified import CONDITIONS
 from ..store import Sealed
 
 __all__ = ["about_sealed", "words_of_sealed"]
 
 _CONDITIONS = (
-    "That stands beside ε, never in its place. It is true only if relay and collector do not work together, and if the "
-    "collector sees one set of reports: no ids, addresses, times or order. n counts honest reports: subtract those "
-    "that may be forged (dither-sim shuffle --forged 10%)."
+    f"That stands beside ε, never in its place, and is true only if {'; '.join(CONDITIONS)} "
+    "(dither-sim shuffle --forged 10% subtracts them)."
 )
 
 _MOST_DELTA = 1e-6

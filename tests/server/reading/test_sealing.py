@@ -6,6 +6,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.analysis.shuffling import amplified
+from dither_server.analysis.shuffling.amplified import CONDITIONS
 from dither_server.app import collector_of
 from dither_server.reading.sealing import about_sealed, words_of_sealed
 from dither_server.store import Refusal, Sealed
@@ -43,7 +44,7 @@ def test_it_is_told_beside_the_estimate(app: Flask, client: FlaskClient, tmp_pat
     page = client.get("/m/theme").text
     assert "6 of these reports came sealed, through a relay, in 2 batches; 2 more did not open." in page
     assert "each was shuffled among at least 800." in page
-    assert "relay and collector do not work together" in page
+    assert "whoever shuffles does not collude with whoever collects" in page
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "estimate", "theme").stdout
     assert shown.startswith(
@@ -72,8 +73,8 @@ def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
     _, worth_in_words, conditions = words_of_sealed(told)
     assert "for n = 10,000 and δ = 1e-06 the ε of one report is 0.0" in worth_in_words
     assert "that of 30 reports, one in each batch, ε = " in worth_in_words
-    assert conditions.startswith("That stands beside ε, never in its place.")
-    for one in ("do not work together", "no ids, addresses, times or order", "n counts honest reports"):
+    assert conditions.startswith("That stands beside ε, never in its place, and is true only if ")
+    for one in CONDITIONS:
         assert one in conditions
     (_, alone, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
     assert "one in each batch" not in alone

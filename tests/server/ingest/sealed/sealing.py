@@ -5,12 +5,10 @@ from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PublicKey
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, MLKEM768X25519PublicKey, Suite
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from dither.reporting.sealing import sealer
 from dither_server.ingest.sealed.hpke import draw_key
 from dither_server.ingest.sealed.key_file import KeyFile, SecretKey
 from dither_shared import Metric
@@ -18,8 +16,6 @@ from dither_shared.sealed import SUITES, Pool, SealedBatch, SealKey
 from server.collecting import rows_of
 
 MADE = date(2026, 11, 20)
-X25519 = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
-XWING = Suite(KEM.MLKEM768_X25519, KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
 
 
 def drawn(suite: str = "x25519") -> SecretKey:
@@ -36,10 +32,9 @@ def pool(metric: Metric, stratum: str | None = None) -> Pool:
 
 
 def seal(row: bytes, key: SealKey, where: Pool) -> bytes:
-    if key.suite.name == "x25519":
-        return X25519.encrypt(row, X25519PublicKey.from_public_bytes(key.public), where.info)
-    parts = MLKEM768PublicKey.from_public_bytes(key.public[:1184]), X25519PublicKey.from_public_bytes(key.public[1184:])
-    return XWING.encrypt(row, MLKEM768X25519PublicKey(*parts), where.info)
+    """Seal as the client does."""
+    sealed: bytes = sealer(key)(row, info=where.info)
+    return sealed
 
 
 def split(metric: Metric, rows: bytes) -> list[bytes]:
