@@ -12,6 +12,7 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
 from .access.known_tokens import KnownTokens
+from .access.proxies import Proxies
 from .config.settings import Config
 from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
@@ -43,6 +44,7 @@ class Collector:
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
         self.prometheus = Prometheus(self.metrics)
+        self.proxies = Proxies(config.proxies)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
         self.spool = _spool(config, self.store)
@@ -64,6 +66,16 @@ class Collector:
             config.rows_limit,
             config.origins,
         )
+
+    @property
+    def limits(self) -> Config:
+        """The limits of connections and requests."""
+        return self.config
+
+    @property
+    def reception(self) -> Ingest:
+        """What answers small reports."""
+        return self.ingest
 
     def start(self) -> None:
         """Start the collector's own threads. A server that forks calls this after the fork."""

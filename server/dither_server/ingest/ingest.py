@@ -49,13 +49,19 @@ class Ingest:
     """Takes batches of these metrics: for each name, of every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
-    committer: Committer
+    committer: Committer[Upload]
     gatekeeper: Gatekeeper
     prometheus: Prometheus
     body_limit: int
     rows_limit: int
     origins: Origins = NO_ORIGINS
     patience: float = 30.0
+    path: str = PATH
+
+    @property
+    def numbers(self) -> Prometheus:
+        """Where requests are counted that were refused before they were read whole."""
+        return self.prometheus
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
         """Return the answer to a request, having waited for it."""
@@ -89,6 +95,15 @@ class Ingest:
             self._submit(upload, lambda outcome: then(self._committed(known, size, rows, outcome)))
         except Exception as error:
             then(self._refused(error, batch, size))
+
+    def settled(self, environ: WSGIEnvironment) -> bool:
+        """Return whether to begin with a request waits for nothing; a token may have to be looked up."""
+        token = environ.get("HTTP_AUTHORIZATION")
+        return token is None or self.gatekeeper.settled(token)
+
+    def headers(self, origin: str | None) -> list[tuple[str, str]]:
+        """Return what every answer to a page of this origin bears."""
+        return list(self.origins.headers(origin))
 
     def refuse(self, problem: Problem) -> None:
         """Count a request that the server refuses before it is ours to read."""
