@@ -149,7 +149,11 @@ def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None
 
 def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
     with stored(tmp_path) as one, stored(tmp_path) as other:
-        with one.alone("relay", "taken"), pytest.raises(StoreError, match="database: taken"), other.alone("relay", "taken"):
+        with (
+            one.alone("relay", "taken"),
+            pytest.raises(StoreError, match="database: taken"),
+            other.alone("relay", "taken"),
+        ):
             pass
         with other.alone("relay", "taken"), one.alone("round", "taken"):
             pass
