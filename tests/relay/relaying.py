@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -53,10 +53,10 @@ def hold(store: RelayStore, sealed: Sequence[bytes], pool: int = 1, day: date = 
 
 
 @contextmanager
-def stored(folder: Path) -> Iterator[RelayStore]:
+def stored(folder: Path, limits: Mapping[str, int] = LIMITS) -> Iterator[RelayStore]:
     """A store that knows the pools, the first of which has number 1."""
     with closing(RelayStore(url_of(folder), lock_wait=0.05)) as store:
-        store.list_pools(LISTED, LIMITS)
+        store.list_pools(LISTED, {**LIMITS, **limits})
         yield store
 
 

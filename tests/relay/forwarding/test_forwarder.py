@@ -37,7 +37,7 @@ def forwarding(folder: Path) -> Iterator[tuple[Clock, RelayStore, FakeCollector,
     """A forwarder that beats when it is told to; the hour of yesterday is used."""
     clock = Clock()
     with stored(folder) as store, collecting(POOLS) as collector:
-        store.freeze(clock.wall.date(), lambda pool, total: None, clock.wall.date() - timedelta(days=1))
+        store.freeze(clock.wall.date(), lambda *_: None, clock.wall.date() - timedelta(days=1))
         yield clock, store, collector, forwarder_of(store, collector, clock)
 
 

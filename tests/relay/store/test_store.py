@@ -64,7 +64,7 @@ def test_what_comes_during_a_round_waits_for_the_next(tmp_path: Path) -> None:
         hold(store, first)
         store.freeze(TODAY, CUT, None)
         hold(store, second)
-        store.freeze(TODAY, lambda pool, total: None, None)
+        store.freeze(TODAY, lambda *_: None, None)
         assert waiting(store) == [(9, 6, 0, 0)]
         assert [batch.total for batch in store.frozen()] == [6]
         store.freeze(TODAY, CUT, None)
@@ -111,7 +111,7 @@ def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> N
             hold(store, some[start : start + 97])
             hold(store, others[start // 2 : start // 2 + 49], pool=2)
         assert all(row in bytes_of(tmp_path) for row in some[:50])
-        store.freeze(TODAY, lambda pool, total: 100 if pool.pool != LAYOUT else None, None)
+        store.freeze(TODAY, lambda pool, _: 100 if pool.pool != LAYOUT else None, None)
         for batch in store.frozen():
             while body := store.body(batch):
                 store.leave(batch, body, TODAY, 0)
