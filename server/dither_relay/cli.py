@@ -67,8 +67,6 @@ def forward(found: Found) -> None:
 
     Exits with 1 if the collector did not take everything; what it did not take is kept.
     """
-    from dither_server.observability.logs import log_json
-
     from .collector import Collector
     from .forwarding.forwarder import ANOTHER_ROUND
     from .relay import rounds_of
@@ -76,7 +74,6 @@ def forward(found: Found) -> None:
 
     with denying():
         config = RELAY.configured(found)
-        log_json(config.log_level)
         collector = Collector(config.collector, config.token, config.collector_seconds)
         with closing(RelayStore(config.db, create=False, lock_wait=config.lock_wait)) as store:
             with store.alone("round", ANOTHER_ROUND):

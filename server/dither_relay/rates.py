@@ -4,6 +4,7 @@ Counts stand in cells, to which a digest leads whose key is drawn anew for each 
 the lesser count is its own or more. So a million addresses take as much memory as one, and nothing can be read back.
 """
 
+import logging
 import secrets
 import threading
 from array import array
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 __all__ = ["WINDOW", "Rates"]
+
+_log = logging.getLogger(__name__)
 
 WINDOW = 3600.0
 """Seconds of a window, after which all counts begin anew."""
@@ -42,6 +45,7 @@ class Rates:
         """Begin a window: forget the counts and the key that led to them."""
         self._key = secrets.token_bytes(16)
         self._counts = array("H", bytes(2 * _CELLS))
+        self._is_told = False
         self._forget()
 
     def admits(self, group: str) -> bool:
@@ -50,10 +54,17 @@ class Rates:
         digest = blake2b(group.encode(), digest_size=8, key=self._key).digest()
         cells = [int.from_bytes(digest[:4], "big") % _CELLS, int.from_bytes(digest[4:], "big") % _CELLS]
         if min(counts[cell] for cell in cells) >= self._limit:
+            self._tell()
             return False
         for cell in cells:
             counts[cell] = min(counts[cell] + 1, _MOST)
         return True
+
+    def _tell(self) -> None:
+        """Say once in a window that someone was refused."""
+        if not self._is_told:
+            self._is_told = True
+            _log.warning("an address has sent as much as one may in an hour; if it is a proxy's, name it in proxies")
 
     def _run(self) -> None:
         while not self._ended.wait(self._window):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from relay.fake_collector import collecting
-from relay.relaying import PATIENCE, POOLS, hold, rounds, rows, running, send, stored, until_ready, waiting
+from relay.relaying import PATIENCE, POOLS, hold, rounds, rows, running, send, stored, until_ready
 
 STEPS = [
     f"{when} {step} {turn}"

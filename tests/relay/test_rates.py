@@ -29,7 +29,7 @@ def test_many_addresses_take_no_more_memory_than_one() -> None:
 
 
 def test_a_flood_from_many_addresses_hardly_touches_another() -> None:
-    """100,000 addresses fill a tenth of the cells at most: of 20,000 others, 1% meet two of these, 200 give or take 14."""
+    """100,000 addresses fill a tenth of the cells at most: of 20,000 others, 1% meet two of these, 200 ± 14."""
     rates = Rates(1)
     for number in range(100_000):
         rates.admits(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
