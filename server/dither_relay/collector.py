@@ -1,4 +1,4 @@
-"""Speak with the collector: ask which pools there are, and post bodies. TLS is verified, and no redirect is followed."""
+"""Ask the collector which pools there are, and post bodies. TLS is verified, and no redirect is followed."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ _LONGEST_TOLD = 300
 
 
 class TroubleError(DitherError):
-    """The collector could not be asked, or takes nothing now; ``after`` is in how many seconds it may, if it says so."""
+    """The collector could not be asked, or takes nothing now; ``after`` is in how many seconds it may, if it told."""
 
     def __init__(self, told: str, after: int | None = None) -> None:
         super().__init__(told)

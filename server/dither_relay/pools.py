@@ -2,13 +2,16 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from dither_server.protocol.problems import Kind, Problem
 from dither_server.store import StoreError
 
 from .collector import Collector, RejectedError, TroubleError
 from .store import RelayStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Pools"]
 

@@ -45,6 +45,6 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _hours(status: Mapping[str, Any]) -> list[str]:
     once = f"forwards at {status['next'][11:16]} UTC each pool with {status['batch']:,} reports waiting or more"
-    last = f"last done for {status['last']}" if status["last"] else "not done yet"
+    last = f"the last hour was that of {status['last']}" if status["last"] else "no hour has come yet"
     late = "; overdue: does a relay run?" if status["overdue"] else ""
     return [f"{once}; {last}{late}", f"trouble: {printable(status['trouble'])}" if status["trouble"] else "no trouble"]

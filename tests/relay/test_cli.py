@@ -38,7 +38,7 @@ def test_forward_and_status(tmp_path: Path) -> None:
         assert ["theme/0123456789abcdef", "x25519", "0", "0", "1,200", "0", "0"] in [
             line.split() for line in text.splitlines()
         ]
-        assert "forwards at 04:30 UTC each pool with 500 reports waiting or more; not done yet" in text
+        assert "forwards at 04:30 UTC each pool with 500 reports waiting or more; no hour has come yet" in text
 
 
 def test_what_the_collector_does_not_take(tmp_path: Path) -> None:

@@ -65,8 +65,11 @@ class Forwarder:
     def beat(self) -> float:
         """Do what there is to do now; return after how many seconds to look again."""
         now = self._now()
-        if is_due(now, self._at, self._store.last_hour()):
-            self._rounds.freeze(latest(now, self._at))
+        hour, last = latest(now, self._at), self._store.last_hour()
+        if last is None:  # a relay's first start: the next hour is the first
+            self._store.use_hour(hour)
+        elif is_due(now, self._at, last):
+            self._rounds.freeze(hour)
             self._rejected.clear()
             self._is_open, self._is_tidy, self._failures, self._try_at = True, False, 0, float("-inf")
         if self._is_open and self._monotonic() >= self._try_at:

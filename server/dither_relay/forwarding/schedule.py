@@ -17,10 +17,10 @@ def following(now: datetime, at: time) -> datetime:
     return datetime.combine(latest(now, at) + _DAY, at)
 
 
-def is_due(now: datetime, at: time, last: date | None) -> bool:
+def is_due(now: datetime, at: time, last: date) -> bool:
     """Return whether an hour has come that was not used, given the day of the last one that was.
 
     A clock that is set back by some hours is waited for; a day that is further ahead was a clock's fault.
     """
     hour = latest(now, at)
-    return last is None or hour > last or last - hour > _DAY
+    return hour > last or last - hour > _DAY

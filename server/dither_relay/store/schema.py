@@ -62,8 +62,8 @@ STATE = sa.Table(
     sa.Column("value", sa.Text, nullable=False),
 )
 
-# What is deleted is overwritten. Pages are large enough for rows sealed with X-Wing: one that does not fit takes another
-# page to itself.
+# What is deleted is overwritten. Pages are large enough for rows sealed with X-Wing: one that does not fit takes a page
+# to itself.
 RELAY = Schema(
     "relay",
     "0001",

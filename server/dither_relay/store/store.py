@@ -72,6 +72,10 @@ class RelayStore(Database):
             if hour is not None:
                 _note(connection, _HOUR, hour.isoformat())
 
+    def use_hour(self, hour: date) -> None:
+        """Take the hour of a day for used."""
+        self.note(_HOUR, hour.isoformat())
+
     def last_hour(self) -> date | None:
         """Return the day of the last hour that was used."""
         hour = self.state().get(_HOUR)

@@ -69,6 +69,19 @@ def test_at_the_hour_and_not_before_nor_twice(tmp_path: Path) -> None:
         assert collector.rows() == Counter(rows(9) + rows(9, 1))
 
 
+def test_a_relay_that_never_ran_waits_for_the_next_hour(tmp_path: Path) -> None:
+    clock = Clock()
+    clock.pass_by(hours=12)
+    with stored(tmp_path) as store, collecting(POOLS) as collector:
+        hold(store, rows(9))
+        forwarder = forwarder_of(store, collector, clock)
+        forwarder.beat()
+        assert waiting(store) == [(9, 0, 0, 0)]
+        clock.pass_by(hours=13)
+        forwarder.beat()
+        assert waiting(store) == [(0, 0, 9, 0)]
+
+
 def test_a_missed_hour_is_made_up_for_at_the_start(tmp_path: Path) -> None:
     with forwarding(tmp_path) as (clock, store, collector, _):
         hold(store, rows(9))
@@ -99,7 +112,7 @@ def test_it_tries_again_and_waits_longer_each_time(tmp_path: Path) -> None:
         hold(store, rows(9))
         collector.answers.extend([503, (503, {"Retry-After": "100"}), 503, 503])
         clock.pass_by(hours=1)
-        tries = []
+        tries: list[float] = []
         for _ in range(600):
             before = len(collector.answers)
             forwarder.beat()

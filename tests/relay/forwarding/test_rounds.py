@@ -44,7 +44,9 @@ def test_each_report_arrives_once_with_the_size_of_the_whole(store: RelayStore, 
 
 
 @pytest.mark.parametrize("answer", [LOST, 500, 503, 429, (503, {"Retry-After": "7"})])
-def test_a_body_is_posted_again_as_it_was(store: RelayStore, collector: FakeCollector, answer: int) -> None:
+def test_a_body_is_posted_again_as_it_was(
+    store: RelayStore, collector: FakeCollector, answer: int | tuple[int, dict[str, str]]
+) -> None:
     some = rows(32)
     hold(store, some)
     collector.answers.extend([202, answer])
