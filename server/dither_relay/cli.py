@@ -82,7 +82,7 @@ def forward(found: Found) -> None:
                 for tries in range(_TRIES):
                     if tries:
                         time.sleep(_PAUSE)
-                    posted = rounds.post(set())
+                    posted = rounds.post({})
                     reports += posted.reports
                     if posted.is_over:
                         break

@@ -7,7 +7,6 @@ process that opens nothing: the time is that of the relay and of sockets.
 
 import json
 import os
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -76,11 +75,11 @@ def _round(folder: Path, url: str, reports: int, length: int, pool: int, measure
         one = rounds(store, url)
         one.freeze()
         frozen = time.perf_counter() - began
-        assert one.post(set()).reports == reports
+        assert one.post({}).reports == reports
         one.tidy()
         spent = time.perf_counter() - began, time.process_time() - cpu
         left = _used_bytes(folder / "relay.db")
-        measured.put((held, left / reports, *spent, frozen, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+        measured.put((held, left / reports, *spent, frozen, _peak(os.getpid())))
 
 
 def _used_bytes(file: Path) -> int:

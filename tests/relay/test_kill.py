@@ -59,7 +59,7 @@ def deadly_round(point, number):
             name = {"forget": "forget_digests"}.get(step, step)
             deadly(collector.Collector if step == "post" else RelayStore, name, when, int(turn))
         one.freeze()
-        one.post(set())
+        one.post({})
         one.tidy()
     return work
 
@@ -67,7 +67,7 @@ def whole_round(number):
     def work(opened, one):
         hold(opened, rows(32, number))  # the devices saw no answer, and send again
         one.freeze()
-        assert one.post(set()).is_over
+        assert one.post({}).is_over
         one.tidy()
         assert waiting(opened) == [(0, 0, 32 * (number + 1), 0)], waiting(opened)
     return work
@@ -119,7 +119,7 @@ def test_kill_amid_arrivals(tmp_path: Path) -> None:
             hold(store, acknowledged[:200])
             one_round = rounds(store, collector.url)
             one_round.freeze()
-            assert one_round.post(set()).is_over
+            assert one_round.post({}).is_over
     counted = collector.rows()
     assert len(acknowledged) > 200
     assert set(counted.values()) == {1}

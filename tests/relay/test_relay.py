@@ -55,7 +55,7 @@ def test_from_devices_to_the_collector(tmp_path: Path) -> None:
         with stored(tmp_path) as store:
             one = rounds(store, collector.url)
             one.freeze()
-            one.post(set())
+            one.post({})
             assert waiting(store) == [(1, 0, 0, 0), (0, 0, 7, 0), (1, 0, 0, 0)]
         assert collector.rows() == Counter(some)
 
@@ -170,7 +170,7 @@ def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:
             assert process.wait(PATIENCE) == 0
         collector.gate.set()
         with stored(tmp_path) as store:
-            assert rounds(store, collector.url).post(set()).is_over
+            assert rounds(store, collector.url).post({}).is_over
         assert collector.rows() == Counter(rows(9))
         assert set(collector.bodies) == {collector.bodies[0]}
 

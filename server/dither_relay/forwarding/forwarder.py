@@ -46,7 +46,7 @@ class Forwarder:
         self._ended = threading.Event()
         self._rounds = rounds(lambda: not self._ended.is_set())
         self._thread = threading.Thread(target=self._run, name="dither-forwarder", daemon=True)
-        self._rejected: set[str] = set()
+        self._rejected: dict[str, str] = {}
         self._is_open = True  # a former process may have left something on its way
         self._is_tidy = False
         self._try_at = float("-inf")

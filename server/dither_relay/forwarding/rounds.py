@@ -78,12 +78,15 @@ class Rounds:
 
         self._store.freeze(self._today(), cut, hour)
 
-    def post(self, already: set[str]) -> Posted:
-        """Post what is frozen, body by body. Those of ``already`` were rejected in this round; more are added."""
+    def post(self, rejected: dict[str, str]) -> Posted:
+        """Post what is frozen, body by body, but not what is in ``rejected``: of this round, with what was told of it.
+
+        What is rejected now is added there.
+        """
         posted = Posted()
         try:
             for batch in self._store.frozen():
-                self._post(batch, posted, already)
+                self._post(batch, posted, rejected)
         except TroubleError as error:
             posted.trouble, posted.after, posted.is_over = str(error), error.after, False
             _log.warning("%s; what waits is posted again later", error)
@@ -93,7 +96,7 @@ class Rounds:
             self._store.fold_in()  # what has left is not in the log beside the database either
         return posted
 
-    def _post(self, batch: Frozen, posted: Posted, already: set[str]) -> None:
+    def _post(self, batch: Frozen, posted: Posted, rejected: dict[str, str]) -> None:
         after = b""
         while rows := self._store.body(batch, after):
             if not self._goes_on():
@@ -101,15 +104,15 @@ class Rounds:
                 return
             after = rows[-1].digest
             place = f"{batch.number} {after.hex()}"
-            if place in already:
-                continue
-            try:
-                receipt = self._collector.post(body_of(batch, [row.sealed for row in rows]))
-            except RejectedError as error:
-                already.add(place)
+            if place not in rejected:
+                try:
+                    receipt = self._collector.post(body_of(batch, [row.sealed for row in rows]))
+                except RejectedError as error:
+                    rejected[place] = f"{batch.pool}: {error}"
+                    _log.error("%s: %d reports are kept for another day: %s", batch.pool, len(rows), error)
+            if place in rejected:
                 posted.rejected += 1
-                posted.trouble = f"{batch.pool}: {error}"
-                _log.error("%s: %d reports are kept for another day: %s", batch.pool, len(rows), error)
+                posted.trouble = rejected[place]
                 continue
             self._store.leave(batch, rows, self._today(), min(receipt.refused, len(rows)))
             posted.reports += len(rows)

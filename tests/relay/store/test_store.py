@@ -2,12 +2,14 @@
 
 import random
 import sqlite3
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import alembic.autogenerate
 import pytest
+import sqlalchemy
 from alembic.migration import MigrationContext
 
 from dither_relay.forwarding.bodies import body_of, share_of
@@ -16,7 +18,7 @@ from dither_relay.store.schema import RELAY, TABLES
 from dither_server.store import StoreError
 from dither_shared import ParameterError
 from relay.relaying import LAYOUT, LIMITS, LISTED, TODAY, arrivals, bytes_of, hold, rows, stored, url_of, waiting
-from server.database import connected, execute
+from server.database import connected, execute, listening
 
 CUT: Cut = lambda pool, total: share_of(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
 
@@ -184,3 +186,33 @@ def test_a_row_of_the_larger_suite_shares_its_page(tmp_path: Path) -> None:
         hold(store, rows(2000, length=1139), pool=3)
         store.fold_in()
         assert ((tmp_path / "relay.db").stat().st_size - before) / 2000 < 2200
+
+
+def test_each_connection_is_durable_and_overwrites_what_it_deletes(tmp_path: Path) -> None:
+    seen = []
+
+    def look(connection: sqlalchemy.Connection) -> None:
+        settings = ("journal_mode", "synchronous", "secure_delete", "page_size")
+        seen.append(tuple(connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in settings))
+
+    with listening("begin", look), stored(tmp_path) as store:
+        hold(store, rows(1))
+        store.state()
+    assert len(seen) > 3
+    assert set(seen[1:]) == {("wal", 2, 1, 8192)}
+
+
+def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(tmp_path: Path) -> None:
+    some = rows(400)
+    with stored(tmp_path) as store, closing(RelayStore(url_of(tmp_path))) as other:
+        device = threading.Thread(target=lambda: [other.commit(arrivals([row]), TODAY, b"") for row in some])
+        device.start()
+        while device.is_alive():
+            with suppress(StoreError):  # it waits a twentieth of a second, and may wait in vain
+                store.freeze(TODAY, lambda *_: 1000, None)
+        with suppress(StoreError):
+            store.freeze(TODAY, lambda *_: 1000, None)
+        frozen = store.frozen()
+        assert len(frozen) > 2
+        assert [len(store.body(one)) for one in frozen] == [one.total for one in frozen]
+        assert sum(one.total for one in frozen) == 400
