@@ -16,11 +16,11 @@ compile            compile the definitions to JSON, for the client in JavaScript
 
 import argparse
 import logging
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from dither_shared.errors import DitherError
+from dither_shared.standard_output import written_whole
 
 from .cli.developers import DEVELOPERS
 from .cli.listing import show
@@ -45,23 +45,23 @@ _APP = "the app's name, such as org.example.notes; no two apps should share one"
 
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run the command line; return the exit status. ``environ`` replaces the process's environment, for tests."""
+    logging.getLogger("dither").addHandler(logging.NullHandler())  # the commands themselves print what went wrong
+    try:
+        with written_whole("dither"):
+            return _run(_options(arguments), environ)
+    except DitherError as error:
+        print(f"dither: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "status" and options.metrics is not None and options.app is None:
         parser.error("status: --metrics belongs to one app; name it with --app NAME")
-    logging.getLogger("dither").addHandler(logging.NullHandler())  # the commands themselves print what went wrong
-    try:
-        status = _run(options, environ)
-        sys.stdout.flush()
-    except DitherError as error:
-        print(f"dither: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # whoever reads has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return status
+    return options
 
 
 def _run(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:

@@ -3,6 +3,8 @@
 import os
 import sys
 
+from dither_shared.standard_output import written_whole
+
 __all__ = ["main"]
 
 _NEEDED = frozenset({"alembic", "click", "flask", "numpy", "prometheus_client", "scipy", "sqlalchemy", "httptools"})
@@ -16,7 +18,8 @@ def main() -> None:
     try:
         from .cli.main import cli  # noqa: PLC0415  # the client's bare installation has this command too
 
-        cli(prog_name="dither-server")
+        with written_whole("dither-server"):
+            cli(prog_name="dither-server")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _NEEDED:
             raise

@@ -24,6 +24,7 @@ from .reading.estimates import EstimateReader
 from .reading.places import Analyses
 from .store import Store
 from .store.removal import Housekeeper
+from .store.spool.database_link import DatabaseLink
 from .store.spool.spool import Spool
 
 __all__ = ["Collector"]
@@ -50,7 +51,7 @@ class Collector:
         self.spool = _spool(config, self.store)
         self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
         if self.spool is not None:
-            self._gauges.append(SpoolGauges(self.spool.rooms))
+            self._gauges.append(SpoolGauges(self.spool.rooms, self.store.folds))
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         self.committer = Committer(
             self.spool or self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus
@@ -84,10 +85,8 @@ class Collector:
             self.spool.start()
 
     def ready(self) -> None:
-        """Raise StoreError if reports cannot be taken, or answers not be given."""
-        self.store.ping()
-        if self.spool is not None:
-            self.spool.ping()
+        """Raise StoreError if reports cannot be taken. For that a spool needs no database."""
+        (self.spool or self.store).ping()
 
     def gauges(self) -> Iterator[GaugeMetricFamily]:
         """Yield how the database fares, and the spool if there is one."""
@@ -124,7 +123,7 @@ def _spool(config: Config, store: Store) -> Spool | None:
     """Return what a collector appends to, if it is to."""
     if not config.spool:
         return None
-    return Spool(store, config.rooms(), config.spool_bytes, config.spool_seconds)
+    return Spool(DatabaseLink(store), config.rooms(), config.spool_bytes, config.spool_seconds)
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

@@ -2,6 +2,8 @@
 
 import sys
 
+from dither_shared.standard_output import written_whole
+
 __all__ = ["main"]
 
 
@@ -10,7 +12,8 @@ def main() -> None:
     try:
         from .cli import main as command  # noqa: PLC0415 — what it imports may not be installed
 
-        command(prog_name="dither-sim")
+        with written_whole("dither-sim"):
+            command(prog_name="dither-sim")
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0].startswith("dither"):
             raise

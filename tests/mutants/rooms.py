@@ -87,8 +87,11 @@ ROOMS: dict[str, Room] = {
         _tests("server/store", "batch_ids/test_filters", "store", "removal", "batch_ids/test_ids"),
     ),
     "folding": Room(
-        _named(f"{_SERVER}/ingest/folding", "bucket", "seen", "table"),
-        _tests("server/ingest/folding", "table", "seen", "bucket"),
+        _named(f"{_SERVER}/ingest/folding", "bucket", "giving_up", "manifest", "run", "seen", "table", "workers"),
+        (
+            *_tests("server/ingest/folding", "table", "manifest", "seen", "bucket"),
+            *_tests("server/ingest/folding", "giving_up", "run", "workers", "killed"),
+        ),
     ),
     "intervals": Room(
         _named(f"{_SERVER}/estimation/intervals", "shares", "feldman_cousins", "exact", "chebyshev"),

@@ -8,39 +8,70 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
 
-__all__ = ["WHY_NOT", "fresh", "server"]
+__all__ = ["WHY_NOT", "Own", "fresh", "own", "server"]
 
 WHY_NOT = "no PostgreSQL server here: apt-get install postgresql, or set DITHER_TEST_POSTGRES to a URL"
+
+
+class Own:
+    """A server of our own, in a folder. It may be stopped and started again, on the same port."""
+
+    def __init__(self, programs: Path, folder: Path) -> None:
+        self._user = _user()
+        self._control = (programs / "pg_ctl", "-D", folder / "data", "-w")
+        self._log = folder / "log"
+        if self._user is not None:
+            shutil.chown(folder, self._user)
+        with socket.create_server(("127.0.0.1", 0)) as probe:
+            self._port = probe.getsockname()[1]
+        _run(self._user, programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "dither", "-E", "UTF8", "-N")
+        self.url = f"postgresql://dither@127.0.0.1:{self._port}"
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        options = f"-c listen_addresses=127.0.0.1 -c port={self._port} -c unix_socket_directories="
+        _run(self._user, *self._control, "-l", self._log, "-o", options, "start")
+        self._runs = True
+
+    def stop(self) -> None:
+        """Stop it as a crash does, if it runs: connections break."""
+        if self._runs:
+            self._runs = False
+            _run(self._user, *self._control, "-m", "immediate", "stop")
 
 
 @contextmanager
 def server() -> Iterator[str | None]:
     """The URL of a server without a database's name, or None if there is none to be had."""
-    given = os.environ.get("DITHER_TEST_POSTGRES")
+    with ExitStack() as ours:
+        given = os.environ.get("DITHER_TEST_POSTGRES")
+        if given:
+            yield given.rstrip("/")
+        else:
+            found = ours.enter_context(own())
+            yield None if found is None else found.url
+
+
+@contextmanager
+def own() -> Iterator[Own | None]:
+    """A server of our own that runs, or None where PostgreSQL is not installed."""
     programs = _programs()
-    if given or programs is None:
-        yield given.rstrip("/") if given else None
+    if programs is None:
+        yield None
         return
-    user = _user()
     folder = Path(tempfile.mkdtemp(prefix="dither-postgresql-"))
     try:
-        if user is not None:
-            shutil.chown(folder, user)
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        _run(user, programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "dither", "-E", "UTF8", "-N")
-        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories="
-        control = (programs / "pg_ctl", "-D", folder / "data", "-w")
-        _run(user, *control, "-l", folder / "log", "-o", options, "start")
+        started = Own(programs, folder)
         try:
-            yield f"postgresql://dither@127.0.0.1:{port}"
+            yield started
         finally:
-            _run(user, *control, "-m", "immediate", "stop")
+            started.stop()
     finally:
         shutil.rmtree(folder)
 

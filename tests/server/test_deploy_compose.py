@@ -1,5 +1,6 @@
 """The compose files, read as Docker reads them: what they start exists, and they are as closed as they say."""
 
+import tomllib
 from collections.abc import Sequence
 from importlib.metadata import entry_points
 from pathlib import PurePosixPath
@@ -78,6 +79,24 @@ def test_compose_for_scale_folds_what_its_collectors_spool() -> None:
     assert option == f"--scheduler={services['worker']['command'][0]}" == "--scheduler=tcp://scheduler:8786"
 
 
+def test_a_worker_that_is_killed_does_not_hold_a_fold_up_for_long() -> None:
+    """Dask knows the variable, and reads it so."""
+    pytest.importorskip("distributed")
+    config = pytest.importorskip("dask.config")
+    usual = config.get("distributed.comm.timeouts.connect")
+    ((name, value),) = compose("compose.scale.yml")["services"]["scheduler"]["environment"].items()
+    told = config.get("distributed.comm.timeouts.connect", config=config.collect_env({name: value}))
+    assert told == value != usual
+    seconds = pytest.importorskip("dask.utils").parse_timedelta
+    assert seconds(value) < seconds(usual) / 2
+
+
+def test_the_extra_for_folds_is_without_the_lab() -> None:
+    project = tomllib.loads((DEPLOY.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    needs = project["project"]["optional-dependencies"]["dask"]
+    assert [one for one in needs if one.startswith("dither[")] == ["dither[server]"]
+
+
 def test_compose_for_scale_is_closed_but_for_reports() -> None:
     """Whoever reaches the scheduler runs code on the workers."""
     file = compose("compose.scale.yml")
@@ -92,7 +111,7 @@ def test_compose_for_scale_is_closed_but_for_reports() -> None:
     }
     for name in ("scheduler", "worker"):
         assert services[name]["networks"] == ["folding"]
-        assert "environment" not in services[name]  # no password
+        assert all(variable.startswith("DASK_") for variable in services[name].get("environment", ()))  # no password
     for name in ("collector", "fold", "scheduler", "worker"):
         assert (services[name]["read_only"], services[name]["cap_drop"]) == (True, ["ALL"])
         assert services[name].get("healthcheck", {}) == ({} if name == "collector" else {"disable": True})

@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from dither_server.app import collector_of, create_app
 from dither_server.store.spool.rooms import Rooms, rooms_at
 from dither_shared import Batch
+from dither_shared.metrics.period import utc_today
 from server.cli.invoking import invoke, told
 from server.collecting import METRICS_TOML, THEME, batch, config, problem, rows_of, running
 from server.ingest.posting import post as post_to
@@ -195,18 +196,29 @@ def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pyt
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
     assert "warning: spool: nearly full" in shown
-    assert "warning: spool: 1 damaged files" in shown
+    assert "warning: spool: 1 damaged files, or notices of some, in " in shown
     (tmp_path / "spool" / "segments").write_text("")
     refused = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool"))
     assert refused.exit_code == 1
     assert "error: spool: " in refused.stdout
 
 
+def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
+    """A fold counts what one spooled, while another counts at once."""
+    spool, known = str(tmp_path / "spool"), "were counted both at once and from a spool"
+    with running(tmp_path, "--spool", spool) as (first, _), running(tmp_path) as (second, _):
+        assert all(post(url, batch().encode()) for url in (first, second))
+        assert known not in invoke(tmp_path, "check").stdout
+    assert invoke(tmp_path, "fold", "--spool", spool).exit_code == 0
+    assert f"warning: reports of {utc_today()} {known}" in invoke(tmp_path, "check").stdout
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
-        (("--spool", "memory://x"), "--spool: memory://x is not on this machine; set spool_open"),
+        (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
+        (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is this process's own"),
         (("--spool-open", "here"), "--spool-open: is of no use without spool"),
         (("--spool", "s", "--spool-seconds", "0"), "--spool-seconds: 0.0 is not positive"),
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),

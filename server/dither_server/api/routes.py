@@ -10,6 +10,7 @@ from ..observability.prometheus import CONTENT_TYPE
 from ..protocol.json_schema import Json
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS, answered, attributes_of, chosen, json_object
+from ..reading.folded import folded
 from ..reading.places import Work
 from ..reading.query import Comparison, EstimateQuery, ListQuery, Query, TrendQuery
 from ..reading.summaries import summary_of
@@ -69,12 +70,13 @@ def may_report() -> dict[str, str]:
 def list_metrics(query: ListQuery) -> dict[str, object]:
     """List the metrics, each with its first 100 values.
 
-    ``former`` names metrics that are no longer asked, but can be read.
+    ``former`` names metrics that are no longer asked, but can be read; ``folded_up_to``
+    says how far the last fold of a spool has come, if one ever ran.
     """
     here = collector_here()
     metrics = list(here.metrics.values())
     shown = [described(metric, ListQuery(limit=_FEW)) for metric in query.part(metrics)]
-    return {"metrics": shown, "size": len(metrics), "former": here.former()}
+    return {"metrics": shown, "size": len(metrics), "former": here.former(), **folded(here.store.folds)}
 
 
 @routes.get("/v1/metrics/<name>")
@@ -166,7 +168,10 @@ def healthz() -> dict[str, str]:
 @routes.get("/readyz")
 @declared(role=OPEN, answers=as_json(schemas.STATUS))
 def readyz() -> dict[str, str]:
-    """Say that reports are taken, and that the database answers."""
+    """Say that reports are taken: that the database answers or, with a spool, that this can be written.
+
+    A collector that spools takes reports without its database.
+    """
     collector_here().ready()
     return {"status": "ready"}
 

@@ -4,7 +4,7 @@ from dither_shared.wire import LONGEST_STRATUM
 
 from ..protocol.json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
 from ..reading.summaries import SUMMARIES
-from ..reading.summaries.schemas import COST, STRATUM
+from ..reading.summaries.schemas import COST, FOLDED, STRATUM
 from ..reading.summaries.shares.schema import ROW
 
 __all__ = [
@@ -102,6 +102,7 @@ METRICS = Schema("Metrics", object_of({
     "metrics": {"type": "array", "items": METRIC},
     "size": {"type": "integer", "description": "Number of metrics."},
     "former": STRINGS | {"description": "Names of metrics that are no longer asked, but can be read."},
+    "folded_up_to": FOLDED,
 }))  # fmt: skip
 VERSION = Schema("Version", closed({
     "metric": TEXT, "version": TEXT, "reports": {"enum": ["accepted", "disabled"]},

@@ -15,7 +15,7 @@ from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..store import Store, StoredToken, UnmadeError
 from ..store.errors import SpoolError
-from ..store.spool.rooms import ROOM
+from ..store.spool.rooms import ASIDE, ROOM
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
 
@@ -26,6 +26,15 @@ _OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
 
 _SOON = timedelta(days=14)
 """How long before its end a token is named: time enough to rotate it."""
+
+
+_RECENT = timedelta(days=1)
+"""How far back collectors are sought that count otherwise than others."""
+
+_BOTH_WAYS = (
+    "reports of {} were counted both at once and from a spool: unless you switched then, let all collectors of a "
+    "database spool, or none; a batch that comes to both kinds counts twice"
+)
 
 
 class Remark(NamedTuple):
@@ -53,6 +62,8 @@ def remarks(config: Config) -> Iterator[Remark]:
             tokens = store.tokens()
             yield Remark("ok", "the database answers")
             yield from (Remark("warning", text) for text in store.doubts())
+            if days := store.counted_both_ways(config.today() - _RECENT):
+                yield Remark("warning", _BOTH_WAYS.format(" and ".join(map(str, days))))
             names = {version: name for name, version in store.registered()}
             known = {*metrics, *names.values(), ALL}
             for name in dict(config.retention.days).keys() - known:
@@ -87,9 +98,9 @@ def _spool(config: Config) -> Iterator[Remark]:
     if backlog.free < ROOM * config.spool_bytes:
         yield Remark("warning", f"spool: nearly full, {backlog.free / 1e6:,.0f} MB are free")
     if backlog.damaged:
-        yield Remark(
-            "warning", f"spool: {backlog.damaged} damaged files in {rooms.journals}; what could be read was taken"
-        )
+        where = f"{rooms.journals} or {rooms.place}/{ASIDE}"
+        told = f"{backlog.damaged} damaged files, or notices of some, in {where}; what could be read was taken"
+        yield Remark("warning", f"spool: {told}; look at the disk, and delete them then")
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:

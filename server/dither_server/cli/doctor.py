@@ -24,7 +24,7 @@ _INDENT = " " * 9
 
 
 @click.command()
-@settings_options("metrics", "db", "proxies", "trust_loopback")
+@settings_options("metrics", "db", "spool", "spool_open", "proxies", "trust_loopback")
 @click.option("--url", metavar="URL", help="Ask the collector that runs there: the address that apps have.")
 @click.option(
     "--token",
@@ -36,7 +36,7 @@ _INDENT = " " * 9
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refusing
 def doctor(found: Found, url: str | None, token: str | None, thorough: bool, as_json: bool) -> None:
-    """Examine the collector: settings, database, disk, clocks, proxies, and what comes in.
+    """Examine the collector: settings, database, spool, disk, clocks, proxies, and what comes in.
 
     Run it on the collector's machine, with its settings, while it runs or not. It modifies nothing. One line for each
     finding: ok, warning or problem, and what to do. Exits with 0 if all is well, 1 after a warning, 2 after a problem.

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from dither_shared import DitherError, ParameterError
 
 from ..config.settings import RETRY_DAYS
 from ..config.sources import missing
-from .options import Found, denying, refusing, required, settings_options
+from .options import Found, denying, refusing, required, settings_options, workers_options
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class _Asked(NamedTuple):
     scheduler: str | None
     dry_run: bool
     as_json: bool
+    give_up: tuple[str, ...]
     ending: "_Ending"
 
 
@@ -100,19 +101,23 @@ class _Ending:
 
 @click.command()
 @settings_options("db", "spool", "spool_open", "horizon", "lock_wait")
+@workers_options()
 @click.option(
-    "--jobs",
-    type=click.IntRange(0, 4096),
-    default=1,
-    show_default=True,
-    help="Share the work among so many processes; 0 for one a processor.",
+    "--give-up", metavar="NAME", multiple=True, help="Count what can be read of this damaged segment. Repeatable."
 )
-@click.option("--scheduler", metavar="ADDRESS", help="Share it among the workers of a Dask cluster, tcp://HOST:PORT.")
 @click.option("--every", metavar="SPAN", help="Fold again and again, each 10m, 30s or 1h.")
 @click.option("--dry-run", is_flag=True, help="Say what would be counted, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each run.")
 @refusing
-def fold(found: Found, jobs: int, scheduler: str | None, every: str | None, dry_run: bool, as_json: bool) -> None:
+def fold(
+    found: Found,
+    jobs: int,
+    scheduler: str | None,
+    give_up: tuple[str, ...],
+    every: str | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
     """Count what collectors have spooled, each batch once.
 
     Collectors may run meanwhile. Kill it where you like: the next fold goes on, and the result is the same. Of two at a
@@ -120,13 +125,15 @@ def fold(found: Found, jobs: int, scheduler: str | None, every: str | None, dry_
     the database, the spool or the workers fail. With --every a later failure is told, and the next fold tries again.
     """
     ending = _Ending()
-    asked = _Asked(found, jobs, scheduler, dry_run, as_json, ending)
+    asked = _Asked(found, jobs, scheduler, dry_run, as_json, give_up, ending)
     pause = None if every is None else _seconds(every)
-    if pause is not None and dry_run:
-        raise ParameterError("--every", "not with --dry-run, which changes nothing")
+    for name, given in (("--every", every), ("--give-up", give_up)):
+        if dry_run and given:
+            raise ParameterError(name, "not with --dry-run, which changes nothing")
     with denying(), ending.heard():
         begun = time.monotonic()
         _once(asked)
+        asked = asked._replace(give_up=())
         while pause is not None:
             with ending.waiting():
                 time.sleep(max(0.0, begun + pause - time.monotonic()))
@@ -139,6 +146,7 @@ def fold(found: Found, jobs: int, scheduler: str | None, every: str | None, dry_
 
 def _once(asked: _Asked) -> None:
     """Fold what there is, and print a line for each run."""
+    from ..ingest.folding.giving_up import give_up
     from ..ingest.folding.run import Folding
     from ..ingest.folding.workers import workers
     from ..store import Store
@@ -150,6 +158,8 @@ def _once(asked: _Asked) -> None:
         workers(asked.jobs, asked.scheduler) as spread,
     ):
         ending = asked.ending
+        if asked.give_up:
+            give_up(store, place, asked.give_up, wait, datetime.now(UTC))
         folding = Folding(store, place, ending.over(spread), horizon, after=ending.step, progress=_progress())
         for report in [folding.plan()] if asked.dry_run else folding.fold(wait):
             _tell(report, asked)
@@ -201,7 +211,11 @@ def _tell(report: "Report", asked: _Asked) -> None:
     if asked.as_json:
         about = {"run": report.run or None, "dry_run": asked.dry_run, "resumed": report.resumed}
         until = {"folded_up_to": report.begun.isoformat().replace("+00:00", "Z"), "segments": report.segments}
-        click.echo(json.dumps({**about, **until, **sums._asdict()}))
+        given_up = [
+            {"segment": one.segment, "parts": len(one.parts), "batches": one.batches, "lost": one.lost}
+            for one in report.given_up
+        ]
+        click.echo(json.dumps({**about, **until, **sums._asdict(), "given_up": given_up}))
     else:
         begun = f"{report.begun:%Y-%m-%d %H:%M} UTC"
         verb = f"as of {begun} would count" if asked.dry_run else f"folded up to {begun}:"
@@ -210,6 +224,9 @@ def _tell(report: "Report", asked: _Asked) -> None:
     if sums.damaged:
         what = f"{sums.damaged:,} batches held reports that no device could have sent, and are not counted"
         click.echo(f"dither-server: {what}", err=True)
+    for one in report.given_up:
+        held = f"{len(one.parts)} of 256 parts" if one.lost is None else f"{one.lost:,} of {one.batches:,} batches"
+        click.echo(f"dither-server: {one.segment} is damaged, and given up: {held} are not counted", err=True)
 
 
 def _progress() -> Callable[[int], None]:

@@ -29,6 +29,7 @@ __all__ = [
     "strata_of",
     "stratum_option",
     "strings_of",
+    "workers_options",
 ]
 
 P = ParamSpec("P")
@@ -138,6 +139,23 @@ def stratum_option(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return an option for attributes with their values."""
     return click.option(name, metavar="NAME=VALUE", multiple=True, help=f"{said} Repeatable.")
+
+
+def workers_options(note: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the options ``jobs`` and ``scheduler``, which say who does the work; ``note`` ends the help of the first.
+
+    ``ingest.folding.workers`` takes both.
+    """
+    jobs = click.option(
+        "--jobs",
+        type=click.IntRange(0, 4096),
+        default=1,
+        show_default=True,
+        help=f"Share the work among so many processes; 0 for one a processor.{note}",
+    )
+    about = "Share the work among the workers of a Dask cluster, tcp://HOST:PORT."
+    scheduler = click.option("--scheduler", metavar="ADDRESS", help=about)
+    return lambda command: jobs(scheduler(command))
 
 
 def strata_of(given: Sequence[str], place: str = "--stratum", prefix: str = "") -> tuple[tuple[str, str], ...]:

@@ -23,14 +23,19 @@ def as_text(table: "TextTable") -> str:
 
 
 def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
-    """Return a table with a line above it for each stratum that what is told was read of: an answer, or two sides."""
+    """Return a table with lines above it: for each stratum that an answer, or two sides, was read of, and of a fold."""
     names = ("",) if len(told) == 1 else ("first: ", "second: ")
     lines = [
         name + ", ".join(f"{attribute} {value or 'any'}" for attribute, value in one["stratum"].items())
         for name, one in zip(names, told, strict=True)
         if "stratum" in one
     ]
+    lines += [f"folded up to {_time(one['folded_up_to'])}" for one in told if "folded_up_to" in one]
     return table._replace(before=[*map(printable, lines), *table.before])
+
+
+def _time(told: str) -> str:
+    return told.replace("T", " ").replace("Z", " UTC")
 
 
 def print_answers(

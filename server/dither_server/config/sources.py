@@ -133,7 +133,13 @@ def flag_of(name: str) -> str:
 SETTINGS: Mapping[str, Field[Any]] = settings_of(Config)
 """The fields of ``Config`` that can be set, by name."""
 
-COLLECTOR = Sources(Config, SETTINGS, "DITHER_", FILE, {"metrics": "metrics.toml", "db": "sqlite:///dither.db"})
+COLLECTOR = Sources(
+    Config,
+    SETTINGS,
+    "DITHER_",
+    FILE,
+    {"metrics": "metrics.toml", "db": "sqlite:///dither.db", "spool": "/var/lib/spool"},
+)
 """Where a collector's settings come from."""
 
 resolve, configured = COLLECTOR.resolve, COLLECTOR.configured

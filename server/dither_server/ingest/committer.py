@@ -24,6 +24,9 @@ __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
 
 _log = logging.getLogger(__name__)
 
+_QUIET = 60.0
+"""Seconds after a line about batches that were not committed in which no other is written."""
+
 Then = Callable[[Outcome | StoreError], object]
 """A callback that is called once with the outcome of an upload."""
 
@@ -97,6 +100,8 @@ class Committer(Generic[U]):
         self._waiting: deque[_Waiting[U]] = deque()
         self._bytes = 0
         self._oldest: float | None = None
+        self._told = float("-inf")
+        self._untold = 0
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -175,7 +180,7 @@ class Committer(Generic[U]):
             with self._prometheus.commit(len(group)):
                 counted = self._store.commit([upload for upload, _, _ in group], self._today(), shard)
         except StoreError as error:
-            _log.warning("%d batches were not committed: %s", len(group), error)
+            self._tell(len(group), error)
             _refuse(group, error)
         except Exception as error:
             if len(group) > 1:  # the others are counted without the one that fails
@@ -187,6 +192,14 @@ class Committer(Generic[U]):
         else:
             for (_, then, _), done in zip(group, counted, strict=True):
                 _answer(then, done)
+
+    def _tell(self, batches: int, error: StoreError) -> None:
+        """Log what was not committed since the last such line: one a group would fill a disk that is nearly full."""
+        self._untold += batches
+        now = time.monotonic()
+        if now - self._told >= _QUIET:
+            _log.warning("%d batches were not committed, told at most once a minute: %s", self._untold, error)
+            self._told, self._untold = now, 0
 
     def _tend(self) -> None:
         """Do a step of the store's housekeeping; if it fails, try again another time."""

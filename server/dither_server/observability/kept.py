@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Kept(Generic[T]):
     """What ``read`` returned last, from many threads. One of them reads; the others are told what was read before.
 
-    ``of`` names in the log what cannot be read.
+    ``of`` names in the log what cannot be read, which is told once until it can.
     """
 
     def __init__(self, of: str, read: Callable[[], T], clock: Callable[[], float]) -> None:
@@ -32,6 +32,7 @@ class Kept(Generic[T]):
         self._clock = clock
         self._known: T | None = None
         self._stale_at = float("-inf")
+        self._failed = False
         self._reading = threading.Lock()
 
     def value(self) -> T | None:
@@ -41,9 +42,12 @@ class Kept(Generic[T]):
         try:
             start = self._clock()
             self._known = self._read()
+            self._failed = False
         except (StoreError, OSError) as error:
             self._known = None
-            _log.warning("how the %s fares could not be read: %s", self._of, error)
+            if not self._failed:
+                _log.warning("the state of the %s could not be read: %s", self._of, error)
+            self._failed = True
         finally:
             end = self._clock()
             self._stale_at = end + max(_FRESH, _REST * (end - start))

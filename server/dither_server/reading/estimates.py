@@ -17,6 +17,7 @@ from ..store import Store
 from ..tally.arrays import Floats, Indices
 from .costs import require_affordable
 from .estimate_cache import EstimateCache
+from .folded import folded
 from .query import Comparison, EstimateQuery, Query, TrendQuery
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
@@ -46,7 +47,9 @@ class EstimateReader:
         part = part_of(metric, query.strata, query.names())
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         require_affordable(self._limit, metric, 1, shown, summary_of(metric).beside(metric))
-        return self._chosen(self._whole(metric, (query.since, query.until), part, query, candidates), query)
+        up_to = folded(self._store.folds)
+        whole = self._whole(metric, (query.since, query.until), part, query, candidates)
+        return self._chosen(replace(whole, about={**whole.about, **up_to}), query)
 
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
         """Yield the answers to a query, made one at a time: one, or one for each day and stratum with reports.
@@ -65,11 +68,13 @@ class EstimateReader:
         steps = len(spans) * (len(parts) + 1 if query.by else 1)
         shown = query.selection.count(len(labels))
         require_affordable(self._limit, metric, steps, shown, summary_of(metric).beside(metric))
+        up_to = folded(self._store.folds)
         places = None if query.selection.everything else self._places(metric, query, part, labels)
         for span in spans:
             within = [one for one, reports in self.counted(metric, span, parts) if reports] if query.by else []
             for one in [*within, part]:
-                table = self._whole(metric, span, one, query, candidates)
+                whole = self._whole(metric, span, one, query, candidates)
+                table = replace(whole, about={**whole.about, **up_to})
                 yield table if places is None else table.chosen(places)
 
     def counted(self, metric: Metric, span: Span, parts: Sequence[Part]) -> list[tuple[Part, int]]:

@@ -4,7 +4,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dither_shared import DitherError, ParameterError
 
-__all__ = ["RacedError", "SpoolError", "StoreError", "UnmadeError", "message_of"]
+__all__ = ["DamagedError", "RacedError", "SpoolError", "StoreError", "UnmadeError", "message_of"]
 
 
 class StoreError(DitherError):
@@ -21,6 +21,10 @@ class RacedError(StoreError):
 
 class SpoolError(StoreError):
     """The spool cannot be read or written now, or a file of it is damaged; the message names the file."""
+
+
+class DamagedError(SpoolError):
+    """A file of the spool is not as it was written."""
 
 
 def message_of(error: Exception) -> str:

@@ -13,6 +13,7 @@ from dither_shared import Metric
 from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
 from .condition import Condition, condition_of
+from .counting.both_ways import days_counted_both_ways
 from .counting.folds import Folds
 from .counting.uploads import Outcome, Upload, count
 from .database import Database
@@ -213,6 +214,11 @@ class Store(Database):
         """Return the last day before today with reports of anything."""
         with self._transaction() as connection:
             return reported_before(connection, today)
+
+    def counted_both_ways(self, since: date) -> list[date]:
+        """Return the days from one on of which a fold counted reports, and a collector by itself, too."""
+        with self._transaction() as connection:
+            return days_counted_both_ways(connection, since)
 
     def estimated(self, version: str) -> dict[date, Basis]:
         """Return what the written estimates of each day of a version were made from."""

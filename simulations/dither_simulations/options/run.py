@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dither_server.cli.options import workers_options
+
 from .common import new_file, with_options
 
 if TYPE_CHECKING:
@@ -92,16 +94,7 @@ _OPTIONS = (
         show_default=True,
         help="Draw from this seed: same seed, same numbers.",
     ),
-    click.option(
-        "--jobs",
-        type=click.IntRange(0, 4096),
-        default=1,
-        show_default=True,
-        help="Share the work among so many processes; 0 for one a processor. The numbers do not depend on it.",
-    ),
-    click.option(
-        "--scheduler", metavar="ADDRESS", help="Spread the work over a Dask cluster instead, tcp://HOST:PORT."
-    ),
+    workers_options(" The numbers do not depend on it."),
     click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
     click.option(
         "--out",

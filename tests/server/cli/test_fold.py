@@ -17,6 +17,7 @@ from dither_server.cli.fold import _seconds
 from dither_server.store import Store
 from dither_server.store.spool.places import Folder
 from dither_shared import ParameterError
+from dither_shared.metrics.period import utc_today
 from server.cli.invoking import invoke, told
 from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, running, upload
 from server.dask import cluster_of
@@ -79,6 +80,46 @@ def test_its_line_for_people(folder: Path, spool: Folder) -> None:
     assert result.stderr == ""
     again = invoke(folder, "fold", "--spool", str(spool))
     assert "UTC: 0 batches of 0 reports from 0 files; 0 repeated, 0 in conflict\n" in again.stdout
+
+
+def test_conflicts_are_shown_among_the_refusals(folder: Path, spool: Folder) -> None:
+    one = Delivery(upload(THEME, b"\x00"), utc_today())
+    put(spool, [one, one._replace(upload=upload(THEME, b"\x01", one.upload.batch))])
+    assert "1 in conflict" in invoke(folder, "fold", "--spool", str(spool)).stdout
+    invoke(folder, "fold", "--spool", str(spool))
+    (line,) = json.loads(invoke(folder, "refusals", "--json").stdout)["refused"]
+    about = {"reason": "batch-conflict", "metric": "theme", "version": THEME.version, "registered": True}
+    assert line == {"day": None, "batches": 1, **about}
+
+
+def test_a_damaged_segment_is_given_up(folder: Path, spool: Folder) -> None:
+    put(spool, sent := some(20, 8))
+    name, cut = put(spool, held := some(30, 9)), put(spool, held)
+    path, other = spool.path / "segments" / name, spool.path / "segments" / cut
+    path.write_bytes(path.read_bytes()[:-1])
+    other.write_bytes(b"")
+    here = ("fold", "--spool", str(spool))
+    failed = invoke(folder, *here)
+    assert (failed.exit_code, "or give it up with fold --give-up" in failed.stderr) == (1, True)
+    assert "segments holds no" in told(invoke(folder, *here, "--give-up", "f" * 32 + ".segment"))
+    result = invoke(folder, *here, "--give-up", str(path), "--give-up", cut)
+    assert result.exit_code == 0, result.output
+    lost = sum(one.upload.batch[0] == 255 for one in held)
+    assert f"{name} is damaged, and given up: {lost} of 30 batches are not counted\n" in result.stderr
+    assert f"{cut} is damaged, and given up: 256 of 256 parts are not counted\n" in result.stderr
+    assert len(spool.names("damaged")) == 2
+    again = invoke(folder, *here, "--give-up", name, "--json")
+    assert (again.stderr, lines(again.stdout)[0]["given_up"]) == ("", [])
+    with closing(Store(url_of(folder))) as store:
+        assert_same(store, folder, sent + [one for one in held if one.upload.batch[0] != 255])
+
+
+def test_what_is_given_up_is_told_as_json(folder: Path, spool: Folder) -> None:
+    name = put(spool, [Delivery(upload())])
+    (spool.path / "segments" / name).write_bytes(b"")
+    result = invoke(folder, "fold", "--spool", str(spool), "--give-up", name, "--json")
+    (given, _) = lines(result.stdout)
+    assert given["given_up"] == [{"segment": name, "parts": 256, "batches": None, "lost": None}]
 
 
 def test_what_no_device_could_have_sent_is_told(folder: Path, spool: Folder) -> None:
@@ -181,14 +222,20 @@ def test_two_at_once(folder: Path, spool: Folder) -> None:
 def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dither_server.ingest.folding.workers._PATIENCE", 0.1)
     here = ("fold", "--spool", str(spool))
-    assert "DITHER_SPOOL: not set" in told(invoke(folder, "fold"))
+    unset = told(invoke(folder, "fold"))
+    assert "DITHER_SPOOL: not set" in unset
+    assert unset.endswith("; for example /var/lib/spool\n")
     nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
     assert nowhere == f"dither-server: spool: {folder}/no is no folder; a collector has not spooled to it yet\n"
     assert "spool: " in told(invoke(folder, "fold", "--spool", "nonsense://bucket"))
     assert "does not exist; a collector has not run on it yet" in told(invoke(folder, *here, "--db", "sqlite:///no.db"))
     assert "--scheduler: no Dask scheduler answers" in told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9"))
+    both = told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9", "--jobs", "2"))
+    assert "--jobs: not with --scheduler" in both
     assert "horizon: 30 is not above 30" in told(invoke(folder, *here, "--horizon", "30"))
     assert "not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--every", "1s"))
+    assert "--give-up: not with --dry-run" in told(invoke(folder, *here, "--dry-run", "--give-up", "x"))
+    assert "segments holds no 'x'" in told(invoke(folder, *here, "--give-up", "x"))
     for span in ("10", "m", "0m", "1d", "-1s", "10 m"):
         assert "is no span; 10m, 30s and 1h are" in told(invoke(folder, *here, "--every", span))
     execute(url_of(folder), "UPDATE alembic_version SET version_num = '9999'")

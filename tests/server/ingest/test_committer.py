@@ -119,6 +119,25 @@ def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
     assert submitted(committer, upload()).result(PATIENCE) is COUNTED
 
 
+def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
+    gate: Gate, committer: Committer[Upload], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        told = submitted(committer, upload())
+        gate.let(1)
+        with pytest.raises(StoreError):
+            told.result(timeout=PATIENCE)
+
+    gate.failure = StoreError("the disk is full")
+    for _ in range(3):
+        fail()
+    about = "batches were not committed, told at most once a minute: the disk is full"
+    assert caplog.messages == [f"1 {about}"]
+    monkeypatch.setattr("dither_server.ingest.committer._QUIET", 0.0)
+    fail()
+    assert caplog.messages == [f"1 {about}", f"3 {about}"]
+
+
 def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer[Upload]) -> None:
     first, bad, good = upload(), upload(), upload()
     gate.poison = bad.batch

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,12 @@ import pytest
 from flask.testing import FlaskClient
 
 from dither_server.analysis.answers import answer
+from dither_server.app import collector_of, create_app
 from dither_server.protocol.problems import Kind
 from dither_server.reading.materialize import refresh
 from dither_server.store import Refusal, Store
 from dither_shared import Metric, parse_metrics
-from server.collecting import METRICS, THEME, TODAY, rows_of, upload
+from server.collecting import METRICS, THEME, TODAY, config, rows_of, upload
 from server.postgresql import WHY_NOT, server
 
 DEPLOY = Path(__file__).parents[3] / "server" / "deploy"
@@ -34,11 +35,20 @@ QUOTED = parse_metrics(f'[metrics.quoted]\ntype = "choice"\nepsilon = 2.0\nvalue
 SHARD = b"s" * 16
 
 
+@pytest.fixture
+def spooling(tmp_path: Path) -> Iterator[FlaskClient]:
+    """A collector that spools, whose spool was folded."""
+    with closing(collector_of(app := create_app(config(tmp_path, spool=f"{tmp_path}/spool")))) as collector:
+        collector.store.folds.begin(b"r" * 16, datetime(2026, 11, 20, tzinfo=UTC))
+        collector.store.folds.finish(b"r" * 16)
+        yield app.test_client()
+
+
 @pytest.mark.parametrize("where", ["alerts", "dashboard"])
-def test_every_name_is_one_that_the_collector_tells(where: str, client: FlaskClient) -> None:
+def test_every_name_is_one_that_the_collector_tells(where: str, spooling: FlaskClient) -> None:
     text = ALERTS.read_text(encoding="utf-8") if where == "alerts" else "\n".join(QUERIES)
     asked = set(re.findall(r"\bdither_\w+", text))
-    families = re.findall(r"^# TYPE (\S+) (\S+)$", client.get("/metrics").text, re.MULTILINE)
+    families = re.findall(r"^# TYPE (\S+) (\S+)$", spooling.get("/metrics").text, re.MULTILINE)
     endings = {"histogram": ("_bucket", "_sum", "_count")}
     told = {name + ending for name, kind in families for ending in endings.get(kind, ("",))}
     assert asked

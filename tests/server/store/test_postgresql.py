@@ -4,16 +4,11 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import psycopg
 import pytest
-import sqlalchemy
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.migration import MigrationContext
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from dither_server.app import collector_of, create_app
@@ -21,11 +16,6 @@ from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.materialize import refresh
 from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
-from dither_server.store.counting.folds import Sums
-from dither_server.store.tables.definitions import to_json
-from dither_server.store.tables.schema import SCHEMA
-from dither_server.tally.blocks import to_blocks, to_bytes
-from dither_server.tally.fold import fold
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
@@ -44,34 +34,11 @@ from server.collecting import (
     same,
     upload,
 )
-from server.database import connected
 from server.observability.test_prometheus import samples
-from server.postgresql import WHY_NOT, fresh, server
 from server.reading.test_materialize import SELECT, expected, recipes
 from server.tally.test_blocks import some_rows
 
 SHARD = b"s" * 16
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with server() as url:
-        if url is None:
-            pytest.skip(WHY_NOT)
-        yield url
-
-
-@pytest.fixture
-def url(postgresql: str) -> str:
-    """The URL of a fresh database."""
-    return fresh(postgresql)
-
-
-@pytest.fixture
-def pg(url: str) -> Iterator[Store]:
-    with closing(Store(url)) as store:
-        store.register(METRICS.values())
-        yield store
 
 
 def test_collectors_that_start_together_all_register(url: str) -> None:
@@ -109,72 +76,6 @@ def test_counts_conflicts_and_days(pg: Store, url: str) -> None:
     assert pg.disable("theme", None, TODAY) == [THEME.version]
     assert pg.commit([upload()], TODAY, SHARD) == [DISABLED]
     assert pg.enable("theme", THEME.version) == [THEME.version]
-
-
-@pytest.mark.usefixtures("pg")
-def test_the_migrations_make_what_the_schema_says(url: str) -> None:
-    with connected(url) as connection:
-        assert compare_metadata(MigrationContext.configure(connection), SCHEMA) == []
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
-
-
-def former(url: str, revision: str) -> None:
-    """Make the tables as a former program did."""
-    engine = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    with engine.begin() as connection:
-        alembic = Config()
-        alembic.set_main_option("script_location", "dither_server.store:migrations")
-        alembic.attributes["connection"] = connection
-        command.upgrade(alembic, revision)
-    engine.dispose()
-
-
-def test_refusals_of_a_former_schema_are_kept(url: str) -> None:
-    former(url, "0007")
-    with psycopg.connect(url) as old:
-        old.execute("INSERT INTO refusals VALUES ('theme', %s, 'malformed', %s, 7)", (TODAY, SHARD))
-    with closing(Store(url)) as upgraded:
-        upgraded.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 2}, SHARD)
-        assert upgraded.refusals("theme") == {"malformed": 9}
-
-
-def test_tallies_without_strata_are_carried_over(url: str) -> None:
-    """While a former program still counts, which knows no such column."""
-    former(url, "0009")
-    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows := rows_of(THEME, 50)))
-    insert = "INSERT INTO tallies (version, day, shard, block, counts) VALUES (%s, %s, %s, %s, %s)"
-
-    def count(shard: bytes) -> None:
-        with psycopg.connect(url) as old:
-            for block, counts in zip(blocks.numbers.tolist(), to_bytes(blocks.counts), strict=True):
-                old.execute(insert.encode(), (THEME.version, TODAY, shard, block, counts))
-
-    with psycopg.connect(url) as old:
-        old.execute("INSERT INTO metrics VALUES (%s, 'theme', %s)", (THEME.version, to_json(THEME)))
-    count(SHARD)
-    with closing(Store(url)) as upgraded:
-        assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, rows))
-        count(b"t" * 16)
-        assert same(upgraded.tally(THEME, places=(0,)), Tally.fold(THEME.mechanism, rows * 2))
-        assert upgraded.commit([upload(THEME, rows)], TODAY, SHARD) == [COUNTED]  # in the rows that are there
-        assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, rows * 3))
-
-
-def test_a_database_without_folds_gets_their_tables(url: str) -> None:
-    """While a former program still counts."""
-    former(url, "0010")
-    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows := rows_of(THEME, 50)))
-    insert = "INSERT INTO tallies (version, day, shard, block, counts) VALUES (%s, %s, %s, %s, %s)"
-    with psycopg.connect(url) as old:
-        old.execute("INSERT INTO metrics VALUES (%s, 'theme', %s)", (THEME.version, to_json(THEME)))
-        old.commit()
-        with closing(Store(url)) as upgraded:
-            for block, counts in zip(blocks.numbers.tolist(), to_bytes(blocks.counts), strict=True):
-                old.execute(insert.encode(), (THEME.version, TODAY, SHARD, block, counts))
-            old.commit()
-            upgraded.folds.begin(SHARD, datetime(2026, 11, 20, tzinfo=UTC))
-            assert upgraded.folds.add(SHARD, 255, {(THEME.version, TODAY, 0): blocks}, Sums()) is True
-            assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, rows * 2))
 
 
 def test_reports_are_counted_in_their_stratum(pg: Store) -> None:

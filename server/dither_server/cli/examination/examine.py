@@ -14,6 +14,7 @@ from .findings import Finding, Level, ok
 from .machine import on_machine
 from .peer import Peer
 from .running import of_running
+from .spool import in_spool, of_folds
 
 __all__ = ["examine"]
 
@@ -31,11 +32,15 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             yield from in_database(store, thorough)
             yield from in_field(store, config.today())
+            if config.spool:
+                yield from of_folds(config, store)
     except DitherError:  # what ``remarks`` tells
         pass
     path = database_file(config.db)
     if path is not None:
         yield from on_machine(path.parent)
+    if config.spool:
+        yield from in_spool(config)
     if peer is None:
         yield ok("collector", "not asked; --url https://... looks at it as devices do, proxies and clock included")
     else:

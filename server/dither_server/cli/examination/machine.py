@@ -12,7 +12,7 @@ from pathlib import Path
 from .findings import Finding, ok, problem, warning
 from .words import size
 
-__all__ = ["file_system_of", "fsync_times", "on_machine"]
+__all__ = ["FORGETS", "NETWORKS", "durability", "file_system_of", "fsync_times", "on_machine"]
 
 _WRITES = 20
 """Writes that are measured, of a page each."""
@@ -22,9 +22,9 @@ _TOO_FAST = 30e-6
 
 _SLOW = 0.05
 
-_FORGETS = {"tmpfs", "ramfs"}
+FORGETS = {"tmpfs", "ramfs"}
 _CONTAINERS = {"overlay", "aufs"}
-_NETWORKS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "9p"}
+NETWORKS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "fuse.s3fs", "fuse.gcsfuse", "9p"}
 
 _MOUNTS = Path("/proc/self/mountinfo")
 """Where Linux lists what is mounted."""
@@ -37,7 +37,7 @@ def on_machine(folder: Path) -> Iterator[Finding]:
         return
     yield _room(folder)
     yield from _kind(file_system_of(folder))
-    yield _durability(folder)
+    yield durability(folder)
 
 
 def _room(folder: Path) -> Finding:
@@ -51,9 +51,9 @@ def _room(folder: Path) -> Finding:
 
 
 def _kind(name: str) -> Iterator[Finding]:
-    if name in _FORGETS:
+    if name in FORGETS:
         yield problem("disk", f"{name} is memory, and loses everything at the next start", "Put the database on a disk")
-    elif name in _NETWORKS:
+    elif name in NETWORKS:
         advice = "Put it on a disk of this machine, or use PostgreSQL"
         yield problem("disk", f"{name} is a network's; SQLite's log and locks do not work there", advice)
     elif name in _CONTAINERS:
@@ -75,8 +75,8 @@ def file_system_of(folder: Path, mounts: Path = _MOUNTS) -> str:
     return found
 
 
-def _durability(folder: Path) -> Finding:
-    """Return what it takes to make a page durable."""
+def durability(folder: Path) -> Finding:
+    """Return what it takes to make a page durable in a folder."""
     try:
         seconds = fsync_times(folder)
     except OSError as error:

@@ -62,7 +62,8 @@ def _clock(health: Reply, before: datetime, after: datetime) -> Iterator[Finding
 
 def _readiness(ready: Reply) -> Iterator[Finding]:
     if ready.status != 200:
-        yield problem("collector", "cannot read its database", "Its log says why; reports are answered 503 meanwhile")
+        what = "cannot read its database, or write its spool"
+        yield problem("collector", what, "Its log says why; reports are answered 503 meanwhile")
 
 
 def _versions(peer: Peer, metrics: list[Metric]) -> Iterator[Finding]:

@@ -16,10 +16,10 @@ from ...tally.blocks import Blocks, to_blocks
 from ...tally.fold import fold, parsed
 from .table import Ids, Keys, Table, are_first, as_ids, as_keys, grouped
 
-__all__ = ["Folded", "fold_bucket"]
+__all__ = ["FoldedBucket", "fold_bucket"]
 
 
-class Folded(NamedTuple):
+class FoldedBucket(NamedTuple):
     """What a bucket adds up to, and how many records are what: each is counted under one of five names.
 
     ``tallies`` are by version, day and stratum, ``ids`` those of the batches that are counted in them, by day and
@@ -34,15 +34,17 @@ class Folded(NamedTuple):
     """The reports in these."""
     repeated: int
     """Of a batch that is counted here with this content, or was counted before."""
-    conflicts: int
-    """Of a batch that is counted here with another content."""
+    conflicts: dict[tuple[bytes, int], int]
+    """Of a batch that is counted here with another content, by version and day."""
     unknown: int
     """Of a version that is not among the mechanisms."""
     damaged: int
     """With rows that no device could have sent."""
 
 
-def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Mapping[bytes, Mechanism]) -> Folded:
+def fold_bucket(
+    segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Mapping[bytes, Mechanism]
+) -> FoldedBucket:
     """Return what the records add up to, each batch counted once; ``seen`` are ids that were counted before.
 
     The order of segments, and of the records of one id, changes nothing. Where a batch came with several contents
@@ -56,13 +58,13 @@ def fold_bucket(segments: Sequence[Records], seen: Iterable[Ids], mechanisms: Ma
     known = fresh.where(np.array([one in mechanisms for one in fresh.versions], dtype=bool)[fresh.version])
     sound = known.where(_are_sound(known, mechanisms))
     counted, conflicts = _distinct(sound)
-    return Folded(
+    return FoldedBucket(
         _tallies(counted, mechanisms),
         {day: as_ids(counted.keys[places]) for day, places in grouped(counted.day)},
         batches=len(counted),
         rows=_rows(counted, mechanisms),
-        repeated=len(records) - len(fresh) + len(sound) - len(counted) - conflicts,
-        conflicts=conflicts,
+        repeated=len(records) - len(fresh) + len(sound) - len(counted) - len(conflicts),
+        conflicts=_by_day(conflicts),
         unknown=len(fresh) - len(known),
         damaged=len(known) - len(sound),
     )
@@ -117,8 +119,8 @@ def _are_readable(records: Table, mechanism: Mechanism) -> Booleans:
     return np.ones(len(records), dtype=bool)
 
 
-def _distinct(records: Table) -> tuple[Table, int]:
-    """Return the record of each id that counts, and the number of those with another content than it."""
+def _distinct(records: Table) -> tuple[Table, Table]:
+    """Return the record of each id that counts, and those with another content than it."""
     counts = are_first(records.keys)
     batch = np.cumsum(counts)
     several = np.flatnonzero((np.bincount(batch) > 1)[batch])
@@ -130,7 +132,13 @@ def _distinct(records: Table) -> tuple[Table, int]:
     counts[several] = False
     counts[several[order[begins]]] = True
     alike = (content[:, order] == content[:, first]).all(axis=0)
-    return records.where(counts), int(np.count_nonzero(~alike))
+    return records.where(counts), of_several.take(order[~alike])
+
+
+def _by_day(records: Table) -> dict[tuple[bytes, int], int]:
+    """Return the number of records of each version and day."""
+    keys = records.version.astype(np.int64) << 16 | records.day
+    return {(records.versions[key >> 16], key & 0xFFFF): len(places) for key, places in grouped(keys)}
 
 
 def _tallies(records: Table, mechanisms: Mapping[bytes, Mechanism]) -> dict[tuple[bytes, int, int], Blocks]:

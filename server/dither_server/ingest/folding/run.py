@@ -14,15 +14,17 @@ from typing import BinaryIO, NamedTuple
 
 from dither_shared import Mechanism
 
-from ...store import Store
+from ...protocol.problems import Kind
+from ...store import Refusal, Store
 from ...store.counting.folds import Run, Sums
 from ...store.errors import SpoolError
 from ...store.spool.places import Place
 from ...store.spool.records import BUCKETS, Records, day_of, number_of
 from ...store.spool.segment import Segment
 from . import seen
-from .bucket import Folded, fold_bucket
-from .manifest import RUNS, SEGMENTS, Manifest, is_segment, manifests
+from .bucket import FoldedBucket, fold_bucket
+from .giving_up import set_aside
+from .manifest import RUNS, SEGMENTS, GivenUp, Manifest, is_segment, manifests
 from .workers import Map, here
 
 __all__ = ["Folding", "Report", "Step"]
@@ -52,13 +54,17 @@ class Step(IntEnum):
 
 
 class Report(NamedTuple):
-    """What a run did. ``resumed`` says that it had begun before; the ``sums`` are of all of it nevertheless."""
+    """What a run did. ``resumed`` says that it had begun before; the ``sums`` are of all of it nevertheless.
+
+    ``given_up`` are the damaged segments of which something is not counted.
+    """
 
     run: str
     resumed: bool
     begun: datetime
     segments: int
     sums: Sums
+    given_up: tuple[GivenUp, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,18 +107,19 @@ class Folding:
         fresh = self._listed(segment for one in begun for segment in one.segments)
         tasks: list[_Task] = []
         left = {one: self.store.folds.run(one.run) for one in begun}
-        segments = [fresh.segments, *(one.segments for one, run in left.items() if not (run and run.finished))]
-        mechanisms = self._versions([name for names in segments for name in names])
+        runs = [fresh, *(one for one, run in left.items() if not (run and run.finished))]
+        mechanisms = self._versions([name for one in runs for name in one.legible])
         for bucket in range(BUCKETS):
-            names = [one.segments for one, run in left.items() if run is None or not _is_counted(run, bucket)]
-            together = tuple(name for part in (fresh.segments, *names) for name in part)
+            open_ = [one for one, run in left.items() if run is None or not _is_counted(run, bucket)]
+            together = tuple(name for one in (fresh, *open_) for name in one.segments_in(bucket))
             tasks.append(_Task(self.place, together, bucket, fresh.run, mechanisms))
         sums = Sums()
         for folded in self.spread(_fold, tasks):
             sums = sums.plus(_sums(folded))
             self.progress(1)
             self.after(Step.FOLDED)
-        return Report("", bool(begun), fresh.begun, sum(map(len, segments)), sums)
+        given_up = tuple(lost for one in runs for lost in one.given_up)
+        return Report("", bool(begun), fresh.begun, sum(len(one.segments) for one in runs), sums, given_up)
 
     def _listed(self, taken: Iterable[str]) -> Manifest:
         """Return a fresh run of all segments but those that are taken."""
@@ -122,7 +129,7 @@ class Folding:
 
     def _run(self, manifest: Manifest, *, resumed: bool) -> Report:
         """Fold what of a run is not counted yet, and clear up behind it."""
-        known = self.store.folds.run(manifest.run)
+        last, known = self.store.folds.up_to(), self.store.folds.run(manifest.run)
         if known is None:
             self._require_young(manifest)
             self.store.folds.begin(manifest.run, manifest.begun)
@@ -132,24 +139,29 @@ class Folding:
             self.store.folds.finish(manifest.run)
             self.after(Step.FINISHED)
         for name in manifest.segments:
+            if manifest.given_up_of(name):
+                set_aside(self.place, name)
             self.place.delete(SEGMENTS, name)
             self.after(Step.DELETED)
         done = self.store.folds.run(manifest.run)
-        self.place.delete(RUNS, manifest.name)
+        if manifest.segments:  # or there is none
+            self.place.delete(RUNS, manifest.name)
         self.after(Step.CLOSED)
-        self._forget(manifest)
+        self._forget(manifest, is_due=bool(manifest.segments) or last is None or last.date() < manifest.begun.date())
         sums = Sums()
         for one in done.buckets.values() if done else ():
             sums = sums.plus(one)
-        return Report(manifest.run.hex(), resumed, manifest.begun, len(manifest.segments), sums)
+        return Report(manifest.run.hex(), resumed, manifest.begun, len(manifest.segments), sums, manifest.given_up)
 
     def _add(self, manifest: Manifest, first: int) -> None:
         """Fold a run's buckets from one on, the last that is noted: of those before it the ids are written, too."""
-        if not manifest.segments:
+        if not manifest.legible:
             return
-        mechanisms = self._versions(manifest.segments)
+        mechanisms = self._versions(manifest.legible)
+        names = {version: name for name, version in self.store.registered()}
         tasks = [
-            _Task(self.place, manifest.segments, bucket, manifest.run, mechanisms) for bucket in range(first, BUCKETS)
+            _Task(self.place, manifest.segments_in(bucket), bucket, manifest.run, mechanisms)
+            for bucket in range(first, BUCKETS)
         ]
         self.progress(first)
         for task, folded in zip(tasks, self.spread(_fold, tasks), strict=True):
@@ -161,18 +173,26 @@ class Folding:
                 (version.hex(), day_of(day), stratum): blocks
                 for (version, day, stratum), blocks in folded.tallies.items()
             }
-            self.store.folds.add(manifest.run, task.bucket, tallies, sums)
+            refused = {
+                Refusal(names[version.hex()], day_of(day), Kind.BATCH_CONFLICT.slug, version.hex()): batches
+                for (version, day), batches in folded.conflicts.items()
+            }
+            self.store.folds.add(manifest.run, task.bucket, tallies, sums, refused)
             self.after(Step.ADDED)
-            seen.write(self.place, task.bucket, manifest.run.hex(), folded.ids)
+            seen.write(self.place, task.bucket, manifest.run.hex(), folded.ids, number_of(manifest.begun.date()))
             self.after(Step.REMEMBERED)
 
-    def _forget(self, manifest: Manifest) -> None:
-        """Drop what only older runs needed. No run has begun, or those that have will come again."""
+    def _forget(self, manifest: Manifest, *, is_due: bool) -> None:
+        """Drop what only older runs needed. No run has begun, or those that have will come again.
+
+        Ids only if that ``is_due``: after a run that counted, and once a day. Each of their folders is listed.
+        """
         before = manifest.begun.date() - self.horizon
-        if not any(manifests(self.place)):
-            for bucket in range(BUCKETS):
-                seen.merge(self.place, bucket)
-        seen.forget(self.place, number_of(before))
+        if is_due:
+            if not any(manifests(self.place)):
+                for bucket in range(BUCKETS):
+                    seen.merge(self.place, bucket)
+            seen.forget(self.place, number_of(before))
         self.store.folds.forget(before)
         self.after(Step.FORGOTTEN)
 
@@ -207,7 +227,7 @@ class _Task(NamedTuple):
     mechanisms: Mapping[bytes, Mechanism]
 
 
-def _fold(task: _Task) -> Folded:
+def _fold(task: _Task) -> FoldedBucket:
     """Read a bucket of some segments and add it up."""
     parts = [_records(task.place, name, task.bucket) for name in task.segments]
     return fold_bucket(parts, seen.read(task.place, task.bucket, task.run.hex()), task.mechanisms)
@@ -227,11 +247,12 @@ def _opened(place: Place, name: str) -> BinaryIO:
     try:
         return place.open(SEGMENTS, name)
     except FileNotFoundError:
-        raise SpoolError(f"spool: {place}/{SEGMENTS}/{name} is gone, and not all of it was counted") from None
+        advice = "restore it from a copy, or give it up with fold --give-up"
+        raise SpoolError(f"spool: {place}/{SEGMENTS}/{name} is gone, and not all of it was counted; {advice}") from None
 
 
-def _sums(folded: Folded) -> Sums:
-    return Sums(folded.batches, folded.rows, folded.repeated, folded.conflicts, folded.damaged)
+def _sums(folded: FoldedBucket) -> Sums:
+    return Sums(folded.batches, folded.rows, folded.repeated, sum(folded.conflicts.values()), folded.damaged)
 
 
 def _is_counted(run: Run, bucket: int) -> bool:

@@ -7,8 +7,9 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
@@ -42,9 +43,11 @@ def here(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
 def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
     """Yield a ``Map`` over ``jobs`` processes (0 is one a processor), or over a Dask cluster.
 
-    Raises ParameterError if there is no scheduler at that address, or no Dask; the ``Map`` raises WorkersError if the
-    workers are lost.
+    Raises ParameterError if both are asked for, if there is no scheduler at that address, or no Dask; the ``Map``
+    raises WorkersError if the workers are lost.
     """
+    if scheduler is not None and jobs != 1:
+        raise ParameterError("--jobs", "not with --scheduler, whose workers share the work")
     if scheduler is not None:
         yield from _cluster(scheduler)
     elif jobs == 1:
@@ -52,11 +55,18 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
     else:
         # New processes rather than forks: a fork would copy locks that threads of this one hold.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs or _processors(), mp_context=context, initializer=_work) as pool:
+        count = jobs or _processors()
+        with ProcessPoolExecutor(count, mp_context=context, initializer=_work) as pool:
 
             def spread(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
                 try:
-                    yield from pool.map(function, items)
+                    waiting: deque[Future[_R]] = deque()
+                    for item in items:
+                        waiting.append(pool.submit(function, item))
+                        if len(waiting) > _AHEAD * count:
+                            yield waiting.popleft().result()
+                    while waiting:
+                        yield waiting.popleft().result()
                 except BrokenProcessPool:
                     raise WorkersError("a worker process was killed; it may have been out of memory") from None
 
@@ -91,6 +101,9 @@ def _cluster(address: str) -> Iterator[Map]:
     with client:
         yield spread
 
+
+_AHEAD = 2
+"""Items that are begun for each process before the first of them is done: results wait in memory."""
 
 _PATIENCE = 10
 """Seconds for a scheduler to answer."""

@@ -2,7 +2,7 @@
 
 from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, list_of
 
-__all__ = ["ABOUT", "COST", "STRATUM"]
+__all__ = ["ABOUT", "COST", "FOLDED", "STRATUM"]
 
 COST = {
     "epsilon": {"type": "number", "description": "Privacy loss of one report, at most."},
@@ -26,11 +26,17 @@ STRATUM = Optional({
     "description": "Each attribute of the metric's strata with the value that reports were read of; null: of any.",
 })  # fmt: skip
 
+FOLDED = Optional({
+    "type": "string",
+    "format": "date-time",
+    "description": "Where collectors spool: all that stood in the spool's segments at this time is counted.",
+})  # fmt: skip
+
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
     "periods": {"type": "integer", "minimum": 1, "description": "Periods in which one device may have reported."},
     "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
-    "health": list_of(_CHECK), "stratum": STRATUM,
+    "health": list_of(_CHECK), "stratum": STRATUM, "folded_up_to": FOLDED,
 }  # fmt: skip
 """What is told beside every estimate."""

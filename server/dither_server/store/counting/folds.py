@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -18,6 +19,8 @@ from ..batch_ids.ids import beside_others
 from ..engine import sqlite_path
 from ..errors import StoreError, message_of
 from ..lock import FileLock
+from ..spool.records import BUCKETS
+from ..tables.refusals import Refusal, add_refusals
 from ..tables.schema import FOLD_RUNS, FOLDS
 from .uploads import add_counts
 
@@ -62,6 +65,11 @@ class Run(NamedTuple):
     begun: datetime
     finished: bool
     buckets: Mapping[int, Sums]
+
+    @property
+    def counted(self) -> int:
+        """How many buckets are counted, or hold nothing; they are counted in order."""
+        return BUCKETS if self.finished else max(self.buckets, default=-1) + 1
 
 
 class Folds:
@@ -120,10 +128,17 @@ class Folds:
             buckets = {bucket: Sums(*sums) for bucket, *sums in connection.execute(notes)}
         return Run(known.begun.replace(tzinfo=UTC), known.finished, buckets)
 
-    def add(self, run: bytes, bucket: int, tallies: Tallies, sums: Sums) -> bool:
+    def add(
+        self,
+        run: bytes,
+        bucket: int,
+        tallies: Tallies,
+        sums: Sums,
+        refused: Mapping[Refusal, int] = MappingProxyType({}),
+    ) -> bool:
         """Add a bucket of a run to the counts and note it, in one transaction; return False if it was noted before.
 
-        Raises StoreError if the run has not begun.
+        ``refused`` are added to the counts of refused batches. Raises StoreError if the run has not begun.
         """
         ours = sa.select(FOLDS.c.bucket).where(FOLDS.c.run == run, FOLDS.c.bucket == bucket)
         with self._adding() as connection:
@@ -136,22 +151,33 @@ class Folds:
             connection.execute(sa.insert(FOLDS), {"run": run, "bucket": bucket, **sums._asdict()})
             for (version, day, stratum), blocks in sorted(tallies.items(), key=lambda item: item[0]):
                 add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": SHARD}, blocks)
+            add_refusals(connection, refused, SHARD)
         return True
 
     def finish(self, run: bytes) -> None:
-        """Write down that all of a run is counted. Nothing is added to it from then on."""
+        """Write down that all of a run is counted. Nothing is added to it from then on.
+
+        Runs that are finished and began later did so by a clock that was wrong: they begin with this one from then on.
+        """
+        begun = sa.select(FOLD_RUNS.c.begun).where(FOLD_RUNS.c.run == run).scalar_subquery()
+        later = sa.update(FOLD_RUNS).where(FOLD_RUNS.c.finished, FOLD_RUNS.c.begun > begun)
         with self._adding() as connection:
+            connection.execute(later.values(begun=begun))
             connection.execute(sa.update(FOLD_RUNS).where(FOLD_RUNS.c.run == run).values(finished=True))
 
     def forget(self, before: date) -> None:
-        """Drop the notes of all finished runs, and those finished runs but the last that began before a day."""
+        """Drop the notes of finished runs, and all of runs that began before a day, but that the last had finished.
+
+        One that began so long ago and has not finished is one whose manifest is gone: nobody will go on with it.
+        """
         finished = sa.select(FOLD_RUNS.c.run).where(FOLD_RUNS.c.finished)
         last = finished.order_by(FOLD_RUNS.c.begun.desc()).limit(1).scalar_subquery()
         midnight = datetime(before.year, before.month, before.day)  # noqa: DTZ001 - as it is stored, in UTC
-        old = (FOLD_RUNS.c.finished, FOLD_RUNS.c.begun < midnight, FOLD_RUNS.c.run != last)
+        old = sa.and_(FOLD_RUNS.c.begun < midnight, ~FOLD_RUNS.c.finished | (FOLD_RUNS.c.run != last))
+        without_notes = sa.select(FOLD_RUNS.c.run).where(FOLD_RUNS.c.finished | old)
         with self._adding() as connection:
-            connection.execute(sa.delete(FOLDS).where(FOLDS.c.run.in_(finished)))
-            connection.execute(sa.delete(FOLD_RUNS).where(*old))
+            connection.execute(sa.delete(FOLDS).where(FOLDS.c.run.in_(without_notes)))
+            connection.execute(sa.delete(FOLD_RUNS).where(old))
 
     def up_to(self) -> datetime | None:
         """Return when the last finished run began: all that stood in segments by then is counted. None without one."""

@@ -17,7 +17,7 @@ from ..counting.uploads import Upload
 from ..errors import SpoolError
 from ..lock import FileLock
 from .groups import group_of, read_groups
-from .places import Place, make_folder, sync_folder
+from .places import Place, make_folder, sync_folder, write_file
 from .segment import write_segment
 
 if sys.platform != "win32":
@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 SUFFIX = ".journal"
 DAMAGED = ".damaged"
+"""The ending of what tells that a journal was damaged; nothing of its batches is in there."""
 
 _NAMES = "[0-9a-f]" * 32 + SUFFIX
 
@@ -88,7 +89,8 @@ class Journal:
         """Make a segment of what was appended, and let go of the journal; return the number of records.
 
         If that fails the journal is there as before, and it may be tried again. Of one that is damaged what can be read
-        is taken, and the file is kept under another ending.
+        is taken, and a file of another ending tells of it. The journal goes like any other, for it has the order in
+        which its batches came, which is to be forgotten.
         """
         try:
             found = read_groups(self._mark, _whole(self._descriptor))
@@ -97,14 +99,11 @@ class Journal:
         if count := len(found.records.ids):
             place.put(SEGMENTS, f"{self.path.stem}.segment", write_segment(found.records))
         try:
-            if found.damaged or found.end < self.size:
-                kept = self.path.with_suffix(DAMAGED)
-                self.path.rename(kept)
-                _log.error("a journal is damaged: %d batches could be read of it; it is kept as %s", count, kept)
-            else:
-                self.path.unlink(missing_ok=True)
+            if lost := found.damaged or max(0, self.size - found.end):
+                self._tell_of_damage(count, lost)
+            self.path.unlink(missing_ok=True)
         except OSError as error:
-            raise SpoolError(f"spool: {self.path} cannot be deleted ({error.strerror})") from None
+            raise SpoolError(f"spool: {self.path} cannot be closed ({error.strerror})") from None
         self.release()
         return count
 
@@ -113,6 +112,13 @@ class Journal:
         with suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a child forked meanwhile would keep it otherwise
         os.close(self._descriptor)
+
+    def _tell_of_damage(self, count: int, lost: int) -> None:
+        told = f"{count} batches of this journal were taken, and {lost} bytes could not be read"
+        write_file(
+            notice := self.path.with_suffix(DAMAGED), f"{told}. Look at the disk, then delete this file.\n".encode()
+        )
+        _log.error("a journal was damaged: %s; %s says so", told, notice)
 
     def _drop(self) -> None:
         """Take away what was written of batches that failed."""

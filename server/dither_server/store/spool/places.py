@@ -1,8 +1,10 @@
 """Where files of a spool are: a folder, or an object store behind a URL that fsspec knows."""
 
+import errno
 import os
 import re
 import shutil
+import stat
 import sys
 from abc import ABC, abstractmethod
 from contextlib import suppress
@@ -26,7 +28,7 @@ _EXTRA = "the extra spool is not installed: pip install 'dither[spool]'"
 
 
 class Place(ABC):
-    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``ids`` or one below these.
+    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``damaged``, or one in ``ids``.
 
     It opens nothing before it is used, and may be pickled: workers on other machines read the same place. Each method
     raises SpoolError, which names the file, for what cannot be done now.
@@ -34,7 +36,10 @@ class Place(ABC):
 
     @abstractmethod
     def names(self, kind: str) -> list[str]:
-        """Return the names of all whole files of a kind, in order; none if the kind has no folder yet."""
+        """Return the names of all whole files of a kind, in order; none if the kind has no folder yet.
+
+        A link to what is gone and a pipe are named, too: they stand in the place of a file, and cannot be opened.
+        """
 
     @abstractmethod
     def put(self, kind: str, name: str, content: bytes) -> None:
@@ -65,7 +70,7 @@ def place_at(where: str) -> Place:
     if not where or "\0" in where:
         raise ParameterError("spool", "not a folder, nor a URL such as s3://bucket/spool")
     if not _URL.match(where):
-        return Folder(Path(where))
+        return Folder(Path(where).absolute())  # a worker may have another working folder
     parts = urlsplit(where)
     if parts.scheme.lower() in _HERE:
         return Folder(Path(unquote(parts.netloc + parts.path)))
@@ -84,8 +89,10 @@ class Folder(Place):
 
     def names(self, kind: str) -> list[str]:  # noqa: D102  # as the base class says
         try:
-            return sorted(one.name for one in os.scandir(self.path / kind) if one.is_file() and one.name[0] != ".")
-        except FileNotFoundError:
+            return sorted(one.name for one in os.scandir(self.path / kind) if not one.is_dir() and one.name[0] != ".")
+        except FileNotFoundError as error:
+            if (self.path / kind).is_symlink():  # to what is not there now, such as another disk
+                raise _told(self.path / kind, "listed", error) from None
             return []
         except OSError as error:
             raise _told(self.path / kind, "listed", error) from None
@@ -99,7 +106,7 @@ class Folder(Place):
 
     def open(self, kind: str, name: str) -> BinaryIO:  # noqa: D102
         try:
-            return (self.path / kind / name).open("rb")
+            return open(self.path / kind / name, "rb", opener=_opened_at_once)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -192,6 +199,15 @@ class Url(Place):
 
     def _path(self, *parts: str) -> str:
         return "/".join((self._opened()[1], *parts))
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    """Open a file; raise OSError for what is none, such as a pipe, which would wait for a writer."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no file")
+    return descriptor
 
 
 def make_folder(path: Path) -> None:

@@ -4,6 +4,8 @@ import os
 import shutil
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,16 +15,22 @@ from ..errors import SpoolError
 from .journal import DAMAGED, SEGMENTS, SUFFIX, abandoned
 from .places import Place, make_folder, nearest, place_at
 
-__all__ = ["ROOM", "Backlog", "Rooms", "rooms_at"]
+__all__ = ["ASIDE", "ROOM", "Backlog", "Rooms", "rooms_at"]
 
 ROOM = 4
 """A spool is nearly full without room for so many journals: each is there twice while it becomes a segment."""
+
+ASIDE = "damaged"
+"""The kind of file, in a place, that was a segment until it was given up."""
+
+_MEMORY = "memory://"
+"""A place that fsspec knows, for tests: segments there would be acknowledged, and lost."""
 
 _PAGE = 4096
 
 
 class Backlog(NamedTuple):
-    """What stands in a spool: bytes of journals, segments that no fold has taken, damaged journals, bytes of room."""
+    """What stands in a spool: bytes of journals, untaken segments, damaged files or notices, bytes of room."""
 
     open_bytes: int
     segments: int
@@ -78,7 +86,19 @@ class Rooms(NamedTuple):
             pass
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
+        damaged += len(self.place.names(ASIDE))
         return Backlog(sum(sizes), len(self.place.names(SEGMENTS)), damaged, self.free())
+
+    def idle(self, seconds: float) -> int:
+        """Return the number of journals that nothing was appended to for so long."""
+        since, found = time.time() - seconds, 0
+        try:
+            for one in self.journals.glob(f"*{SUFFIX}"):
+                with suppress(FileNotFoundError):  # it is closed meanwhile
+                    found += one.stat().st_mtime < since
+        except OSError as error:
+            raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
+        return found
 
 
 def rooms_at(spool: str, journals: str = "") -> Rooms:
@@ -88,6 +108,8 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
     """
     if sys.platform == "win32":
         raise ParameterError("spool", "wants a system with flock, such as Linux")
+    if spool.lower().startswith(_MEMORY):
+        raise ParameterError("spool", f"{_MEMORY} is this process's own: it ends with it, and no fold sees it")
     place = place_at(spool)
     if journals:
         return Rooms(place, Path(journals))

@@ -1,19 +1,19 @@
 """The sink of a collector that only appends: batches are durable when they stand in a journal; a fold counts them.
 
-One thread beside the committer's closes journals that are full or old, also those of processes that are gone, reads
-which versions are disabled, and looks whether the spool can take more.
+One thread beside the committer's closes journals that are full or old, also those of processes that are gone, and
+looks whether the spool can take more. Another asks the database.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
-from typing import Protocol
 
 from ..counting.uploads import Outcome, Upload
 from ..errors import SpoolError, StoreError
 from ..tables.refusals import Refusal
+from .database_link import DatabaseLink
 from .journals import Journals
 from .rooms import ROOM, Rooms
 
@@ -25,29 +25,28 @@ _BEAT = 3.0
 """Seconds between two looks at what may have changed."""
 
 
-class _Database(Protocol):
-    def disabled(self) -> Mapping[str, date]: ...
-    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
-
-
 class Spool:
     """Takes uploads as ``Store`` does, and appends them. It opens no file before it starts: a server may fork.
 
-    A journal is closed at ``size`` bytes or after ``seconds``. ``store`` tells which versions are disabled, and counts
-    refusals. Raises SpoolError if the spool cannot be used.
+    A journal is closed at ``size`` bytes or after ``seconds``. ``database`` tells which versions are disabled, and
+    counts refusals. Raises SpoolError if the spool cannot be used.
     """
 
     def __init__(
-        self, store: _Database, rooms: Rooms, size: int, seconds: float, clock: Callable[[], float] = time.monotonic
+        self,
+        database: DatabaseLink,
+        rooms: Rooms,
+        size: int,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         rooms.make()
         self.rooms = rooms
-        self._store = store
+        self._database = database
         self._size = size
         self._seconds = seconds
         self._clock = clock
         self._journals = Journals(rooms, size, seconds, clock)
-        self._disabled: Collection[str] | None = None
         self._sought = float("-inf")
         self._troubles: dict[str, str] = {}
         self._thread: threading.Thread | None = None
@@ -56,22 +55,21 @@ class Spool:
         self._ended = False
 
     def start(self) -> None:
-        """Start the thread, once in each process, which begins with the journals of processes that are gone."""
+        """Start the threads, once in each process; the first begins with the journals of processes that are gone."""
         with self._starting:
             if self._thread is None and not self._ended:
                 self._thread = threading.Thread(target=self._run, name="dither-spool", daemon=True)
                 self._thread.start()
+                self._database.start()
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
         """Append uploads durably, and return what became of each: COUNTED means that a fold will count it, once.
 
-        Whether its id belongs to a batch of another content, a fold finds out. Raises StoreError if nothing is said of
-        any upload; some may be counted all the same.
+        Whether its id belongs to a batch of another content, a fold finds out. The database need not be there, once it
+        was. Raises StoreError if nothing is said of any upload; some may be counted all the same.
         """
         self.start()
-        if self._disabled is None:
-            self._disabled = self._store.disabled()
-        disabled = self._disabled
+        disabled = self._database.disabled()
         if taken := [upload for upload in uploads if upload.metric.version not in disabled]:
             try:
                 if self._journals.append(taken, day):
@@ -91,16 +89,17 @@ class Spool:
         return False
 
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
-        """Add to the counts of refused batches, in the database."""
-        self._store.add_refusals(refused, shard)
+        """Add to the counts of refused batches, in the database; what it does not take now, later."""
+        self._database.add_refusals(refused, shard)
 
     def ping(self) -> None:
-        """Raise SpoolError if batches cannot be taken, or soon can be no more."""
+        """Raise SpoolError if batches cannot be taken, or soon can be no more, and what ``commit`` would raise."""
+        self._database.disabled()
         if troubles := "; ".join(list(self._troubles.values())):
             raise SpoolError(troubles)
 
     def close(self) -> None:
-        """Make a segment of what is open, and end the thread. What cannot be one yet is left to the next start."""
+        """Make a segment of what is open, and end the threads. What cannot be one yet is left to the next start."""
         with self._starting:
             self._ended = True
         self._due.set()
@@ -109,6 +108,7 @@ class Spool:
         self._journals.retire()
         self._tried("seal", self._journals.seal)
         self._journals.release()
+        self._database.close()
 
     def _run(self) -> None:
         while not self._ended:
@@ -119,7 +119,6 @@ class Spool:
             self._tried("seal", self._journals.seal)
             self._tried("append", self._try_to_write)
             self._tried("room", self._look)
-            self._learn()
             self._due.wait(min(_BEAT, max(self._journals.left(), 0.0)))
 
     def _tried(self, what: str, step: Callable[[], object]) -> None:
@@ -148,9 +147,3 @@ class Spool:
         free = self.rooms.free()
         if free < ROOM * self._size:
             raise SpoolError(f"spool: nearly full, {free / 1e6:.0f} MB are free for {self.rooms.place}")
-
-    def _learn(self) -> None:
-        try:
-            self._disabled = self._store.disabled()
-        except StoreError as error:
-            _log.warning("which versions are disabled could not be read: %s", error)

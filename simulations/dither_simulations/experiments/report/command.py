@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from dither_server.cli.options import workers_options
+
 from ...options.common import new_file
 from .sections import SECTIONS
 
@@ -33,14 +35,7 @@ __all__ = ["report"]
     show_default=True,
     help="Draw from this seed: same seed, same numbers.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(0, 4096),
-    default=1,
-    show_default=True,
-    help="Share the work among so many processes; 0 for one a processor.",
-)
-@click.option("--scheduler", metavar="ADDRESS", help="Spread the work over a Dask cluster instead, tcp://HOST:PORT.")
+@workers_options()
 @click.option("--json", "as_json", is_flag=True, help="Print all data as JSON, too.")
 @click.pass_context
 def report(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dither_server.ingest.folding.bucket import Folded
+from dither_server.ingest.folding.bucket import FoldedBucket
 from dither_server.ingest.folding.table import Ids
 from dither_server.store.spool.records import Records
 from dither_server.tally.blocks import Blocks, from_blocks, no_blocks
@@ -82,6 +82,7 @@ class Expected(NamedTuple):
 
     tallies: dict[tuple[bytes, int, int], Tally]
     ids: dict[int, list[bytes]]
+    conflicts: dict[tuple[bytes, int], int]
     numbers: dict[str, int]
 
 
@@ -90,7 +91,8 @@ def expected(
 ) -> Expected:
     """Fold slowly, by the definition."""
     counted: dict[bytes, Delivery] = {}
-    numbers: Counter[str] = Counter(dict.fromkeys(Folded._fields[2:], 0))
+    numbers: Counter[str] = Counter(dict.fromkeys(FoldedBucket._fields[2:], 0))
+    conflicts: Counter[tuple[bytes, int]] = Counter()
     for one in in_order(deliveries):
         first = counted.get(one.batch)
         if one.batch in seen:
@@ -105,6 +107,8 @@ def expected(
         else:
             alike = (first.version, first.stratum, first.rows) == (one.version, one.stratum, one.rows)
             numbers["repeated" if alike else "conflicts"] += 1
+            if not alike:
+                conflicts[one.version, one.day] += 1
     tallies: dict[tuple[bytes, int, int], Tally] = {}
     ids: dict[int, list[bytes]] = {}
     for batch, one in sorted(counted.items()):
@@ -115,7 +119,7 @@ def expected(
             tally.reports[report.cohort] += 1
             tally.counts[report.cohort, list(report.cells(mechanism))] += 1
             numbers["rows"] += 1
-    return Expected(tallies, ids, dict(numbers))
+    return Expected(tallies, ids, dict(conflicts), dict(numbers))
 
 
 def reports_of(mechanism: Mechanism, rows: bytes) -> list[Report] | None:
@@ -134,6 +138,7 @@ def tally_of(mechanism: Mechanism, blocks: Blocks) -> Tally:
     return from_blocks(mechanism, whole)
 
 
-def numbers_of(folded: Folded) -> dict[str, int]:
+def numbers_of(folded: FoldedBucket) -> dict[str, int]:
     """What became of the records."""
-    return {name: getattr(folded, name) for name in Folded._fields[2:]}
+    counted = {name: getattr(folded, name) for name in FoldedBucket._fields[2:]}
+    return counted | {"conflicts": sum(folded.conflicts.values())}

@@ -1,78 +1,24 @@
-"""A fold that is killed anywhere and begun again counts each batch once."""
+"""A fold counts what is spooled, each batch once."""
 
-import json
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from dither_server.ingest.folding.run import Folding, Report, Step
+from dither_server.ingest.folding.run import Step
 from dither_server.ingest.folding.workers import workers
-from dither_server.store import Store, StoreError
+from dither_server.store import Refusal, Store, StoreError
 from dither_server.store.counting.folds import Sums
 from dither_server.store.errors import SpoolError
-from dither_server.store.spool.places import Folder, Place, place_at
+from dither_server.store.spool.places import Folder, place_at
 from dither_shared import ParameterError
-from server.collecting import LAYOUT, THEME, rows_of, upload
+from server.collecting import LAYOUT, THEME, TODAY, upload
 from server.dask import cluster_of
 from server.database import execute, url_of
-from server.ingest.folding.spooling import ALL, FILLED, Delivery, assert_same, deliver, put, some
-from server.postgresql import WHY_NOT, fresh, server
-
-NOW = datetime(2026, 11, 21, 14, 5, 9, tzinfo=UTC)
-PATIENCE = 20.0
-
-
-class KilledError(Exception):
-    """Stands for the end of the process."""
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Folder:
-    return Folder(tmp_path / "spool")
-
-
-@pytest.fixture
-def counts(tmp_path: Path) -> Iterator[Store]:
-    with closing(opened(url_of(tmp_path))) as store:
-        yield store
-
-
-def opened(url: str) -> Store:
-    store = Store(url, lock_wait=PATIENCE)
-    store.register(ALL)
-    return store
-
-
-def folding(store: Store, place: Place, **changed: object) -> Folding:
-    return Folding(store, place, **{"now": lambda: NOW, **changed})  # type: ignore[arg-type]  # a test names what differs
-
-
-def at(step: Step, time: int) -> Callable[[Step], None]:
-    """What is called after each step, and raises KilledError at the given time of one of them."""
-    left = time
-
-    def after(done: Step) -> None:
-        nonlocal left
-        left -= done is step
-        if done is step and left == 0:
-            raise KilledError
-
-    return after
-
-
-def folded(folding: Folding) -> list[Report]:
-    return list(folding.fold(PATIENCE))
-
-
-def emptied(place: Folder) -> bool:
-    return place.names("segments") == place.names("runs") == []
+from server.ingest.folding.runs import NOW, PATIENCE, KilledError, at, emptied, folded, folding, opened
+from server.ingest.folding.spooling import Delivery, assert_same, deliver, put, some, tables
 
 
 def test_what_was_spooled_is_counted_once(counts: Store, place: Folder, tmp_path: Path) -> None:
@@ -109,92 +55,7 @@ def test_the_first_content_of_an_id_counts_and_others_are_told(counts: Store, pl
     (report,) = folded(folding(counts, place))
     assert report.sums == Sums(batches=1, rows=1, conflicts=1, damaged=1)
     assert_same(counts, tmp_path, [one])
-
-
-ENDS = [
-    *((step, 1) for step in Step),
-    *((step, 6) for step in (Step.FOLDED, Step.ADDED, Step.REMEMBERED)),
-    *((step, len(FILLED)) for step in (Step.FOLDED, Step.ADDED, Step.REMEMBERED)),
-    (Step.DELETED, 2),
-]
-
-
-@pytest.mark.parametrize(("step", "time"), ENDS, ids=lambda one: one.name if isinstance(one, Step) else str(one))
-def test_killed_after_a_step_and_begun_again(
-    counts: Store, place: Folder, tmp_path: Path, step: Step, time: int
-) -> None:
-    sent, later = some(200, 5), some(60, 6)
-    deliver(place, sent, 5)
-    with pytest.raises(KilledError):
-        folded(folding(counts, place, after=at(step, time)))
-    deliver(place, sent[:40] + later, 6)
-    reports = folded(folding(counts, place))
-    assert_same(counts, tmp_path, sent + later)
-    assert emptied(place)
-    is_left = step < Step.CLOSED
-    assert [report.resumed for report in reports] == ([True, False] if is_left else [False])
-    if is_left:  # what it did before it was killed is in its report, too
-        assert reports[0].sums.batches == 200
-    assert reports[-1].sums.batches == 60
-    assert folded(folding(counts, place))[0].sums == Sums()
-
-
-def test_killed_again_and_again(counts: Store, place: Folder, tmp_path: Path) -> None:
-    """At every step in turn, at a bucket that moves on; collectors spool meanwhile."""
-    sent: list[Delivery] = []
-    turns = [(step, 1 + 5 * turn % 7) for turn in range(4) for step in list(Step)[2:5]] + [(step, 1) for step in Step]
-    for seed, (step, time) in enumerate(turns):
-        sent += (more := some(20, 100 + seed))
-        deliver(place, more + sent[: seed % 7], seed)
-        with pytest.raises(KilledError):
-            folded(folding(counts, place, after=at(step, time)))
-    folded(folding(counts, place))
-    assert_same(counts, tmp_path, sent)
-    assert emptied(place)
-
-
-KILLED = """
-import os, signal, sys
-from dataclasses import replace
-from dither_server.cli.main import cli
-from dither_server.ingest.folding.run import Folding, Step
-
-step, left = Step(int(sys.argv[1])), int(sys.argv[2])
-fold = Folding.fold
-
-def after(done):
-    global left
-    left -= done is step
-    if done is step and left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-Folding.fold = lambda self, wait: fold(replace(self, after=after), wait)
-if __name__ == "__main__":  # and not in a process that it starts
-    cli(["fold", *sys.argv[3:]])
-"""
-
-
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_the_command_is_killed_at_each_step(kind: str, place: Folder, tmp_path: Path) -> None:
-    with server() as base:
-        url = url_of(tmp_path)
-        if kind == "postgresql":
-            if base is None:
-                pytest.skip(WHY_NOT)
-            url = fresh(base)
-        with closing(opened(url)) as store:
-            sent: list[Delivery] = []
-            for step in Step:
-                sent += (more := some(30, 200 + step))
-                deliver(place, more + sent[:step], step)
-                time = 7 if step in {Step.FOLDED, Step.ADDED, Step.REMEMBERED} else 1
-                arguments = ("-c", KILLED, str(int(step)), str(time), "--spool", str(place), "--db", url)
-                killed = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
-                assert killed.returncode == -signal.SIGKILL, (step, killed.stderr)
-            folded(folding(store, place))
-            assert_same(store, tmp_path, sent)
-            assert emptied(place)
-            assert folded(folding(store, place))[0].sums == Sums()
+    assert counts.refused() == {Refusal("theme", TODAY, "batch-conflict", THEME.version): 1}
 
 
 def test_processes_change_no_number(counts: Store, place: Folder, tmp_path: Path) -> None:
@@ -304,6 +165,28 @@ def test_a_plan_changes_nothing(counts: Store, place: Folder, tmp_path: Path) ->
     assert len(later) == 30
 
 
+class Listed(Folder):
+    """Keeps in mind what it was asked to list."""
+
+    def names(self, kind: str) -> list[str]:
+        LISTED.append(kind)
+        return super().names(kind)
+
+
+LISTED: list[str] = []
+
+
+def test_a_run_that_finds_nothing_lists_ids_once_a_day(counts: Store, place: Folder) -> None:
+    asked = Listed(place.path)
+    put(place, [Delivery(upload(THEME))])
+    for later, lists in ((timedelta(0), True), (timedelta(hours=9), False), (timedelta(hours=10), True)):
+        LISTED.clear()
+        (report,) = folded(folding(counts, asked, now=lambda later=later: NOW + later))
+        assert report.begun == counts.folds.up_to() == NOW + later
+        assert any(kind.startswith("ids") for kind in LISTED) == lists
+        assert lists or sorted(LISTED) == ["runs", "segments"]
+
+
 def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, place: Folder, tmp_path: Path) -> None:
     for ago in (60, 50, 3, 0):
         when = NOW - timedelta(days=ago)
@@ -313,6 +196,19 @@ def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, place: Folder, t
     assert len(days) == 2
     assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 2
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
+
+
+@pytest.mark.parametrize("behind", [20, 44, 60, 4000])
+def test_ids_of_a_collector_whose_clock_is_behind_are_kept_for_as_long(
+    counts: Store, place: Folder, tmp_path: Path, behind: int
+) -> None:
+    sent = [Delivery(upload(THEME, b"\x00"), (NOW - timedelta(days=behind)).date())]
+    for later in (0, 1, 30):
+        when = NOW + timedelta(days=later)
+        put(place, sent)
+        put(place, [Delivery(upload(THEME, b"\x00"), when.date())])
+        folded(folding(counts, place, now=lambda when=when: when))
+    assert sum(tally.total for tally in tables(counts).values()) == 1 + 3
 
 
 def test_a_version_that_the_database_does_not_know_stops_it_before_anything_is_done(
@@ -334,43 +230,3 @@ def test_a_definition_that_this_program_cannot_read_stops_it(counts: Store, plac
     with pytest.raises(ParameterError, match="its registered definition cannot be read"):
         folded(folding(counts, place))
     assert (len(place.names("segments")), place.names("runs")) == (1, [])
-
-
-def test_a_damaged_segment_stops_it_and_is_named(counts: Store, place: Folder) -> None:
-    name = put(place, [Delivery(upload(THEME, rows_of(THEME, 9), b"\x07" * 16))])
-    path = place.path / "segments" / name
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    for _ in range(2):
-        with pytest.raises(SpoolError, match=f"{name} is damaged in bucket"):
-            folded(folding(counts, place))
-    path.write_bytes(whole)
-    assert [report.sums.rows for report in folded(folding(counts, place))] == [9, 0]
-
-
-def test_a_segment_that_is_gone_before_it_is_counted_is_told(counts: Store, place: Folder) -> None:
-    name = put(place, [Delivery(upload(THEME))])
-    with pytest.raises(KilledError):
-        folded(folding(counts, place, after=at(Step.ADDED, 1)))
-    place.delete("segments", name)
-    with pytest.raises(SpoolError, match=f"{name} is gone, and not all of it was counted"):
-        folded(folding(counts, place))
-
-
-MANIFEST = {"format": 1, "begun": NOW.isoformat(), "segments": []}
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        (b"{", "cannot be read"),
-        (b"[]", "cannot be read"),
-        (json.dumps(MANIFEST | {"format": 2}).encode(), "format 2, this program knows 1"),
-        (json.dumps(MANIFEST | {"segments": ["../../dither.db"]}).encode(), "what is no segment"),
-        (json.dumps(MANIFEST | {"begun": "2026-08-01T00:00:00+00:00"}).encode(), "knows it no more"),
-    ],
-)
-def test_a_manifest_that_cannot_be(counts: Store, place: Folder, content: bytes, why: str) -> None:
-    place.put("runs", "a" * 32 + ".json", content)
-    with pytest.raises(SpoolError, match=why):
-        folded(folding(counts, place))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dither_server.reading.materialize import refresh
-from dither_server.store import Store, StoreError, back_up, restore
+from dither_server.store import Refusal, Store, StoreError, back_up, restore
 from dither_server.store.counting.folds import Sums, Tallies
 from dither_server.store.removal import removals
 from dither_server.tally.blocks import to_blocks
@@ -68,6 +68,27 @@ def test_a_bucket_is_added_once(store: Store) -> None:
     assert (known.begun, known.finished, known.buckets) == (AT, False, {0: SUMS, 255: SUMS})
 
 
+def test_batches_in_conflict_are_refused_once(store: Store) -> None:
+    """With the counts, or not at all."""
+    one = Refusal("theme", TODAY, "batch-conflict", THEME.version)
+    two = one._replace(day=TODAY - timedelta(days=1))
+    part = tallies((THEME, rows_of(THEME, 4), 0))
+    store.add_refusals({one: 10}, b"s" * 16)
+    for bucket in (1, 1, 2):
+        store.folds.add(RUN, bucket, part, SUMS, {one: 2, two: 3})
+    assert store.refused() == {two: 6, one: 14}
+
+    def cut(_: object, __: object, statement: str, *___: object) -> None:
+        if "refusals" in statement:
+            raise MemoryError
+
+    with listening("after_cursor_execute", cut), pytest.raises(MemoryError):
+        store.folds.add(RUN, 3, part, SUMS, {one: 2})
+    assert (store.tally(THEME).total, store.refused()) == (8, {two: 6, one: 14})
+    assert store.folds.add(RUN, 3, part, SUMS, {one: 2}) is True
+    assert store.refused() == {two: 6, one: 16}
+
+
 def test_days_and_strata_are_kept_apart(store: Store) -> None:
     one, two = rows_of(LAYOUT, 5), rows_of(LAYOUT, 8, b"two", "tabs")
     store.folds.add(RUN, 1, tallies((LAYOUT, one, 0), (LAYOUT, two, 5)), SUMS)
@@ -112,15 +133,34 @@ def test_how_far_runs_have_come(store: Store) -> None:
     assert store.folds.up_to() == AT + timedelta(minutes=10)
 
 
-def test_old_runs_are_forgotten_but_not_the_last_nor_one_that_goes_on(store: Store) -> None:
+def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> None:
+    for run, at in ((OTHER, AT + timedelta(days=9_000)), (b"n" * 16, AT + timedelta(hours=1))):
+        store.folds.begin(run, at)
+        store.folds.finish(run)
+        assert store.folds.up_to() == at
+        assert store.folds.add(run, 1, {}, Sums()) is False
+
+
+def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Store, url: str) -> None:
     store.folds.add(RUN, 3, {}, SUMS)
+    store.folds.forget(AT.date())
+    known = store.folds.run(RUN)
+    assert known is not None
+    assert (known.buckets, known.counted) == ({3: SUMS}, 4)
+    store.folds.forget(AT.date() + timedelta(days=1))
+    assert store.folds.run(RUN) is None
+    assert execute(url, "SELECT run FROM folds") == []
+    store.folds.begin(OTHER, datetime(2026, 11, 20, tzinfo=UTC))
+    store.folds.forget(date(2026, 11, 20))
+    assert store.folds.run(OTHER) is not None
+
+
+def test_old_runs_are_forgotten_but_not_the_last(store: Store) -> None:
     store.folds.begin(OTHER, AT)
     store.folds.finish(OTHER)
     store.folds.forget(TODAY + timedelta(days=90))
     assert store.folds.up_to() == AT
-    known = store.folds.run(RUN)
-    assert known is not None
-    assert known.buckets == {3: SUMS}
+    store.folds.begin(RUN, AT)
     store.folds.finish(RUN)
     store.folds.begin(later := b"l" * 16, AT + timedelta(days=1))
     store.folds.finish(later)

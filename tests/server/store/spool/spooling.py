@@ -1,11 +1,14 @@
 """What the tests of the spool share: batches in any order, and what they are once they stand in segments."""
 
 import io
+import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 
 import numpy as np
 
+from dither_server.store import Refusal
 from dither_server.store.spool.journal import SEGMENTS
 from dither_server.store.spool.places import Place
 from dither_server.store.spool.records import BUCKETS, Records
@@ -13,6 +16,29 @@ from dither_server.store.spool.segment import Segment
 
 Row = tuple[bytes, bytes, int, int, bytes]
 """A batch: its id, version, number of the day, stratum and rows."""
+
+
+class Database:
+    """What a spool asks of a database. It tells of each look at what is disabled, and fails while it is told to."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, date] = {}
+        self.refusals: Counter[Refusal] = Counter()
+        self.failure: Exception | None = None
+        self.asked = threading.Semaphore(0)
+        self.told = threading.Semaphore(0)
+
+    def disabled(self) -> Mapping[str, date]:
+        self.asked.release()
+        if self.failure is not None:
+            raise self.failure
+        return dict(self.versions)
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.refusals.update(refused)
+        self.told.release()
 
 
 def batches(count: int, *, rows: int = 1, seed: int = 1) -> list[Row]:

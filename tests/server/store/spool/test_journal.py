@@ -134,7 +134,9 @@ def test_a_journal_that_was_closed_twice_is_one_segment(tmp_path: Path) -> None:
     assert set(in_place(place).values()) == {1}
 
 
-def test_damage_is_told_and_the_file_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_told_and_nothing_is_kept_that_tells_an_order(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     journal, place = opened(tmp_path)
     uploads = [upload() for _ in range(3)]
     for one in uploads:
@@ -144,8 +146,31 @@ def test_damage_is_told_and_the_file_is_kept(tmp_path: Path, caplog: pytest.LogC
     journal.path.write_bytes(content)
     assert journal.seal(place) == 2
     assert ids_in(in_place(place)) == {uploads[0].batch, uploads[2].batch}
-    assert journal.path.with_suffix(".damaged").read_bytes() == content
-    assert "damaged: 2 batches" in caplog.text
+    told = f"2 batches of this journal were taken, and {journal.size // 3} bytes could not be read"
+    assert f"damaged: {told}" in caplog.text
+    left = {one.name: one.read_bytes() for one in (tmp_path / "open").iterdir() if one.name != "lock"}
+    assert left.keys() == {f"{journal.path.stem}.damaged"}
+    (notice,) = left.values()
+    assert notice.decode().startswith(told)
+    assert not any(part in notice for one in uploads for part in (one.batch, one.rows, one.batch.hex().encode()))
+
+
+def test_damage_that_cannot_be_told_leaves_the_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, place = opened(tmp_path)
+    journal.append([upload()], TODAY)
+    os.truncate(journal.path, journal.size - 1)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dither_server.store.spool.journal.write_file", fail)
+        with pytest.raises(SpoolError, match="No space left"):
+            journal.seal(place)
+        assert journal.path.exists()
+    journal.seal(place)
+    assert not journal.path.exists()
+    assert journal.path.with_suffix(".damaged").exists()
 
 
 def test_a_process_knows_that_its_own_last_group_was_whole(tmp_path: Path) -> None:

@@ -12,9 +12,15 @@ from server.store.spool.spooling import ids_in, in_place
 
 def test_a_url_wants_a_folder_for_what_is_open(tmp_path: Path) -> None:
     assert rooms_at(str(tmp_path)).journals == tmp_path / "open"
-    assert rooms_at("memory://bucket", str(tmp_path)).journals == tmp_path
-    with pytest.raises(ParameterError, match=r"^spool: memory://bucket is not on this machine; set spool_open"):
-        rooms_at("memory://bucket")
+    assert rooms_at("ftp://bucket", str(tmp_path)).journals == tmp_path
+    with pytest.raises(ParameterError, match=r"^spool: ftp://bucket is not on this machine; set spool_open"):
+        rooms_at("ftp://bucket")
+
+
+@pytest.mark.parametrize("url", ["memory://bucket/spool", "Memory://x"])
+def test_the_memory_of_a_process_is_no_spool(tmp_path: Path, url: str) -> None:
+    with pytest.raises(ParameterError, match=r"^spool: memory:// is this process's own: it ends with it"):
+        rooms_at(url, str(tmp_path))
 
 
 def test_a_backlog_tells_what_stands_there(tmp_path: Path) -> None:
@@ -27,8 +33,9 @@ def test_a_backlog_tells_what_stands_there(tmp_path: Path) -> None:
     size = journals[0].size
     journals[0].seal(rooms.place)
     journals[1].path.rename(journals[1].path.with_suffix(".damaged"))
+    rooms.place.put("damaged", "f" * 32 + ".damaged", b"what was a segment")
     told = rooms.backlog()
-    assert told[:3] == (size, 1, 1)
+    assert told[:3] == (size, 1, 2)
     assert told.free > 0
 
 

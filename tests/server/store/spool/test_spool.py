@@ -1,49 +1,36 @@
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import date, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from dither_server.store import Refusal, StoreError
 from dither_server.store.errors import SpoolError
-from dither_server.store.spool.places import Folder
+from dither_server.store.spool.database_link import DatabaseLink
+from dither_server.store.spool.places import Folder, place_at
 from dither_server.store.spool.records import number_of
 from dither_server.store.spool.rooms import Rooms, rooms_at
 from dither_server.store.spool.spool import Spool
 from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, VERSION, rows_of, upload
-from server.store.spool.spooling import ids_in, in_place
+from server.store.spool.spooling import Database, ids_in, in_place
 
 PATIENCE = 30.0
 SHARD = b"s" * 16
 
 
-class Database:
-    """What a spool asks of a database."""
-
-    def __init__(self) -> None:
-        self.versions: dict[str, date] = {}
-        self.refusals: dict[Refusal, int] = {}
-        self.failure: Exception | None = None
-        self.asked = threading.Semaphore(0)
-
-    def disabled(self) -> Mapping[str, date]:
-        self.asked.release()
-        if self.failure is not None:
-            raise self.failure
-        return dict(self.versions)
-
-    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
-        self.refusals.update(refused)
-
-
 class Watched(Folder):
-    """A folder that tells of each file that is put."""
+    """A folder that tells of each file that is put, and of each beat of the spool: then it is asked for its room."""
 
     def watch(self) -> "Watched":
         object.__setattr__(self, "written", threading.Semaphore(0))
+        object.__setattr__(self, "asked", threading.Semaphore(0))
         return self
+
+    def free_bytes(self) -> int | None:
+        self.asked.release()  # type: ignore[attr-defined]
+        return super().free_bytes()
 
     def put(self, kind: str, name: str, content: bytes) -> None:
         super().put(kind, name, content)
@@ -52,7 +39,16 @@ class Watched(Folder):
 
 def made(folder: Path, size: int = 1 << 20, seconds: float = 300.0, database: Database | None = None) -> Spool:
     rooms = Rooms(Watched(folder).watch(), folder / "open")
-    return Spool(database or Database(), rooms, size, seconds)
+    return Spool(DatabaseLink(database or Database()), rooms, size, seconds)
+
+
+def wait_for_beats(spool: Spool, count: int) -> None:
+    """Wait until so many more have begun."""
+    asked = spool.rooms.place.asked  # type: ignore[attr-defined]
+    while asked.acquire(blocking=False):
+        pass
+    for _ in range(count):
+        assert asked.acquire(timeout=PATIENCE)
 
 
 def wait_for_segment(spool: Spool) -> None:
@@ -144,21 +140,14 @@ def test_disabled_versions_are_refused_as_soon_as_it_is_known(tmp_path: Path) ->
     assert {one[1].hex() for one in in_place(Folder(tmp_path))} == {THEME.version}
 
 
-def test_disabled_versions_are_asked_for_again(tmp_path: Path) -> None:
-    database = Database()
-    with closing(made(tmp_path, seconds=0.001, database=database)) as spool:
-        assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [COUNTED]
-        database.versions = {MOBILE.version: TODAY}
-        for _ in range(4):
-            assert database.asked.acquire(timeout=PATIENCE)
-        assert spool.commit([upload(MOBILE)], TODAY, SHARD) == [DISABLED]
-
-
 def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) -> None:
     database = Database()
     database.failure = StoreError("database: gone")
-    with closing(made(tmp_path, database=database)) as spool, pytest.raises(StoreError, match="gone"):
-        spool.commit([upload()], TODAY, SHARD)
+    with closing(made(tmp_path, database=database)) as spool:
+        with pytest.raises(StoreError, match="gone"):
+            spool.commit([upload()], TODAY, SHARD)
+        with pytest.raises(StoreError, match="gone"):
+            spool.ping()
     assert not in_place(Folder(tmp_path))
 
 
@@ -191,37 +180,30 @@ def test_a_full_disk_takes_nothing_says_so_and_passes(tmp_path: Path, monkeypatc
 
 
 def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = Database()
-    with closing(made(tmp_path, seconds=0.001, database=database)) as spool:
+    with closing(made(tmp_path, seconds=0.001)) as spool:
         spool.commit([upload()], TODAY, SHARD)
         with full(monkeypatch), pytest.raises(SpoolError, match="No space left"):
             spool.commit([upload()], TODAY, SHARD)
-        while database.asked.acquire(blocking=False):
-            pass
-        for _ in range(3):  # beats that begin after that
-            assert database.asked.acquire(timeout=PATIENCE)
+        wait_for_beats(spool, 3)
         spool.ping()
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None:
-    database = Database()
-    with closing(made(tmp_path, size=1 << 60, database=database)) as spool:
+    with closing(made(tmp_path, size=1 << 60)) as spool:
         spool.start()
-        assert database.asked.acquire(timeout=PATIENCE)  # which comes after the look
+        wait_for_beats(spool, 2)  # the first is over then
         with pytest.raises(SpoolError, match=r"nearly full, \d+ MB are free"):
             spool.ping()
         assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
 
 
 def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    database = Database()
     (tmp_path / "segments").mkdir()
-    with closing(made(tmp_path, size=1, database=database)) as spool:
+    with closing(made(tmp_path, size=1)) as spool:
         (tmp_path / "segments").rmdir()
         (tmp_path / "segments").write_text("in the way")
         spool.commit([upload()], TODAY, SHARD)
-        for _ in range(3):
-            assert database.asked.acquire(timeout=PATIENCE)
+        wait_for_beats(spool, 2)
         with pytest.raises(SpoolError, match="segments"):
             spool.ping()
         (tmp_path / "segments").unlink()
@@ -243,13 +225,13 @@ def test_refusals_go_to_the_database(tmp_path: Path) -> None:
 def test_an_unusable_folder_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "open").write_text("")
     with pytest.raises(SpoolError, match="open cannot be made"):
-        Spool(Database(), rooms_at(str(tmp_path)), 1 << 20, 300.0)
+        Spool(DatabaseLink(Database()), rooms_at(str(tmp_path)), 1 << 20, 300.0)
 
 
 def test_a_spool_in_an_object_store_keeps_what_is_open_here(tmp_path: Path) -> None:
-    rooms = rooms_at("memory://bucket/spool", str(tmp_path))
+    rooms = Rooms(place_at("memory://bucket/spool"), tmp_path)
     one = upload()
-    with closing(Spool(Database(), rooms, 1 << 20, 300.0)) as spool:
+    with closing(Spool(DatabaseLink(Database()), rooms, 1 << 20, 300.0)) as spool:
         spool.commit([one], TODAY, SHARD)
     assert ids_in(in_place(rooms.place)) == {one.batch}
     assert [file.name for file in tmp_path.iterdir()] == ["lock"]

@@ -1,0 +1,23 @@
+"""Find days on which some collectors of a database spooled, and others did not.
+
+These know nothing of each other's batch ids.
+"""
+
+from datetime import date
+
+import sqlalchemy as sa
+
+from ..tables.schema import METRICS, TALLIES
+from .folds import SHARD
+
+__all__ = ["days_counted_both_ways"]
+
+
+def days_counted_both_ways(connection: sa.Connection, since: date) -> list[date]:
+    """Return the days from one on of which a fold counted reports, and a collector by itself, too."""
+    registered = TALLIES.c.version.in_(sa.select(METRICS.c.version))  # or the table would be read whole
+    of_folds, of_collectors = (
+        set(connection.scalars(sa.select(TALLIES.c.day).distinct().where(registered, TALLIES.c.day >= since, shard)))
+        for shard in (TALLIES.c.shard == SHARD, TALLIES.c.shard != SHARD)
+    )
+    return sorted(of_folds & of_collectors)

@@ -1,0 +1,126 @@
+"""A fold that is killed anywhere and begun again counts each batch once."""
+
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.ingest.folding.run import Step
+from dither_server.store import Store
+from dither_server.store.counting.folds import Sums
+from dither_server.store.spool.places import Folder
+from server.collecting import LAYOUT, THEME, TODAY, VERSION, rows_of, upload
+from server.database import url_of
+from server.ingest.folding.runs import KilledError, at, emptied, folded, folding, opened
+from server.ingest.folding.spooling import FILLED, Delivery, assert_same, deliver, put, some
+from server.postgresql import WHY_NOT, fresh, server
+
+ENDS = [
+    *((step, 1) for step in Step),
+    *((step, 6) for step in (Step.FOLDED, Step.ADDED, Step.REMEMBERED)),
+    *((step, len(FILLED)) for step in (Step.FOLDED, Step.ADDED, Step.REMEMBERED)),
+    (Step.DELETED, 2),
+]
+
+
+@pytest.mark.parametrize(("step", "time"), ENDS, ids=lambda one: one.name if isinstance(one, Step) else str(one))
+def test_killed_after_a_step_and_begun_again(
+    counts: Store, place: Folder, tmp_path: Path, step: Step, time: int
+) -> None:
+    sent, later = some(200, 5), some(60, 6)
+    deliver(place, sent, 5)
+    with pytest.raises(KilledError):
+        folded(folding(counts, place, after=at(step, time)))
+    deliver(place, sent[:40] + later, 6)
+    reports = folded(folding(counts, place))
+    assert_same(counts, tmp_path, sent + later)
+    assert emptied(place)
+    is_left = step < Step.CLOSED
+    assert [report.resumed for report in reports] == ([True, False] if is_left else [False])
+    if is_left:  # what it did before it was killed is in its report, too
+        assert reports[0].sums.batches == 200
+    assert reports[-1].sums.batches == 60
+    assert folded(folding(counts, place))[0].sums == Sums()
+
+
+def test_killed_again_and_again(counts: Store, place: Folder, tmp_path: Path) -> None:
+    """At every step in turn, at a bucket that moves on; collectors spool meanwhile."""
+    sent: list[Delivery] = []
+    turns = [(step, 1 + 5 * turn % 7) for turn in range(4) for step in list(Step)[2:5]] + [(step, 1) for step in Step]
+    for seed, (step, time) in enumerate(turns):
+        sent += (more := some(20, 100 + seed))
+        deliver(place, more + sent[: seed % 7], seed)
+        with pytest.raises(KilledError):
+            folded(folding(counts, place, after=at(step, time)))
+    folded(folding(counts, place))
+    assert_same(counts, tmp_path, sent)
+    assert emptied(place)
+
+
+KILLED = """
+import os, signal, sys
+from dataclasses import replace
+from dither_server.cli.main import cli
+from dither_server.ingest.folding.run import Folding, Step
+
+step, left = Step(int(sys.argv[1])), int(sys.argv[2])
+fold = Folding.fold
+
+def after(done):
+    global left
+    left -= done is step
+    if done is step and left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+Folding.fold = lambda self, wait: fold(replace(self, after=after), wait)
+if __name__ == "__main__":  # and not in a process that it starts
+    cli(["fold", *sys.argv[3:]])
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_the_command_is_killed_at_each_step(kind: str, place: Folder, tmp_path: Path) -> None:
+    with server() as base:
+        url = url_of(tmp_path)
+        if kind == "postgresql":
+            if base is None:
+                pytest.skip(WHY_NOT)
+            url = fresh(base)
+        with closing(opened(url)) as store:
+            sent: list[Delivery] = []
+            for step in Step:
+                sent += (more := some(30, 200 + step))
+                deliver(place, more + sent[:step], step)
+                time = 7 if step in {Step.FOLDED, Step.ADDED, Step.REMEMBERED} else 1
+                arguments = ("-c", KILLED, str(int(step)), str(time), "--spool", str(place), "--db", url)
+                killed = subprocess.run([sys.executable, *arguments], capture_output=True, check=False, cwd=tmp_path)
+                assert killed.returncode == -signal.SIGKILL, (step, killed.stderr)
+            folded(folding(store, place))
+            assert_same(store, tmp_path, sent)
+            assert emptied(place)
+            assert folded(folding(store, place))[0].sums == Sums()
+
+
+@pytest.mark.parametrize("step", list(Step)[:6])
+def test_conflicts_are_among_the_refusals_once_wherever_it_is_killed(counts: Store, place: Folder, step: Step) -> None:
+    sent = [one for one in some(60, 19) if one.upload.metric is not LAYOUT]
+    others = [
+        one._replace(
+            upload=upload(VERSION, rows_of(VERSION, 3, b"other"), one.upload.batch), day=TODAY - timedelta(days=1)
+        )
+        for one in sent[:20]
+    ]
+    put(place, sent)
+    put(place, others)
+    with pytest.raises(KilledError):
+        folded(folding(counts, place, after=at(step, 1)))
+    (report, _) = folded(folding(counts, place))
+    refused = counts.refused()
+    assert sum(refused.values()) == report.sums.conflicts == 20
+    assert {one.kind for one in refused} == {"batch-conflict"}
+    assert {(one.metric, one.version) for one in refused} <= {(one.name, one.version) for one in (THEME, VERSION)}
+    assert {one.day for one in refused} <= {TODAY + timedelta(days=days) for days in (-1, 0, 1)}

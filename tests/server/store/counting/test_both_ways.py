@@ -1,0 +1,25 @@
+from datetime import datetime, timedelta
+
+from dither_server.store import Store
+from dither_server.store.counting.folds import Sums
+from dither_server.tally.blocks import to_blocks
+from dither_server.tally.fold import fold
+from server.collecting import MOBILE, THEME, TODAY, rows_of, upload
+
+RUN = b"r" * 16
+YESTERDAY = TODAY - timedelta(days=1)
+
+
+def test_days_of_both_are_found_and_no_others(store: Store) -> None:
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
+    days = [TODAY - timedelta(days=back) for back in (0, 1, 2, 3)]
+    store.folds.begin(RUN, datetime.fromisoformat("2026-11-20T10:00:00+00:00"))
+    store.folds.add(RUN, 0, {(THEME.version, day, 0): blocks for day in days[:3]}, Sums())
+    assert store.counted_both_ways(days[-1]) == []
+    store.commit([upload()], days[3], b"s" * 16)
+    assert store.counted_both_ways(days[-1]) == []
+    for day in days[1:3]:  # of another metric: it is the collectors that differ
+        store.commit([upload(MOBILE, rows_of(MOBILE, 1, value=True))], day, b"s" * 16)
+    assert store.counted_both_ways(days[-1]) == [days[2], days[1]]
+    assert store.counted_both_ways(YESTERDAY) == [YESTERDAY]
+    assert store.counted_both_ways(TODAY) == []

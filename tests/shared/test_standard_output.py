@@ -1,0 +1,73 @@
+"""Programs whose standard output cannot be written: on a full disk, or behind a pipe that is closed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dither_shared.standard_output import written_whole
+
+FULL = Path("/dev/full")
+
+PROGRAMS = {
+    "dither": ("dither", "status"),
+    "dither-server": ("dither_server", "config"),
+    "dither-sim": ("dither_simulations", "--help"),
+}
+
+
+@pytest.fixture(params=[*PROGRAMS, "dither --help"])
+def command(request: pytest.FixtureRequest) -> list[str]:
+    return [sys.executable, "-m", *PROGRAMS.get(request.param, ("dither", "--help"))]
+
+
+def environment(folder: Path, unbuffered: str) -> dict[str, str]:
+    """Nothing of this user's, and Python's own buffer or none."""
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONUNBUFFERED": unbuffered}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told_in_a_line(name: str, unbuffered: str, tmp_path: Path) -> None:
+    if not FULL.exists():
+        pytest.skip("no /dev/full here")
+    with FULL.open("wb") as full:
+        asked = [sys.executable, "-m", *PROGRAMS[name]]
+        done = subprocess.run(
+            asked, env=environment(tmp_path, unbuffered), stdout=full, stderr=subprocess.PIPE, check=False, cwd=tmp_path
+        )
+    why = "standard output cannot be written (No space left on device)"
+    assert (done.returncode, done.stderr.decode()) == (1, f"{name}: {why}\n")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_is_gone_is_told_nothing(command: list[str], unbuffered: str, tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command, env=environment(tmp_path, unbuffered), stdout=writer, stderr=subprocess.PIPE, check=False, cwd=tmp_path
+    )
+    os.close(writer)
+    assert done.stderr == b""
+    assert done.returncode == (
+        0 if unbuffered and command[-2:] == ["dither", "--help"] else 1
+    )  # argparse minds nothing
+
+
+def test_what_began_without_a_standard_output_ends_as_ever(tmp_path: Path) -> None:
+    asked = [sys.executable, "-m", *PROGRAMS["dither"]]
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" >&-', "sh", *asked], env=environment(tmp_path, ""), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(2, "none", "a.toml"), OSError(28, "full", "a.db"), OSError(9, "x")]
+)
+def test_other_errors_pass(error: OSError) -> None:
+    with pytest.raises(OSError) as raised, written_whole("dither"):  # noqa: PT011 - it is the same object
+        raise error
+    assert raised.value is error
