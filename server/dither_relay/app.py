@@ -17,7 +17,8 @@ __all__ = ["create_app"]
 
 _log = logging.getLogger(__name__)
 
-_Route = Callable[[WSGIEnvironment], Answer]
+_Routes = Mapping[str, Mapping[str, Callable[[WSGIEnvironment], Answer]]]
+"""What answers, by path and method."""
 
 
 def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
@@ -38,11 +39,15 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
             raise Problem(Kind.FORBIDDEN, "only this machine may read this; open_metrics lets others")
         return _answer(relay.numbers.text(relay.gauges.families()), CONTENT_TYPE)
 
-    routes: Mapping[str, tuple[str, _Route]] = {
-        relay.reception.path: ("POST", relay.reception.respond),
-        "/healthz": ("GET", healthz),
-        "/readyz": ("GET", readyz),
-        "/metrics": ("GET", metrics),
+    def introduce(environ: WSGIEnvironment) -> Answer:
+        return _json({"relay": "dither"})  # by which an app's developer sees that the endpoint is right
+
+    path = relay.reception.path
+    routes: _Routes = {
+        path: {"GET": introduce, "POST": relay.reception.respond},
+        "/healthz": {"GET": healthz},
+        "/readyz": {"GET": readyz},
+        "/metrics": {"GET": metrics},
     }
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -53,14 +58,15 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     return app
 
 
-def _routed(routes: Mapping[str, tuple[str, _Route]], environ: WSGIEnvironment) -> Answer:
-    method, route = routes.get(environ.get("PATH_INFO", ""), ("", None))
-    if route is None:
+def _routed(routes: _Routes, environ: WSGIEnvironment) -> Answer:
+    methods = routes.get(environ.get("PATH_INFO", ""))
+    if methods is None:
         return http_answer(HTTPStatus.NOT_FOUND)
     asked = environ["REQUEST_METHOD"]
-    if asked != method and not (asked == "HEAD" and method == "GET"):
+    route = methods.get("GET" if asked == "HEAD" else asked)
+    if route is None:
         status, headers, body = http_answer(HTTPStatus.METHOD_NOT_ALLOWED)
-        return status, [*headers, ("Allow", method if method == "POST" else "GET, HEAD")], body
+        return status, [*headers, ("Allow", ", ".join(methods))], body
     try:
         return route(environ)
     except Problem as problem:

@@ -36,6 +36,7 @@ class FakeCollector:
         self.gate = threading.Event()
         self.gate.set()
         self.url = ""
+        self.row_bytes = ROW
 
     def rows(self) -> Counter[bytes]:
         """How often each sealed row was counted."""
@@ -49,7 +50,7 @@ class FakeCollector:
     def count(self, body: bytes) -> int:
         """Count a body as a collector does; return how many rows it has."""
         batch = SealedBatch.decode(body)
-        rows = batch.split(ROW)
+        rows = batch.split(self.row_bytes)
         assert len(rows) <= self.batch_limit
         assert len(body) <= self.body_limit
         self.bodies.append(body)

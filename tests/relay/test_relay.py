@@ -83,7 +83,8 @@ def test_what_nobody_should_send(tmp_path: Path) -> None:
                 continue
             assert (told[0], problem_of(told[1])) == (status, kind)
         assert ask(url, "POST", "/v1/sealed", good, Content_Type="text/plain")[0] == 415
-        assert ask(url, "GET", "/v1/sealed")[0] == 405
+        assert ask(url, "GET", "/v1/sealed") == (200, b'{"relay": "dither"}')
+        assert ask(url, "PUT", "/v1/sealed", good)[0] == 405
         assert ask(url, "POST", "/v1/reports", good)[0] == 404
         assert ask(url, "GET", "/healthz") == (200, b'{"status": "ok"}')
         assert ask(url, "POST", "/v1/sealed", good)[0] == 202
