@@ -1,4 +1,4 @@
-"""What the client seals goes through a relay process, and opens with the collector's key: every row, and nothing else."""
+"""What the client seals goes through a relay process and opens with the collector's key: every row, nothing else."""
 
 import base64
 from pathlib import Path
