@@ -96,7 +96,7 @@ def forward(found: Found) -> None:
 @settings_options("db", "batch", "at", sources=RELAY)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(found: Found, as_json: bool) -> None:
-    """Show what waits and what has left, the next hour, and what went wrong last."""
+    """Show what waits, what has left, and what went wrong."""
     from .status import as_lines, status_of
     from .store import RelayStore
 
