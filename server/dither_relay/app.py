@@ -42,7 +42,7 @@ def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
     def introduce(environ: WSGIEnvironment) -> Answer:
         return _json({"relay": "dither"})  # by which an app's developer sees that the endpoint is right
 
-    path = relay.reception.path
+    (path,) = relay.reception.paths
     routes: _Routes = {
         path: {"GET": introduce, "POST": relay.reception.respond},
         "/healthz": {"GET": healthz},

@@ -27,7 +27,7 @@ class RelayNumbers(ServerNumbers):
         """Count an answer."""
         self._answers.labels(str(status)).inc()
 
-    def refused(self, reason: str, metric: str = "", version: str = "") -> None:
+    def refused(self, reason: str) -> None:
         """Count a refused report; of which pool is not told, for strangers make names up."""
         self._refused.labels(reason).inc()
 

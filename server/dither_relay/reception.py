@@ -8,8 +8,8 @@ from wsgiref.types import WSGIEnvironment
 
 from dither_server.access.locality import is_loopback
 from dither_server.access.proxies import Proxies
+from dither_server.ingest.body import read_body
 from dither_server.ingest.committer import ClosedError, Committer, QueueFullError
-from dither_server.ingest.ingest import read_body
 from dither_server.protocol.problems import SAFE_HEADERS, Answer, Kind, Problem
 from dither_server.serving.crowd import group_of
 from dither_server.store import Outcome, StoreError
@@ -42,7 +42,7 @@ class Reception:
     numbers: RelayNumbers
     body_limit: int
     patience: float = 30.0
-    path: str = "/v1/sealed"
+    paths: tuple[str, ...] = ("/v1/sealed",)
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
         """Return the answer to a request, having waited for it."""

@@ -25,6 +25,7 @@ _LATER = {
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "fold": Later(f"{_HERE}.fold:fold", "Count what collectors have spooled."),
+    "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
     "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),

@@ -23,12 +23,18 @@ def as_text(table: "TextTable") -> str:
 
 
 def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
-    """Return a table with lines above it: for each stratum that an answer, or two sides, was read of, and of a fold."""
+    """Return a table with lines above it: the strata of an answer or two sides, what came sealed, and a fold."""
     names = ("",) if len(told) == 1 else ("first: ", "second: ")
     lines = [
         name + ", ".join(f"{attribute} {value or 'any'}" for attribute, value in one["stratum"].items())
         for name, one in zip(names, told, strict=True)
         if "stratum" in one
+    ]
+    lines += [
+        f"{one['sealed']['reports']:,} of the reports came sealed, shuffled among at least "
+        f"{one['sealed']['least_total']:,} by what their relay says"
+        for one in told
+        if "sealed" in one
     ]
     lines += [f"folded up to {_time(one['folded_up_to'])}" for one in told if "folded_up_to" in one]
     return table._replace(before=[*map(printable, lines), *table.before])

@@ -70,7 +70,6 @@ class _Numbers(Protocol):
     def commit(self, batches: int) -> AbstractContextManager[None]: ...
     def waiting(self, batches: int) -> None: ...
     def oldest(self, since: float | None) -> None: ...
-    def refused(self, reason: str, metric: str, version: str) -> None: ...
 
 
 class Committer(Generic[U]):
@@ -125,7 +124,6 @@ class Committer(Generic[U]):
 
     def refused(self, refused: Refused) -> None:
         """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
-        self._prometheus.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
         if self._refusals.add(refused):
             with self._changed:
                 if not self._closed:

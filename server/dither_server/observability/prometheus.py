@@ -114,11 +114,18 @@ class Prometheus(ServerNumbers):
         super().__init__(clock)
         counter = self._counter
         self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
-        for name in metrics:
-            self._reports.labels(name)
         about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
         self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
-        self._answers = counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"])
+        about = "Reports that came sealed and opened, each try anew."
+        self._sealed = counter("dither_sealed_reports", about, ["metric"])
+        about = "Reports that came sealed and did not open, or that no device could have sent, each try anew."
+        self._unopened = counter("dither_sealed_refused", about, ["metric"])
+        about = "Batches of sealed reports of which too many were refused."
+        self._alarms = counter("dither_sealed_alarms", about, ["metric"])
+        for name in metrics:
+            self._reports.labels(name)
+            self._alarms.labels(name)  # so an alert sees the first, too
+        self._answers = counter("dither_ingest_answers", "Answers to posts of reports.", ["status"])
         about = (
             "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
         )
@@ -128,9 +135,15 @@ class Prometheus(ServerNumbers):
         """Count reports whose batch is committed."""
         self._reports.labels(metric).inc(reports)
 
-    def refused(self, reason: str, metric: str, version: str) -> None:
-        """Count a refused batch, of a metric and version that are ours or ""."""
-        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc()
+    def refused(self, reason: str, metric: str, version: str, count: int = 1) -> None:
+        """Count a refused batch, or so many reports of one, of a metric and version that are ours or ""."""
+        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc(count)
+
+    def sealed(self, metric: str, reports: int, refused: int, alarming: bool) -> None:
+        """Count what became of the reports of a sealed batch, and the batch itself if too many were refused."""
+        self._sealed.labels(metric).inc(reports)
+        self._unopened.labels(metric).inc(refused)
+        self._alarms.labels(metric).inc(int(alarming))
 
     def answered(self, status: int) -> None:
         """Count an answer."""

@@ -28,6 +28,7 @@ class Kind(Enum):
     """The kinds of problems: status, the end of the type ``urn:dither:problem:*``, and title."""
 
     MALFORMED = (400, "malformed", "The body is not a batch of reports")
+    SEALED = (400, "sealed", "Sealed reports do not open")
     PARAMETER = (400, "parameter", "A query parameter is not valid")
     NO_CANDIDATES = (400, "no-candidates", "The metric lists no candidate strings")
     UNAUTHORIZED = (401, "unauthorized", "A token is needed")

@@ -19,6 +19,7 @@ from .costs import require_affordable
 from .estimate_cache import EstimateCache
 from .folded import folded
 from .query import Comparison, EstimateQuery, Query, TrendQuery
+from .sealing import about_sealed
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
 from .summaries.summary import Exhibit, Span, Survey
@@ -150,7 +151,8 @@ class EstimateReader:
     ) -> Table:
         """Return the estimates of every value over a span of days."""
         table = summary_of(metric).table(self._survey(metric, span, part), query, self._cache.estimate, candidates)
-        return replace(table, about={**table.about, **part.about})
+        sealed = about_sealed(self._store.sealed(metric, *span, part.places))
+        return replace(table, about={**table.about, **part.about, **sealed})
 
     def _survey(self, metric: Metric, span: Span, part: Part) -> Survey:
         first, last = self._store.days(metric, part.places) or (None, None)

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from http import HTTPStatus
@@ -42,11 +42,11 @@ _UNREAD = {
 
 
 class Reception(Protocol):
-    """What answers POST to one path, most often without a thread of its own: at once, or when a commit is made."""
+    """What answers POST to a path, most often without a thread of its own: at once, or when a commit is made."""
 
     @property
-    def path(self) -> str:
-        """The path."""
+    def paths(self) -> Sequence[str]:
+        """The paths that bring reports. This is for the first; what takes long is answered by the app, in a thread."""
 
     @property
     def numbers(self) -> ServerNumbers:
@@ -73,7 +73,7 @@ class Gateway:
     ) -> None:
         self._app = app
         self._reception = reception
-        self._path = reception.path.encode("ascii")
+        self._path, *_ = self._paths = [path.encode("ascii") for path in reception.paths]
         self._crowd = crowd
         self._proxies = proxies
         self._loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ class Gateway:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
         code, headers, body = http_answer(status)
         self._reception.numbers.unread(code)
-        if (method, target) == ("POST", self._path):
+        if method == "POST" and target in self._paths:
             self._reception.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
             headers += self._reception.headers(origin)
         return self._head(code, [*headers, ("Connection", "close")]) + body
@@ -136,7 +136,7 @@ class Gateway:
     def _crowded(self, request: Request, origin: str | None) -> Answer:
         problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
         status, headers, body = problem.answer()
-        if (request.method, request.target) == ("POST", self._path):
+        if request.method == "POST" and request.target in self._paths:
             self._reception.refuse(problem)
             headers += self._reception.headers(origin)
         return status, headers, body

@@ -24,6 +24,7 @@ from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
 from .tables.schema import METRICS, TALLIES
+from .tables.sealed import Sealed, read_sealed
 from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
@@ -188,6 +189,13 @@ class Store(Database):
         """Return the reports of each stratum with any on these days, by its place among those of the metric."""
         with self._transaction() as connection:
             return read_reports(connection, TALLIES.c.stratum, metric, since, until)
+
+    def sealed(
+        self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+    ) -> Sealed | None:
+        """Return what came sealed of a metric version on these days, None if nothing did."""
+        with self._transaction() as connection:
+            return read_sealed(connection, metric, since, until, places)
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""

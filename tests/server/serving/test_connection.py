@@ -134,7 +134,7 @@ class Served:
         self.crowd = Crowd(100, 100, self.seconds, self.prometheus)
         proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
         reception: Any = SimpleNamespace(
-            path="/v1/reports", numbers=self.prometheus, refuse=self.seen.append, headers=lambda _: []
+            paths=["/v1/reports"], numbers=self.prometheus, refuse=self.seen.append, headers=lambda _: []
         )
         gateway = Gateway(self.app, reception, 4, self.crowd, proxies)
         accepting = accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))

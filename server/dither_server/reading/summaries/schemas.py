@@ -1,6 +1,6 @@
 """Parts of JSON schemas that the estimates of every kind of question have."""
 
-from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, list_of
+from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
 
 __all__ = ["ABOUT", "COST", "FOLDED", "STRATUM"]
 
@@ -32,11 +32,25 @@ FOLDED = Optional({
     "description": "Where collectors spool: all that stood in the spool's segments at this time is counted.",
 })  # fmt: skip
 
+_SEALED = Optional(
+    closed(
+        {
+            "batches": REPORTS,
+            "reports": REPORTS,
+            "least_total": REPORTS
+            | {"description": "Reports that the relay shuffled together, by its word, at least."},
+            "refused": REPORTS
+            | {"description": "Reports beside these that did not open, or no device could have sent."},
+        }
+    )
+    | {"description": "Reports among these that came sealed, through a relay. Only there if any did."}
+)
+
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
     "periods": {"type": "integer", "minimum": 1, "description": "Periods in which one device may have reported."},
     "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
-    "health": list_of(_CHECK), "stratum": STRATUM, "folded_up_to": FOLDED,
+    "health": list_of(_CHECK), "stratum": STRATUM, "sealed": _SEALED, "folded_up_to": FOLDED,
 }  # fmt: skip
 """What is told beside every estimate."""
