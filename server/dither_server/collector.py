@@ -27,7 +27,7 @@ from .observability.spool_gauges import SpoolGauges
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
 from .reading.places import Analyses
-from .store import Store, StoreError
+from .store import Store, StoreError, Upload
 from .store.removal import Housekeeper
 from .store.spool.database_link import DatabaseLink
 from .store.spool.spool import Spool
@@ -73,7 +73,9 @@ class Collector:
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
-    def _ingest(self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any], committer: Committer[Upload]) -> Ingest:
+    def _ingest(
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any], committer: Committer[Upload]
+    ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
 
