@@ -12,6 +12,7 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
 from .access.known_tokens import KnownTokens
+from .access.proxies import Proxies
 from .config.settings import Config
 from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
@@ -26,7 +27,7 @@ from .observability.spool_gauges import SpoolGauges
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
 from .reading.places import Analyses
-from .store import Store, StoreError
+from .store import Store, StoreError, Upload
 from .store.removal import Housekeeper
 from .store.spool.database_link import DatabaseLink
 from .store.spool.spool import Spool
@@ -49,6 +50,7 @@ class Collector:
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
         self.prometheus = Prometheus(self.metrics)
+        self.proxies = Proxies(config.proxies)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
         self.spool = _spool(config, self.store)
@@ -66,14 +68,26 @@ class Collector:
         self._seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus)
         self.sealed = self._ingest(versions, self._seals, self._direct)
 
-    def _committer(self, sink: Store | Spool, prometheus: Prometheus | None) -> Committer:
+    def _committer(self, sink: Store | Spool, prometheus: Prometheus | None) -> Committer[Upload]:
         config = self.config
         limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
         return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
 
-    def _ingest(self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any], committer: Committer) -> Ingest:
+    def _ingest(
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any], committer: Committer[Upload]
+    ) -> Ingest:
         config = self.config
         return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
+
+    @property
+    def limits(self) -> Config:
+        """The limits of connections and requests."""
+        return self.config
+
+    @property
+    def reception(self) -> Ingest:
+        """What answers small reports."""
+        return self.ingest
 
     def start(self) -> None:
         """Start the collector's own threads. A server that forks calls this after the fork."""

@@ -38,7 +38,7 @@ _LATER = {
 }
 
 
-@click.group(cls=LazyGroup, later=_LATER, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("dither-server", cls=LazyGroup, later=_LATER, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dither")
 def cli() -> None:
     """Collect reports under local differential privacy, and estimate what they say."""
@@ -75,7 +75,7 @@ def run(found: Found) -> None:
         for text in unable(config, collector.store.tokens()):
             click.echo(text, err=True)
         token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None
-        serve(app, listener, lambda url: click.echo(greeting(url, token)))
+        serve(app, collector, listener, lambda url: click.echo(greeting(url, token)))
 
 
 @cli.command()

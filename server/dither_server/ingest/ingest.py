@@ -20,8 +20,9 @@ from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
 from .body import JSON, OF_PAGES, read_body
 from .committer import ClosedError, Committer, QueueFullError, Then
-from .posts import Posts, Sent
+from .posts import PATH, Posts, Sent
 from .refusal_counts import Refused
+from .sealed.posts import PATH as SEALED
 
 __all__ = ["Ingest", "IngestLayer"]
 
@@ -45,12 +46,18 @@ class Ingest:
 
     metrics: Mapping[str, Mapping[str, Metric]]
     posts: Posts[Any]
-    committer: Committer
+    committer: Committer[Upload]
     gatekeeper: Gatekeeper
     prometheus: Prometheus
     body_limit: int
     origins: Origins = NO_ORIGINS
     patience: float = 30.0
+    paths: tuple[str, ...] = (PATH, SEALED)
+
+    @property
+    def numbers(self) -> Prometheus:
+        """Where requests are counted that were refused before they were read whole."""
+        return self.prometheus
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
         """Return the answer to a request, having waited for it."""
@@ -82,6 +89,15 @@ class Ingest:
             self._submit(upload, lambda outcome: then(self._committed(known, size, upload, outcome)))
         except Exception as error:
             then(self._refused(error, sent, size))
+
+    def settled(self, environ: WSGIEnvironment) -> bool:
+        """Return whether to begin with a request waits for nothing; a token may have to be looked up."""
+        token = environ.get("HTTP_AUTHORIZATION")
+        return token is None or self.gatekeeper.settled(token)
+
+    def headers(self, origin: str | None) -> list[tuple[str, str]]:
+        """Return what every answer to a page of this origin bears."""
+        return list(self.origins.headers(origin))
 
     def refuse(self, problem: Problem) -> None:
         """Count a request that the server refuses before it is ours to read."""

@@ -36,6 +36,7 @@ class Kind(Enum):
     ORIGIN = (403, "origin", "The page's origin is not listed")
     UNKNOWN_METRIC = (404, "unknown-metric", "No such metric")
     UNKNOWN_VERSION = (404, "unknown-version", "No such version of the metric")
+    UNKNOWN_POOL = (404, "unknown-pool", "No such pool")
     NOT_FOUND = (404, "not-found", "No such page")
     METHOD_NOT_ALLOWED = (405, "method-not-allowed", "The method is not allowed here")
     NOT_ACCEPTABLE = (406, "not-acceptable", "No accepted format is available")

@@ -12,6 +12,7 @@ from dither_shared import Metric
 
 from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
+from .condition import Condition, condition_of
 from .counting.both_ways import days_counted_both_ways
 from .counting.folds import Folds
 from .counting.uploads import Outcome, Upload, count
@@ -41,6 +42,11 @@ class Store(Database):
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only)
         self._ids = ids_in(self._engine)
         self.folds = Folds(self._engine, self._transaction)
+
+    def condition(self) -> Condition:
+        """Return how the database fares."""
+        with self._transaction() as connection:
+            return condition_of(connection)
 
     def register(self, metrics: Collection[Metric]) -> None:
         """Write down the definitions of these versions; what numbers depend on cannot change under a version."""
