@@ -13,7 +13,7 @@ __all__ = ["about_sealed", "words_of_sealed"]
 
 _CONDITIONS = (
     f"That stands beside ε, never in its place, and is true only if {'; '.join(CONDITIONS)} "
-    "(dither-sim shuffle --forged 10% subtracts them)."
+    "(dither-sim shuffle --forged 10% subtracts forged ones)."
 )
 
 _MOST_DELTA = 1e-6

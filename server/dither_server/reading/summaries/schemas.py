@@ -38,7 +38,7 @@ _SHUFFLED: Json = {
     "oneOf": [
         closed({"none": TEXT | {"description": "Why it is worth nothing."}}),
         closed({
-            "reports": REPORTS | {"description": "Number n for which it holds: least_total less refused, rounded down."},
+            "reports": REPORTS | {"description": "Number for which it holds: least_total less refused, rounded down."},
             "delta": NUMBER,
             "epsilon": NUMBER | {"description": "The least of this_law, any_law and the epsilon of a report."},
             "any_law": NUMBER | {"description": "By Feldman, McMillan and Talwar 2021."},
