@@ -155,7 +155,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, rooms: Rooms) -> 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
 def test_a_disk_that_is_full_indeed(tmp_path: Path) -> None:
     """It is told 503 while it is full; what was acknowledged is there, and the others are when they come again."""
-    with small_disk(tmp_path / "small", 400) as disk:
+    with small_disk(tmp_path / "small", 2_600) as disk:
         (disk / "ballast").write_bytes(bytes(200_000))
         batches = [batch(rows=rows_of(THEME, 500)) for _ in range(8)]
         options = ("--spool", str(disk / "spool"), "--spool-bytes", "20000")
@@ -195,7 +195,7 @@ def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pyt
     (rooms.journals / "a.damaged").write_text("")
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
-    assert "warning: spool: nearly full" in shown
+    assert "error: spool: nearly full" in shown
     assert "warning: spool: 1 damaged files, or notices of some, in " in shown
     (tmp_path / "spool" / "segments").write_text("")
     refused = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool"))

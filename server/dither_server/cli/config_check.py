@@ -95,8 +95,10 @@ def _spool(config: Config) -> Iterator[Remark]:
     yield Remark(
         "ok", f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
     )
-    if backlog.free < ROOM * config.spool_bytes:
-        yield Remark("warning", f"spool: nearly full, {backlog.free / 1e6:,.0f} MB are free")
+    try:
+        rooms.require_room(config.spool_bytes, rooms.needed(), ROOM)
+    except SpoolError as error:
+        yield Remark("error", str(error))
     if backlog.damaged:
         where = f"{rooms.journals} or {rooms.place}/{ASIDE}"
         told = f"{backlog.damaged} damaged files, or notices of some, in {where}; what could be read was taken"

@@ -16,7 +16,7 @@ from dither_shared import ParameterError
 from ..errors import SpoolError
 from ..url import without_password
 
-__all__ = ["Folder", "Place", "Url", "make_folder", "nearest", "place_at", "sync_folder", "write_file"]
+__all__ = ["Folder", "Place", "Url", "make_folder", "nearest", "place_at", "room_at", "sync_folder", "write_file"]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -47,6 +47,10 @@ class Place(ABC):
     @abstractmethod
     def delete(self, kind: str, name: str) -> None:
         """Delete a file; one that is gone already is no error."""
+
+    @abstractmethod
+    def bytes_of(self, kind: str) -> int:
+        """Return how many bytes all whole files of a kind take."""
 
     @abstractmethod
     def free_bytes(self) -> int | None:
@@ -83,12 +87,7 @@ class Folder(Place):
         return str(self.path)
 
     def names(self, kind: str) -> list[str]:  # noqa: D102  # as the base class says
-        try:
-            return sorted(one.name for one in os.scandir(self.path / kind) if one.is_file() and one.name[0] != ".")
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise _told(self.path / kind, "listed", error) from None
+        return sorted(one.name for one in self._files(kind))
 
     def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
         try:
@@ -111,14 +110,29 @@ class Folder(Place):
         except OSError as error:
             raise _told(self.path / kind / name, "deleted", error) from None
 
+    def bytes_of(self, kind: str) -> int:  # noqa: D102
+        size = 0
+        for one in self._files(kind):
+            with suppress(FileNotFoundError):  # a fold deletes it meanwhile
+                size += one.stat().st_size
+        return size
+
     def free_bytes(self) -> int | None:  # noqa: D102
         try:
-            return shutil.disk_usage(nearest(self.path)).free
+            return room_at(self.path)
         except OSError as error:
             raise _told(self.path, "asked for its room", error) from None
 
     def local(self) -> Path | None:  # noqa: D102
         return self.path
+
+    def _files(self, kind: str) -> "list[os.DirEntry[str]]":
+        try:
+            return [one for one in os.scandir(self.path / kind) if one.is_file() and one.name[0] != "."]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _told(self.path / kind, "listed", error) from None
 
 
 @dataclass(frozen=True)
@@ -128,13 +142,7 @@ class Url(Place):
     url: str
 
     def names(self, kind: str) -> list[str]:  # noqa: D102
-        try:
-            found = self._files.ls(self._path(kind), detail=True, refresh=True)
-        except FileNotFoundError:
-            return []
-        except Exception as error:  # each object store has its own errors
-            raise _told(f"{self}/{kind}", "listed", error) from None
-        return sorted(one["name"].rpartition("/")[2] for one in found if one["type"] == "file")
+        return sorted(one["name"].rpartition("/")[2] for one in self._listed(kind))
 
     def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
         path = self._path(kind, name)
@@ -167,6 +175,9 @@ class Url(Place):
         except Exception as error:
             raise _told(f"{self}/{kind}/{name}", "deleted", error) from None
 
+    def bytes_of(self, kind: str) -> int:  # noqa: D102
+        return sum(one["size"] for one in self._listed(kind))
+
     def free_bytes(self) -> int | None:  # noqa: D102
         return None
 
@@ -175,6 +186,15 @@ class Url(Place):
 
     def __str__(self) -> str:
         return without_password(self.url)
+
+    def _listed(self, kind: str) -> list[dict[str, Any]]:
+        try:
+            found = self._files.ls(self._path(kind), detail=True, refresh=True)
+        except FileNotFoundError:
+            return []
+        except Exception as error:  # each object store has its own errors
+            raise _told(f"{self}/{kind}", "listed", error) from None
+        return [one for one in found if one["type"] == "file"]
 
     def _opened(self) -> tuple[Any, str]:
         """Return the file system and the path in it; fsspec keeps them, in each process its own."""
@@ -237,6 +257,14 @@ def sync_folder(folder: Path) -> None:
 def nearest(path: Path) -> Path:
     """Return a folder, or the nearest above it that is there already."""
     return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+
+
+def room_at(path: Path) -> int:
+    """Return the bytes of room in a folder, or where it is to be. Raises OSError."""
+    try:
+        return shutil.disk_usage(path).free
+    except FileNotFoundError:
+        return shutil.disk_usage(nearest(path)).free
 
 
 def _check(scheme: str) -> None:
