@@ -4,6 +4,7 @@ import re
 import signal
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
+from dither_server.store import Store
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.rooms import Rooms, rooms_at
 from dither_shared import Batch
 from dither_shared.metrics.period import utc_today
@@ -189,8 +192,12 @@ def test_a_disk_that_is_full_indeed(tmp_path: Path) -> None:
 def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
-    assert "ok: spool: 0 segments wait for dither-server fold, 0 bytes are open; below 2,000 requests" in shown
+    assert f"warning: spool: {tmp_path}/spool is no spool: no collector has made it yet" in shown
+    assert "wait for dither-server fold" not in shown
     assert not (tmp_path / "spool").exists()
+    claim(rooms.place, "f" * 32)
+    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout  # there is no database yet
+    assert "ok: spool: 0 segments wait for dither-server fold, 0 bytes are open; below 2,000 requests" in shown
     rooms.make()
     (rooms.journals / "a.damaged").write_text("")
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
@@ -211,6 +218,24 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
         assert known not in invoke(tmp_path, "check").stdout
     assert invoke(tmp_path, "fold", "--spool", spool).exit_code == 0
     assert f"warning: reports of {utc_today()} {known}" in invoke(tmp_path, "check").stdout
+
+
+def test_a_spool_is_of_one_database(tmp_path: Path, rooms: Rooms, store: Store) -> None:
+    """A collector that starts makes it one, also where it is from before; one on another database does not start."""
+    rooms.make()
+    spool = ("--spool", str(rooms.place))
+    with running(tmp_path, *spool), running(tmp_path, *spool) as (url, _):
+        assert url.startswith("http://")
+    assert "is of" not in invoke(tmp_path, "check", *spool).stdout
+    other = f"sqlite:///{tmp_path}/other.db"
+    line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
+    with closing(Store(other)) as stranger:
+        both = f"is of the database {store.identity()}, and db is {stranger.identity()}; name the database"
+        assert stranger.registered() == []
+    assert both in line
+    checked = invoke(tmp_path, "check", *spool, "--db", other)
+    assert f"error: spool: {rooms.place} {both}" in checked.stdout
+    assert checked.exit_code == 1
 
 
 @pytest.mark.parametrize(

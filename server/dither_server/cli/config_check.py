@@ -15,6 +15,7 @@ from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
 from ..store import Store, StoredToken, UnmadeError
 from ..store.errors import SpoolError
+from ..store.spool.owner import require_owner
 from ..store.spool.rooms import ASIDE, ROOM
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
@@ -57,10 +58,12 @@ def remarks(config: Config) -> Iterator[Remark]:
             if not metric.question.estimable:
                 yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
     tokens: list[StoredToken] | None = None
+    database = None
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             tokens = store.tokens()
             yield Remark("ok", "the database answers")
+            database = store.identity()
             yield from (Remark("warning", text) for text in store.doubts())
             if days := store.counted_both_ways(config.today() - _RECENT):
                 yield Remark("warning", _BOTH_WAYS.format(" and ".join(map(str, days))))
@@ -74,7 +77,7 @@ def remarks(config: Config) -> Iterator[Remark]:
         yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
         tokens = [] if isinstance(error, UnmadeError) else None
     if config.spool:
-        yield from _spool(config)
+        yield from _spool(config, database)
     if tokens is None:
         yield Remark("warning", "tokens: not known, for the database cannot be read")
     else:
@@ -83,9 +86,14 @@ def remarks(config: Config) -> Iterator[Remark]:
     yield from _misspelt(os.environ)
 
 
-def _spool(config: Config) -> Iterator[Remark]:
-    """Yield how the spool fares. Below some load it is only a delay."""
+def _spool(config: Config, database: str | None) -> Iterator[Remark]:
+    """Yield whether there is a spool, whose it is, and how it fares. Below some load it is only a delay."""
     rooms = config.rooms()
+    try:
+        require_owner(rooms.place, database)
+    except DitherError as error:
+        yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
+        return
     try:
         backlog = rooms.backlog()
     except SpoolError as error:

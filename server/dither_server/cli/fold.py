@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -151,13 +151,12 @@ def _once(asked: _Asked) -> None:
     from ..ingest.folding.workers import workers
     from ..store import Store
 
-    place, horizon, wait = _place(asked), _horizon(asked.found), float(str(_value(asked.found, "lock_wait")))
+    horizon, wait = _horizon(asked.found), float(str(_value(asked.found, "lock_wait")))
     url = required(asked.found, "db")
-    with (
-        closing(Store(url, create=False, lock_wait=wait, read_only=asked.dry_run)) as store,
-        workers(asked.jobs, asked.scheduler) as spread,
-    ):
-        ending = asked.ending
+    ending = asked.ending
+    with closing(Store(url, create=False, lock_wait=wait, read_only=asked.dry_run)) as store, ExitStack() as stack:
+        place = _place(asked, store.identity())
+        spread = stack.enter_context(workers(asked.jobs, asked.scheduler))
         if asked.give_up:
             give_up(store, place, asked.give_up, wait, datetime.now(UTC))
         folding = Folding(store, place, ending.over(spread), horizon, after=ending.step, progress=_progress())
@@ -165,11 +164,12 @@ def _once(asked: _Asked) -> None:
             _tell(report, asked)
 
 
-def _place(asked: _Asked) -> "Place":
+def _place(asked: _Asked, database: str) -> "Place":
     """Return where the segments are, having made some of the journals of collectors that are gone from this machine.
 
-    Raises ParameterError where no collector has spooled anything yet.
+    Raises ParameterError where no collector has made a spool yet, and for that of another database.
     """
+    from ..store.spool.owner import require_owner
     from ..store.spool.places import place_at
     from ..store.spool.rooms import rooms_at
 
@@ -177,10 +177,8 @@ def _place(asked: _Asked) -> "Place":
     if not where:
         raise missing("spool")
     place = place_at(where)
-    folder = place.local()
-    if folder is not None and not folder.is_dir():
-        raise ParameterError("spool", f"{folder} is no folder; a collector has not spooled to it yet")
-    if not asked.dry_run and (journals or folder is not None):
+    require_owner(place, database)
+    if not asked.dry_run and (journals or place.local() is not None):
         rooms_at(where, journals).close_abandoned()
     return place
 

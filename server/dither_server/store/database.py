@@ -14,7 +14,7 @@ from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
 from .migrate import migrate, require_current
-from .tables.schema import HEAD, METRICS
+from .tables.schema import HEAD, IDENTITY, METRICS
 
 __all__ = ["Database"]
 
@@ -68,6 +68,11 @@ class Database:
     def schema(self) -> str:
         """Return the schema that the tables have, which is that of this program."""
         return HEAD
+
+    def identity(self) -> str:
+        """Return the random name of the database, in 32 hexadecimal digits; a backup of it has the same."""
+        with self._transaction() as connection:
+            return bytes(connection.execute(sa.select(IDENTITY.c.identity)).scalar_one()).hex()
 
     def damage(self) -> str:
         """Read a SQLite database whole; return what is found to be damaged, "" if nothing is."""

@@ -15,6 +15,8 @@ from distributed import SchedulerPlugin
 
 from dither_server.cli.fold import _seconds
 from dither_server.store import Store
+from dither_server.store.spool.journal import Journal
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
@@ -37,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     with closing(Store(url_of(tmp_path))) as store:
         store.register(ALL)
-    (tmp_path / "spool").mkdir()
+        claim(Folder(tmp_path / "spool"), store.identity())
     return tmp_path
 
 
@@ -226,7 +228,11 @@ def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.
     assert "DITHER_SPOOL: not set" in unset
     assert unset.endswith("; for example /var/lib/spool\n")
     nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
-    assert nowhere == f"dither-server: spool: {folder}/no is no folder; a collector has not spooled to it yet\n"
+    unmade = "is no spool: no collector has made it yet; a collector that starts does"
+    assert nowhere == f"dither-server: spool: {folder}/no {unmade}\n"
+    (folder / "empty").mkdir()
+    assert unmade in told(invoke(folder, "fold", "--spool", f"{folder}/empty"))
+    assert unmade in told(invoke(folder, "fold", "--spool", f"local://{folder}/empty"))
     assert "spool: " in told(invoke(folder, "fold", "--spool", "nonsense://bucket"))
     assert "does not exist; a collector has not run on it yet" in told(invoke(folder, *here, "--db", "sqlite:///no.db"))
     assert "--scheduler: no Dask scheduler answers" in told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9"))
@@ -241,6 +247,22 @@ def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.
     execute(url_of(folder), "UPDATE alembic_version SET version_num = '9999'")
     assert "has schema 9999 of a newer dither" in told(invoke(folder, *here))
     assert not list((folder / "spool").rglob("*.json"))
+
+
+def test_a_spool_of_another_database_is_left_as_it_is(folder: Path, spool: Folder) -> None:
+    """Whatever is asked of the fold, and journals of the dead, too."""
+    name = put(spool, [Delivery(upload())])
+    journal = Journal.create(spool.path / "open")
+    journal.append([upload()], utc_today())
+    journal.release()
+    with closing(Store(f"sqlite:///{folder}/other.db")) as store:
+        store.register(ALL)
+        other = store.identity()
+    for options in ((), ("--dry-run",), ("--give-up", name), ("--jobs", "2")):
+        here = ("fold", "--spool", str(spool), "--db", f"sqlite:///{folder}/other.db")
+        assert f"{spool} is of the database " in (line := told(invoke(folder, *here, *options)))
+        assert f", and db is {other}" in line
+    assert (spool.names("segments"), journal.path.exists()) == ([name], True)
 
 
 def test_spans() -> None:

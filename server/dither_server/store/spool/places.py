@@ -26,7 +26,7 @@ _EXTRA = "the extra spool is not installed: pip install 'dither[spool]'"
 
 
 class Place(ABC):
-    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``damaged``, or one in ``ids``.
+    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``database``, or one in ``ids``.
 
     It opens nothing before it is used, and may be pickled: workers on other machines read the same place. Each method
     raises SpoolError, which names the file, for what cannot be done now.

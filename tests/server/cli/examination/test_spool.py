@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from dither_server.cli.examination.spool import in_spool, of_folds
 from dither_server.config.settings import Config
 from dither_server.store import Store
 from dither_server.store.spool.journal import Journal
+from dither_server.store.spool.owner import claim
 from server.cli.doctoring import doctor, found, levels, patient, traces, usual_disk
 from server.collecting import TODAY, config, upload
+from server.database import url_of
 
 NOW = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 
@@ -88,6 +91,8 @@ def test_the_doctor_looks_at_the_spool_and_modifies_nothing(tmp_path: Path) -> N
     assert not [line for line in doctor(folder).stdout.splitlines() if "spool" in line]
     spooling = config(tmp_path, spool=str(spool))
     spooling.rooms().make()
+    with closing(Store(url_of(folder))) as store:
+        claim(spooling.rooms().place, store.identity())
     journal(spooling, 86400)
     (spool / "open" / "a.damaged").write_text("")
     (spool / "segments").mkdir()
