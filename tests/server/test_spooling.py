@@ -1,6 +1,7 @@
 """A collector that appends to a spool, from its socket to the segments: what it acknowledges stands in one of them."""
 
 import re
+import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -87,8 +88,10 @@ def test_it_tells_how_the_spool_fares(door: FlaskClient, tmp_path: Path, monkeyp
         patch.setattr("os.pwrite", fail)
         response = post_to(door, batch().encode())
         assert problem(response) == (503, "unavailable")
+        assert "the spool cannot be written now, or is full; send the same batch again later" in response.text
         assert int(response.headers["Retry-After"]) > 0
-        assert problem(door.get("/readyz")) == (503, "unavailable")
+        assert problem(ready := door.get("/readyz")) == (503, "unavailable")
+        assert "the spool cannot be written now, or is full" in ready.text
     assert post_to(door, batch().encode()).status_code == 202
     assert door.get("/readyz").status_code == 200
 
@@ -105,8 +108,9 @@ def test_asked_to_end_it_closes_what_is_open(tmp_path: Path, rooms: Rooms) -> No
             assert response is not None
             assert response.status == 202
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
+    assert f"reports are appended to {rooms.place} by way of {rooms.journals}; dither-server fold counts" in said
     assert contents(list(in_place(rooms.place))) == {content_of(one) for one in batches}
     assert [one.name for one in rooms.journals.iterdir()] == ["lock"]
 
@@ -197,13 +201,21 @@ def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pyt
     assert not (tmp_path / "spool").exists()
     claim(rooms.place, "f" * 32)
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout  # there is no database yet
-    assert "ok: spool: 0 segments wait for dither-server fold, 0 bytes are open; below 2,000 requests" in shown
+    assert "ok: spool: 0 segments wait for dither-server fold, 0 bytes open; below 2,000 requests" in shown
     rooms.make()
     (rooms.journals / "a.damaged").write_text("")
+    rooms.place.put("segments", "f" * 32 + ".segment", b"")
+    rooms.place.put("segments", "notes.txt", b"not ours")
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
     assert "error: spool: nearly full" in shown
-    assert "warning: spool: 1 damaged files, or notices of some, in " in shown
+    assert "warning: spool: 1 damaged file, or a notice of one, in " in shown
+    assert "ok: spool: 1 segment waits for dither-server fold" in shown
+    assert "spool_bytes" not in shown
+    monkeypatch.setenv("DITHER_SPOOL_BYTES", "999999")
+    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
+    assert "warning: spool_bytes: 999,999 make many files" in shown
+    shutil.rmtree(tmp_path / "spool" / "segments")
     (tmp_path / "spool" / "segments").write_text("")
     refused = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool"))
     assert refused.exit_code == 1
@@ -244,6 +256,8 @@ def test_a_spool_is_of_one_database(tmp_path: Path, rooms: Rooms, store: Store) 
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
         (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
         (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is this process's own"),
+        (("--spool", "~/s"), "--spool: ~/s: only a shell knows what ~ is"),
+        (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: only a shell knows what ~ is"),
         (("--spool-open", "here"), "--spool-open: is of no use without spool"),
         (("--spool", "s", "--spool-seconds", "0"), "--spool-seconds: 0.0 is not positive"),
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),

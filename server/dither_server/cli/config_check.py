@@ -19,6 +19,7 @@ from ..store.spool.owner import require_owner
 from ..store.spool.rooms import ASIDE, ROOM
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
+from .terminal_tables import counted
 
 __all__ = ["Remark", "remarks"]
 
@@ -31,6 +32,9 @@ _SOON = timedelta(days=14)
 
 _RECENT = timedelta(days=1)
 """How far back collectors are sought that count otherwise than others."""
+
+_SMALL = 1_000_000
+"""Bytes of a segment below which there would be so many that opening them is what a fold does."""
 
 _BOTH_WAYS = (
     "reports of {} were counted both at once and from a spool: unless you switched then, let all collectors of a "
@@ -99,7 +103,8 @@ def _spool(config: Config, database: str | None) -> Iterator[Remark]:
     except SpoolError as error:
         yield Remark("error", str(error))
         return
-    waiting = f"{backlog.segments:,} segments wait for dither-server fold, {backlog.open_bytes:,} bytes are open"
+    segments = "1 segment waits" if backlog.segments == 1 else f"{backlog.segments:,} segments wait"
+    waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
     yield Remark(
         "ok", f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
     )
@@ -109,8 +114,11 @@ def _spool(config: Config, database: str | None) -> Iterator[Remark]:
         yield Remark("error", str(error))
     if backlog.damaged:
         where = f"{rooms.journals} or {rooms.place}/{ASIDE}"
-        told = f"{backlog.damaged} damaged files, or notices of some, in {where}; what could be read was taken"
-        yield Remark("warning", f"spool: {told}; look at the disk, and delete them then")
+        files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
+        told = f"{files} in {where}; what could be read was taken"
+        yield Remark("warning", f"spool: {told}; look at the disk, then delete what you have seen")
+    if config.spool_bytes < _SMALL:
+        yield Remark("warning", f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each")
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:

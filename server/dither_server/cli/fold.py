@@ -18,7 +18,7 @@ from dither_shared import DitherError, ParameterError
 from ..config.settings import RETRY_DAYS
 from ..config.sources import missing
 from .options import Found, denying, refusing, required, settings_options, workers_options
-from .terminal_tables import printable
+from .terminal_tables import counted, printable
 
 if TYPE_CHECKING:
     from ..ingest.folding.run import Report
@@ -141,7 +141,7 @@ def fold(
             try:
                 _once(asked)
             except DitherError as error:
-                click.echo(printable(f"dither-server: {error}"), err=True)
+                click.echo(printable(f"dither-server: {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: {error}"), err=True)
 
 
 def _once(asked: _Asked) -> None:
@@ -156,7 +156,7 @@ def _once(asked: _Asked) -> None:
     ending = asked.ending
     with closing(Store(url, create=False, lock_wait=wait, read_only=asked.dry_run)) as store, ExitStack() as stack:
         place = _place(asked, store.identity())
-        spread = stack.enter_context(workers(asked.jobs, asked.scheduler))
+        spread = stack.enter_context(workers(asked.jobs, asked.scheduler, _say))
         if asked.give_up:
             give_up(store, place, asked.give_up, wait, datetime.now(UTC))
         folding = Folding(store, place, ending.over(spread), horizon, after=ending.step, progress=_progress())
@@ -215,16 +215,26 @@ def _tell(report: "Report", asked: _Asked) -> None:
         ]
         click.echo(json.dumps({**about, **until, **sums._asdict(), "given_up": given_up}))
     else:
+        resumed = ", begun before and ended now" if report.resumed else ""
         begun = f"{report.begun:%Y-%m-%d %H:%M} UTC"
-        verb = f"as of {begun} would count" if asked.dry_run else f"folded up to {begun}:"
+        verb = f"as of {begun} would count" if asked.dry_run else f"fold of {begun}{resumed}:"
+        batches, rows, files = (
+            counted(*one)
+            for one in ((sums.batches, "batch", "batches"), (sums.rows, "report"), (report.segments, "file"))
+        )
         others = f"{sums.repeated:,} repeated, {sums.conflicts:,} in conflict"
-        click.echo(f"{verb} {sums.batches:,} batches of {sums.rows:,} reports from {report.segments:,} files; {others}")
+        click.echo(f"{verb} {batches} of {rows} from {files}; {others}")
     if sums.damaged:
-        what = f"{sums.damaged:,} batches held reports that no device could have sent, and are not counted"
+        held = counted(sums.damaged, "batch", "batches")
+        what = f"{held} held reports that no device could have sent, not counted"
         click.echo(f"dither-server: {what}", err=True)
     for one in report.given_up:
         held = f"{len(one.parts)} of 256 parts" if one.lost is None else f"{one.lost:,} of {one.batches:,} batches"
         click.echo(f"dither-server: {one.segment} is damaged, and given up: {held} are not counted", err=True)
+
+
+def _say(text: str) -> None:
+    click.echo(f"dither-server: {text}", nl=False, err=True)
 
 
 def _progress() -> Callable[[int], None]:

@@ -14,6 +14,7 @@ import pytest
 from distributed import SchedulerPlugin
 
 from dither_server.cli.fold import _seconds
+from dither_server.ingest.folding.run import Folding, Step
 from dither_server.store import Store
 from dither_server.store.spool.journal import Journal
 from dither_server.store.spool.owner import claim
@@ -24,6 +25,7 @@ from server.cli.invoking import invoke, told
 from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, running, upload
 from server.dask import cluster_of
 from server.database import execute, url_of
+from server.ingest.folding.runs import KilledError, at
 from server.ingest.folding.spooling import ALL, Delivery, assert_same, deliver, put, some
 from server.test_process import PATIENCE
 
@@ -78,10 +80,20 @@ def test_its_line_for_people(folder: Path, spool: Folder) -> None:
     result = invoke(folder, "fold", "--spool", str(spool))
     rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
     assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("fold of ")
     assert "UTC: 40 batches of " + f"{rows:,} reports from 3 files; " in result.stdout
     assert result.stderr == ""
     again = invoke(folder, "fold", "--spool", str(spool))
     assert "UTC: 0 batches of 0 reports from 0 files; 0 repeated, 0 in conflict\n" in again.stdout
+
+
+def test_one_is_told_as_one_and_a_run_that_was_begun_as_such(folder: Path, spool: Folder) -> None:
+    put(spool, [Delivery(upload(THEME, b"\x00"))])
+    with closing(Store(url_of(folder))) as store, pytest.raises(KilledError):
+        list(Folding(store, spool, after=at(Step.ADDED, 1)).fold(PATIENCE))
+    first, second = invoke(folder, "fold", "--spool", str(spool)).stdout.splitlines()
+    assert first.endswith("UTC, begun before and ended now: 1 batch of 1 report from 1 file; 0 repeated, 0 in conflict")
+    assert "UTC: 0 batches of 0 reports from 0 files" in second
 
 
 def test_conflicts_are_shown_among_the_refusals(folder: Path, spool: Folder) -> None:
@@ -128,7 +140,7 @@ def test_what_no_device_could_have_sent_is_told(folder: Path, spool: Folder) -> 
     put(spool, [Delivery(upload(THEME, b"\x09"))])
     result = invoke(folder, "fold", "--spool", str(spool), "--json")
     assert lines(result.stdout)[0]["damaged"] == 1
-    assert "1 batches held reports that no device could have sent, and are not counted" in result.stderr
+    assert "1 batch held reports that no device could have sent, not counted" in result.stderr
 
 
 def test_a_dry_run_changes_nothing(folder: Path, spool: Folder) -> None:
@@ -176,7 +188,9 @@ def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[s
         pass
     assert line["batches"] == 20
     execute(url_of(folder), "ALTER TABLE folds RENAME TO away")
-    assert "dither-server: database: no such table: folds" in again.stderr.readline()  # and goes on
+    failed = again.stderr.readline()
+    assert failed.startswith(f"dither-server: {utc_today().year}-")
+    assert " UTC: database: no such table: folds" in failed  # and goes on
     execute(url_of(folder), "ALTER TABLE away RENAME TO folds")
     put(spool, sent[:5])
     while (line := json.loads(again.stdout.readline()))["repeated"] == 0:

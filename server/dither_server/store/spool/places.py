@@ -16,7 +16,17 @@ from dither_shared import ParameterError
 from ..errors import SpoolError
 from ..url import without_password
 
-__all__ = ["Folder", "Place", "Url", "make_folder", "nearest", "place_at", "room_at", "sync_folder", "write_file"]
+__all__ = [
+    "Folder",
+    "Place",
+    "Url",
+    "make_folder",
+    "place_at",
+    "require_no_tilde",
+    "room_at",
+    "sync_folder",
+    "write_file",
+]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -68,6 +78,7 @@ def place_at(where: str) -> Place:
     """
     if not where or "\0" in where:
         raise ParameterError("spool", "not a folder, nor a URL such as s3://bucket/spool")
+    require_no_tilde("spool", where)
     if not _URL.match(where):
         return Folder(Path(where).absolute())  # a worker may have another working folder
     parts = urlsplit(where)
@@ -254,9 +265,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def nearest(path: Path) -> Path:
+def _nearest(path: Path) -> Path:
     """Return a folder, or the nearest above it that is there already."""
     return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+
+
+def require_no_tilde(name: str, path: str) -> None:
+    """Raise ParameterError for a path that a shell would have begun with somebody's home: it would be a folder ~."""
+    if path.startswith("~"):
+        raise ParameterError(name, f"{path}: only a shell knows what ~ is; write the whole path")
 
 
 def room_at(path: Path) -> int:
@@ -264,7 +281,7 @@ def room_at(path: Path) -> int:
     try:
         return shutil.disk_usage(path).free
     except FileNotFoundError:
-        return shutil.disk_usage(nearest(path)).free
+        return shutil.disk_usage(_nearest(path)).free
 
 
 def _check(scheme: str) -> None:

@@ -12,8 +12,9 @@ from dither_shared import ParameterError
 
 from ..errors import SpoolError
 from .journal import DAMAGED, SEGMENTS, SUFFIX, abandoned
-from .places import Place, make_folder, place_at, room_at
+from .places import Place, make_folder, place_at, require_no_tilde, room_at
 from .records import BUCKETS
+from .segment import is_segment
 
 __all__ = ["ASIDE", "ROOM", "Backlog", "Rooms", "rooms_at"]
 
@@ -112,7 +113,7 @@ class Rooms(NamedTuple):
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
         damaged += len(self.place.names(ASIDE))
-        return Backlog(sum(sizes), len(self.place.names(SEGMENTS)), damaged, self.free())
+        return Backlog(sum(sizes), sum(map(is_segment, self.place.names(SEGMENTS))), damaged, self.free())
 
     def idle(self, seconds: float) -> int:
         """Return the number of journals that nothing was appended to for so long."""
@@ -137,6 +138,7 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
         raise ParameterError("spool", f"{_MEMORY} is this process's own: it ends with it, and no fold sees it")
     place = place_at(spool)
     if journals:
+        require_no_tilde("spool_open", journals)
         return Rooms(place, Path(journals))
     if (folder := place.local()) is None:
         raise ParameterError(

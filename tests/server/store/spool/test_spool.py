@@ -40,7 +40,7 @@ class Watched(Folder):
         object.__setattr__(self, "room", room)
 
     def free_bytes(self) -> int | None:
-        return super().free_bytes() if self.room is None else self.room  # type: ignore[attr-defined,no-any-return]
+        return super().free_bytes() if self.room is None else self.room  # type: ignore[attr-defined]
 
     def bytes_of(self, kind: str) -> int:
         self.asked.release()  # type: ignore[attr-defined]
