@@ -21,6 +21,7 @@ bench: .venv/installed
 	$(BIN)/python -m tests.benchmarks.ingest_speed
 	$(BIN)/python -m tests.benchmarks.batch_ids
 	$(BIN)/python -m tests.benchmarks.spool
+	$(BIN)/python -m tests.benchmarks.relay
 	$(BIN)/python -m tests.benchmarks.coverage
 	$(BIN)/python -m tests.benchmarks.numeric_coverage
 	$(BIN)/python -m tests.benchmarks.numeric_devices

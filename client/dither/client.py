@@ -18,19 +18,22 @@ from typing import Any
 
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
+from dither_shared.sealed import SealKey
 
 from . import forks
 from .consent.rules import Mode
 from .outcomes import Outcome, Timer
 from .parts import Parts, Setup
+from .reporting.bodies import SEALED, kind_for
+from .reporting.sealing import require
 from .reporting.strata import NONE_GIVEN
-from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number, strata_of
+from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number, sealed_for, strata_of
 from .state.places import check_app_name, state_of
 from .state.state import MemoryState
 from .transparency.status_fields import Status
 from .upload.exits import EVERY, WAIT
 from .upload.schedule import SPREAD
-from .upload.transport import HttpTransport, Transport
+from .upload.transport import HttpTransport, Nowhere, Transport
 
 __all__ = ["Client"]
 
@@ -51,6 +54,9 @@ class Client:
     often than every ``exit_every`` seconds (exits.py).
     ``background=False`` uploads nothing but on ``flush``, and has no thread in between. ``strata`` are attributes of
     this device, such as ``{"platform": "linux"}``, sent in the clear with the reports of metrics that declare them.
+    ``seal`` is the collector's key that all reports are sealed for, in place of that of the metrics: ``endpoint`` is
+    then a relay's. It needs the package ``cryptography``, and without it the client is disabled; what waits in the
+    outbox from before it was given, or taken away, is dropped.
     ``strict`` is for tests: mistakes of the app's developer (a metric that is not defined, an object that is no answer,
     an attribute that no metric declares, arguments that cannot be) raise ParameterError; otherwise they are logged
     once, and the client stays silent.
@@ -80,14 +86,17 @@ class Client:
         exit_wait: float = WAIT,
         exit_every: float = EVERY,
         strata: Mapping[str, object] = NONE_GIVEN,
+        seal: str | SealKey | None = None,
     ) -> None:
         setup = Setup(app=app, endpoint=endpoint, background=background, strict=strict)
         setup = replace(setup, entropy=entropy or setup.entropy, today=today or setup.today)
         parts: Parts | None = None
         try:
             check_app_name(app)
-            setup = replace(setup, metrics=metrics_of(metrics))
+            setup = replace(setup, metrics=sealed_for(seal, metrics_of(metrics)))
             setup = replace(setup, transport=transport or HttpTransport(endpoint, token=token))
+            if kind_for(setup.metrics.values()) is SEALED and not isinstance(transport, Nowhere):
+                require()
             cap = epsilon_cap("lifetime_cap", lifetime_cap)
             setup = replace(setup, lifetime_cap=cap, state=state_of(state, app))
             rest: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}
@@ -119,7 +128,7 @@ class Client:
             if parts.record(metric, value, strata):
                 parts.recorded()
         except Exception as error:
-            mistake = parts.guard.caught("record", error, "unknown metric")
+            mistake = parts.unrecorded(error)
             self._lost = self._lost or not mistake
 
     def outcome(self, metric: str, ok: object = True, failed: object = False, **strata: object) -> Outcome:
@@ -147,7 +156,11 @@ class Client:
             return False
 
     def preview(self) -> list[bytes]:
-        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been."""
+        """Return the exact bodies of the next uploads, oldest first; in the mode local, those that would have been.
+
+        What is sealed not even this device can open: its row was never stored. In the mode local nothing leaves, so
+        nothing is sealed, and the row can be read; ``consent_text`` shows a row and how it is sealed.
+        """
         return self._parts.controls.preview()
 
     def sent(self) -> list[bytes]:

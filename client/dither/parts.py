@@ -22,6 +22,7 @@ from .diagnostics import Diagnostics, Guard, described
 from .reporting.journal import Journal
 from .reporting.namesakes import NameWatch
 from .reporting.recorder import Recorder
+from .reporting.sealing import SealError
 from .reporting.strata import Stratifier
 from .state.state import MemoryState, State, StateError
 from .transparency.controls import Controls
@@ -58,6 +59,8 @@ class Setup:
 
 class Parts:
     """The parts of one client. Raises ParameterError for a time in ``setup`` that cannot be."""
+
+    _UNSEALED = SealError  # held here, for at shutdown the names of this module may be None
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -142,6 +145,17 @@ class Parts:
             self.uploader.wake(cut=self.journal.due)
         else:
             self.journal.compact()
+
+    def unrecorded(self, error: Exception) -> bool:
+        """Take what an answer met; return whether it is a mistake of the app's developer, by which no answer is lost.
+
+        Where nothing can be sealed nothing is kept or sent: the next answer would meet the same, so the client is
+        disabled.
+        """
+        if isinstance(error, self._UNSEALED):
+            self.disable(error)
+            return False
+        return self.guard.caught("record", error, "unknown metric")
 
     def flush(self, timeout: float) -> bool:
         """Upload now; return whether all that waited has arrived, as far as is known (see ``Client.flush``)."""

@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from dither_shared.errors import ParameterError
 from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
 from dither_shared.questions.plain import type_name
+from dither_shared.sealed import SealKey
 
-__all__ = ["MOST_SECONDS", "epsilon_cap", "metrics_of", "number", "path", "seconds", "strata_of"]
+__all__ = ["MOST_SECONDS", "epsilon_cap", "metrics_of", "number", "path", "sealed_for", "seconds", "strata_of"]
 
 MOST_SECONDS = 366 * 86400.0
 """A year: longer than anything here lasts, and short enough for every clock and lock of the system."""
@@ -60,6 +62,34 @@ def metrics_of(given: object) -> Mapping[str, Metric]:
             "metrics", f"an object of type {one} by one of type {name}, where metrics by name are wanted"
         )
     return given
+
+
+def sealed_for(given: object, metrics: Mapping[str, Metric]) -> Mapping[str, Metric]:
+    """Return metrics whose reports are sealed for the key ``given``, a text or a SealKey; None leaves each its own.
+
+    Raises ParameterError for what is no key, and if only some of the metrics have one: all go to one endpoint, and a
+    relay must see no report in the clear.
+    """
+    if given is not None:
+        key = _key(given)
+        return {name: replace(metric, seal=key) for name, metric in metrics.items()}
+    bare = [name for name, metric in metrics.items() if metric.seal is None]
+    if bare and len(bare) < len(metrics):
+        raise ParameterError(
+            "metrics", f"{bare[0]} has no seal key, and others have one; give all of them one, or the client seal=…"
+        )
+    return metrics
+
+
+def _key(given: object) -> SealKey:
+    if isinstance(given, SealKey):
+        return given
+    if not isinstance(given, str):
+        raise ParameterError("seal", f"a value of type {type_name(given)}, where a key is wanted, such as x25519:…")
+    try:
+        return SealKey.parse(given)
+    except ParameterError as error:
+        raise ParameterError("seal", error.problem) from None
 
 
 def strata_of(given: object) -> Mapping[str, object]:

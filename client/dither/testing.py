@@ -25,7 +25,6 @@ from traceback import walk_stack
 from typing import Any
 
 from dither_shared.errors import ParameterError, WireError, did_you_mean
-from dither_shared.metrics.definition import load_metrics
 from dither_shared.metrics.metric import Metric
 from dither_shared.wire import Batch, Report
 
@@ -34,7 +33,7 @@ from .client import Client
 from .default import StandIn, standing_in
 from .parts import Parts
 from .reporting.strata import NONE_GIVEN
-from .settings import strata_of
+from .settings import metrics_of, sealed_for, strata_of
 from .state.state import MemoryState
 from .upload.transport import Answer
 
@@ -105,7 +104,8 @@ class Telemetry(StandIn):
     """A client for tests: consent is given, mistakes raise ParameterError, ``flush`` uploads to ``collector``.
 
     ``metrics`` is a path or metrics by name. ``recorded`` tells what the app wanted to say, before any noise. All
-    questions of a survey (``one_of``) are asked, not one by chance: what a test sees depends on no draw.
+    questions of a survey (``one_of``) are asked, not one by chance: what a test sees depends on no draw. Reports are
+    not sealed, whatever key the app has: a test sees rows, and needs no package for it.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Telemetry(StandIn):
         today: Callable[[], date] | None = None,
         strata: Mapping[str, object] = NONE_GIVEN,
     ) -> None:
-        own = _all_asked(metrics if isinstance(metrics, Mapping) else load_metrics(metrics))
+        own = _all_asked(_unsealed(metrics))
         self.collector = FakeCollector(own)
         self.mistakes: list[str] = []
         """Mistaken answers, and where the app gave them; the fixture fails the test unless this is empty at its end."""
@@ -142,10 +142,9 @@ class Telemetry(StandIn):
     def init(self, *arguments: Any, **named: Any) -> "Telemetry":
         """Be the default client, as ``dither.init`` is asked to make one; with its metrics if there are no others."""
         given = signature(Client).bind(*arguments, **named).arguments
-        metrics = given["metrics"]
         with self._noting():
             if not self._own:
-                self._own.update(_all_asked(metrics if isinstance(metrics, Mapping) else load_metrics(metrics)))
+                self._own.update(_all_asked(_unsealed(given["metrics"], given.get("seal"))))
             self._parts.recorder.strata.use(strata_of(given.get("strata", NONE_GIVEN)), self._own.values())
         self._named |= self._own.keys()
         return self
@@ -191,6 +190,7 @@ class Telemetry(StandIn):
             del given["self"]
             given |= _harmless(given["app"], mode="off", collector=self.collector, strict=given.get("strict", False))
             with self._noting():
+                given["metrics"] = _unsealed(given["metrics"], given.pop("seal", None))
                 _make(client, **given | {"strict": True})
             _make(client, **given | {"metrics": client._parts.setup.metrics})
             self._replace(client)
@@ -213,7 +213,7 @@ class Telemetry(StandIn):
         if own.silence:
             return
         harmless = _harmless(own.setup.app, today=own.setup.today, collector=self.collector)
-        client._parts = Parts(replace(own.setup, metrics=_all_asked(own.setup.metrics), **harmless))
+        client._parts = Parts(replace(own.setup, metrics=_all_asked(_unsealed(own.setup.metrics)), **harmless))
         self._listen(client._parts)
         self.collector.define(own.setup.metrics)
         self._named |= own.setup.metrics.keys()
@@ -239,6 +239,12 @@ _make = Client.__init__
 def _all_asked(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """Return the metrics so that none has to wait for its survey to draw it."""
     return {name: metric if metric.survey is None else replace(metric, survey=None) for name, metric in metrics.items()}
+
+
+def _unsealed(metrics: object, seal: object = None) -> Mapping[str, Metric]:
+    """Return metrics, or those of a file, without the key that they or a client have; a mistake in it is told."""
+    read = sealed_for(seal, metrics_of(metrics))
+    return {name: metric if metric.seal is None else replace(metric, seal=None) for name, metric in read.items()}
 
 
 def _harmless(

@@ -37,7 +37,7 @@ def create_app(config: Config) -> Flask:
     answer_failures(app)
     app.before_request(_admit)
     app.after_request(_guard)
-    app.wsgi_app = IngestLayer(app.wsgi_app, collector.ingest)  # type: ignore[method-assign]
+    app.wsgi_app = IngestLayer(app.wsgi_app, collector.ingest, collector.sealed)  # type: ignore[method-assign]
     return app
 
 

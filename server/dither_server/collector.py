@@ -1,10 +1,10 @@
 """Put a collector together from metrics, database, committer and ingest, and close them in order."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from prometheus_client.core import GaugeMetricFamily
 
@@ -12,16 +12,22 @@ from dither_shared import Metric, ParameterError
 
 from .access.gatekeeper import Gatekeeper
 from .access.known_tokens import KnownTokens
+from .access.proxies import Proxies
 from .config.settings import Config
 from .ingest.committer import Committer, Limits
 from .ingest.ingest import Ingest
+from .ingest.posts import Plain, Posts
+from .ingest.sealed.key_file import KeyFile
+from .ingest.sealed.keyring import Keyring
+from .ingest.sealed.pools import pools
+from .ingest.sealed.posts import SealedPosts
 from .observability.database_gauges import Vitals
 from .observability.prometheus import Prometheus
 from .observability.spool_gauges import SpoolGauges
 from .reading.estimate_cache import EstimateCache
 from .reading.estimates import EstimateReader
 from .reading.places import Analyses
-from .store import Store
+from .store import Store, StoreError, Upload
 from .store.removal import Housekeeper
 from .store.spool.database_link import DatabaseLink
 from .store.spool.owner import claim
@@ -46,26 +52,43 @@ class Collector:
         finally:
             self.store.close()  # a server may fork now; connections open again on demand
         self.prometheus = Prometheus(self.metrics)
+        self.proxies = Proxies(config.proxies)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
         self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
         if self.spool is not None:
             self._gauges.append(SpoolGauges(self.spool.rooms, self.store.folds))
-        limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
-        self.committer = Committer(
-            self.spool or self.store, config.today, limits, timedelta(days=config.horizon), self.prometheus
-        )
+        self.committer = self._committer(self.spool or self.store, self.prometheus)
+        # What comes sealed is in few large batches, and counted at once: a spool keeps no digest by which a batch is
+        # known again that opens to fewer rows, because a key was retired meanwhile.
+        self._direct = self.committer if self.spool is None else self._committer(self.store, None)
         self.housekeeper = Housekeeper(config.retention, self._opened, config.today)
         self.gatekeeper = Gatekeeper(KnownTokens(self.store, config.today), config.open, config.here)
-        self.ingest = Ingest(
-            versions,
-            self.committer,
-            self.gatekeeper,
-            self.prometheus,
-            config.body_limit,
-            config.rows_limit,
-            config.origins,
-        )
+        self.ingest = self._ingest(versions, Plain(config.rows_limit), self.committer)
+        keyring = Keyring(KeyFile(config.seal_file()))
+        self._seals = SealedPosts(keyring, config.rows_limit, config.seal_alarm, self.prometheus)
+        self.sealed = self._ingest(versions, self._seals, self._direct)
+
+    def _committer(self, sink: Store | Spool, prometheus: Prometheus | None) -> Committer[Upload]:
+        config = self.config
+        limits = Limits(config.queue_limit, config.group_limit, config.queue_bytes)
+        return Committer(sink, config.today, limits, timedelta(days=config.horizon), prometheus)
+
+    def _ingest(
+        self, versions: Mapping[str, Mapping[str, Metric]], posts: Posts[Any], committer: Committer[Upload]
+    ) -> Ingest:
+        config = self.config
+        return Ingest(versions, posts, committer, self.gatekeeper, self.prometheus, config.body_limit, config.origins)
+
+    @property
+    def limits(self) -> Config:
+        """The limits of connections and requests."""
+        return self.config
+
+    @property
+    def reception(self) -> Ingest:
+        """What answers small reports."""
+        return self.ingest
 
     def start(self) -> None:
         """Start the collector's own threads. A server that forks calls this after the fork."""
@@ -82,6 +105,26 @@ class Collector:
         for one in self._gauges:
             yield from one.families()
 
+    def pools(self) -> dict[str, object]:
+        """Return what a relay is told: the pools, by metric version and stratum, and what it may send at a time.
+
+        They are those of the metrics that metrics.toml has sealed, in all versions that are counted. Raises StoreError
+        if the keys or the database cannot be read.
+        """
+        disabled = self.store.disabled()
+        sealed = {
+            name: {version: one for version, one in self.ingest.metrics[name].items() if version not in disabled}
+            for name, metric in self.metrics.items()
+            if metric.seal is not None
+        }
+        try:
+            suites = self._seals.keyring.keys().suites
+        except ParameterError as error:
+            _log.error("sealed reports cannot be opened: %s", error)
+            raise StoreError("the seal keys cannot be read") from None
+        limits = {"batch_limit": self._seals.limit, "body_limit": self.config.body_limit}
+        return {"pools": list(pools(sealed, suites)), **limits}
+
     def former(self) -> list[str]:
         """Return the names of metrics that were collected here and are no longer asked."""
         return sorted({name for name, _ in self.store.registered()} - self.metrics.keys())
@@ -92,6 +135,7 @@ class Collector:
     def close(self) -> None:
         """Commit what was accepted and let go of the database, whose file is whole then by itself."""
         self.committer.close()
+        self._direct.close()
         if self.spool is not None:
             self.spool.close()
         self.gatekeeper.close()

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
+from .primitives.two_level import TwoLevel
 from .rows import Shape
 
 __all__ = ["Facts"]
@@ -71,6 +72,14 @@ class Facts:
         Where not all values are alike it is the mean over the third values that there is room for.
         """
         return (self.p * self.q, self.q**2) if self.independent_cells and self.size is not None else None
+
+    @property
+    def two_level(self) -> TwoLevel | None:
+        """The law of one report as one of two levels, with its exact shares; None if it is none, or not known to be.
+
+        What shuffling is worth follows from it (the server's ``analysis/shuffling``).
+        """
+        return None
 
     @property
     def room(self) -> int | None:

@@ -23,6 +23,7 @@ _LATER = {
     "plan": Later(f"{_HERE}.plan.command:plan", "Choose ε, mechanism and number of users."),
     "report": Later(f"{_HERE}.report.command:report", "Write every figure on one HTML page."),
     "reproduce": Later(f"{_HERE}.reproduce.command:reproduce", "Put published numbers beside ours."),
+    "shuffle": Later(f"{_HERE}.shuffle.command:shuffle", "Say what shuffling reports is worth."),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import dither
 from client.devices import ENDPOINT, METRICS, Make
+from client.seals import KEY, sealing, take_package
 from dither.parts import Parts, Setup
 from dither.testing import FakeCollector, Telemetry
 from dither_shared import Batch, Metric, RandomizedResponse, Strata
@@ -270,3 +271,37 @@ def test_the_collector_counts_once_and_refuses_what_a_real_one_refuses(make: Mak
     assert [collector.send(body).status for _ in range(2)] == [503, 429]
     with pytest.raises(OSError, match="cut"):
         collector.send(body)
+
+
+def test_a_sealed_app_is_tested_by_its_rows_and_without_the_package(
+    telemetry: Telemetry, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_package(monkeypatch)
+    for number, more in enumerate(({"metrics": sealing()}, {"metrics": METRICS, "seal": str(KEY)}), 1):
+        client = dither.Client(endpoint=ENDPOINT, app="notes", **more)  # type: ignore[arg-type]
+        client.record("theme", "dark")
+        assert client.flush()
+        assert len(telemetry.collector.reports("theme")) == number
+    dither.init(METRICS, ENDPOINT, "notes", seal=str(KEY))
+    dither.record("theme", "dark")
+    assert telemetry.recorded("theme") == ["dark"] * 3
+    assert Telemetry(sealing()).status().mode == "on"
+
+
+def test_a_sealed_client_that_was_there_before_is_stood_in_for(make: Make) -> None:
+    client = make(seal=KEY)
+    telemetry = Telemetry({})
+    with telemetry.standing_in():
+        client.record("theme", "dark")
+        assert telemetry.flush()
+        assert telemetry.collector.counts() == {"theme": 1}
+    client.record("theme", "dark")
+    (body,) = client.preview()
+    assert body.startswith(b'{"pool":"theme/')
+
+
+def test_a_wrong_key_fails_a_test(telemetry: Telemetry) -> None:
+    with pytest.raises(dither.ParameterError, match=r"^seal: does not begin with"):
+        dither.Client(METRICS, ENDPOINT, "notes", seal="x")
+    assert len(telemetry.mistakes) == 1
+    telemetry.mistakes.clear()

@@ -8,7 +8,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGES = [
     ROOT / place
-    for place in ("shared/dither_shared", "client/dither", "server/dither_server", "simulations/dither_simulations")
+    for place in (
+        "shared/dither_shared",
+        "client/dither",
+        "server/dither_server",
+        "server/dither_relay",
+        "simulations/dither_simulations",
+    )
 ]
 FOLDERS = sorted({path.parent for package in PACKAGES for path in package.rglob("*.py")})
 LISTS = {"mechanisms", "cli", "versions"}

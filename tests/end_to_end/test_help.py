@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
+from dither_relay.cli import cli as relay
 from dither_server.cli.main import cli as server
 from dither_simulations.cli import main as simulations
 
@@ -19,7 +20,7 @@ def commands(name: str, group: click.Group) -> Iterator[tuple[str, click.Command
             yield from commands(f"{name} {key}", command)
 
 
-ALL = dict([*commands("dither-server", server), *commands("dither-sim", simulations)])
+ALL = dict([*commands("dither-server", server), *commands("dither-relay", relay), *commands("dither-sim", simulations)])
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -22,7 +22,10 @@ def test_the_client_runs_on_the_standard_library_alone() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize(("module", "extra"), [("dither_server", "server"), ("dither_simulations", "simulations")])
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("dither_server", "server"), ("dither_relay", "server"), ("dither_simulations", "simulations")],
+)
 def test_the_commands_say_what_to_install(module: str, extra: str) -> None:
     done = bare(f"from {module}.__main__ import main; main()")
     assert done.returncode == 1

@@ -14,12 +14,12 @@ from werkzeug.test import TestResponse
 
 from dither_server.access.gatekeeper import Role
 from dither_server.config.settings import Config
-from dither_server.store import Outcome, Upload
+from dither_server.store import Outcome, Sealing, Upload
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
 
 TODAY = date(2026, 11, 20)
-COUNTED, CONFLICT, DISABLED = Outcome
+COUNTED, CONFLICT, DISABLED, EMPTY = Outcome
 
 METRICS_TOML = """
 [metrics.theme]
@@ -99,6 +99,15 @@ def batch(
 def upload(metric: Metric = THEME, rows: bytes | None = None, name: bytes | None = None, stratum: int = 0) -> Upload:
     """The same, as the store takes it."""
     return Upload(name or secrets.token_bytes(16), metric, rows or rows_of(metric, 3), stratum)
+
+
+def sealed_upload(
+    metric: Metric = THEME, total: int = 500, refused: int = 0, rows: bytes | None = None, stratum: int = 0
+) -> Upload:
+    """The same of a batch that came sealed; the digest of what was sealed is a random one."""
+    content = rows_of(metric, 3) if rows is None else rows
+    sealing = Sealing(secrets.token_bytes(32), total, refused)
+    return Upload(secrets.token_bytes(16), metric, content, stratum, sealing)
 
 
 def same(one: Tally, other: Tally) -> bool:

@@ -28,6 +28,11 @@ _SURVEY = (
     " browsers lack; leave one_of out"
 )
 
+_SEAL = (
+    "a browser's WebCrypto has neither HPKE nor ChaCha20-Poly1305, and to compose them by hand would be cryptography of"
+    " our own; leave [seal] out, and let browsers report to the collector itself"
+)
+
 _LARGE = 64
 """KiB from which a file is large: every page loads it."""
 
@@ -48,7 +53,8 @@ def refusals(metric: Metric) -> list[ParameterError]:
             part()
         except ParameterError as error:
             found.append(error)
-    return [error.within(f"metrics.{metric.name}.") for error in found]
+    of_the_file = [] if metric.seal is None else [ParameterError("seal", _SEAL)]
+    return [*of_the_file, *(error.within(f"metrics.{metric.name}.") for error in found)]
 
 
 def compiled(metric: Metric) -> str:

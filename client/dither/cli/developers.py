@@ -19,7 +19,7 @@ from ..transparency.explain import catalogue
 from . import probe
 from .compile import compiled_file, refusals, size_advice
 from .http_get import Target
-from .lint import lint
+from .lint import hints, lint
 from .output import same_file, write_whole
 from .plain import paragraph
 from .progress import Progress
@@ -32,8 +32,10 @@ __all__ = ["DEVELOPERS"]
 
 
 def _lint(options: argparse.Namespace) -> int:
-    findings = lint(load_metrics(options.metrics).values(), utc_today(), options.app)
-    for finding in findings:
+    """Print what is to be mended, and the exit status is 1 if anything is; print hints, which need not be followed."""
+    metrics = load_metrics(options.metrics).values()
+    findings = lint(metrics, utc_today(), options.app)
+    for finding in (*findings, *hints(metrics)):
         print(f"{options.metrics}: {finding}")
     return 1 if findings else 0
 
@@ -55,8 +57,8 @@ def _compile(options: argparse.Namespace) -> int:
     metrics = list(load_metrics(options.metrics).values())
     if output is not None and same_file(output, Path(options.metrics)):
         raise ParameterError("--output", f"{output} is the file of the definitions; name another, such as metrics.json")
-    refused = [refusal for metric in metrics for refusal in refusals(metric)]
-    for refusal in refused:
+    refused = [str(refusal) for metric in metrics for refusal in refusals(metric)]
+    for refusal in dict.fromkeys(refused):  # a seal is that of the whole file
         print(f"dither: {options.metrics}: {refusal}", file=sys.stderr)
     if refused:
         print(f"dither: {_ITS_OWN}", file=sys.stderr)
@@ -127,6 +129,8 @@ def _test(options: argparse.Namespace) -> int:
 
 def _verdict(findings: list[probe.Finding], with_metrics: bool) -> str:
     failed = [finding.step for finding in findings if finding.result == "failed"]
+    if not failed and any(finding.step == "relay" for finding in findings):
+        return "An app's sealed reports would arrive at the relay; only its collector knows whether they are counted."
     if not failed:
         return "An app's reports would arrive" + (
             " and be counted." if with_metrics else "; --metrics FILE tries whether its questions are known, too."

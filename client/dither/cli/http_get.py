@@ -3,8 +3,10 @@
 An app never asks a collector anything (transport.py). Only ``python -m dither test`` does, for its developer.
 """
 
+import json
 import socket
 import threading
+from collections.abc import Mapping
 from http.client import HTTPException, HTTPResponse
 from io import BufferedReader, RawIOBase
 from typing import NamedTuple
@@ -20,6 +22,7 @@ __all__ = ["Address", "Reply", "Target", "connect", "get", "resolve"]
 Address = tuple[socket.AddressFamily, tuple[str, int]]
 """An address family, and the address that ``socket.connect`` takes."""
 
+_URN = "urn:dither:problem:"
 _MOST_OF_AN_ANSWER = 1 << 16
 _MOST_OF_A_BODY = 1 << 14
 
@@ -30,6 +33,21 @@ class Reply(NamedTuple):
     status: int
     body: bytes
     location: str
+
+    @property
+    def document(self) -> Mapping[str, object]:
+        """The JSON object that it holds; an empty one if it holds none."""
+        try:
+            document = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return document if isinstance(document, dict) else {}
+
+    @property
+    def problem(self) -> str:
+        """The end of a problem's type, or "" if the answer is none of ours."""
+        kind = self.document.get("type")
+        return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
 
 
 class Target(NamedTuple):

@@ -9,7 +9,7 @@ from ..reporting.namesakes import ADVICE
 from ..transparency.explain import after
 from .strata import strata_advice
 
-__all__ = ["lint"]
+__all__ = ["hints", "lint"]
 
 _LONGEST = timedelta(days=2 * 366)
 _MOST_EPSILON = 4.0
@@ -34,6 +34,17 @@ def lint(metrics: Iterable[Metric], today: date, app: str | None = None) -> list
     if app is not None and "." not in app.strip("."):
         found.append(f"app: {app!r} may be another app's name, too, and both would share consent and reports; {ADVICE}")
     return found
+
+
+def hints(metrics: Iterable[Metric]) -> list[str]:
+    """Return one sentence for each thing that is in order, and weaker than it may seem; empty if there is none."""
+    return [
+        f"metrics.{one.name}: a hint: its reports are sealed, and a relay hides whose they are; yet a device repeats"
+        " one permanent draw, so that the collector may tell that reports of many days are one device's, and shuffling"
+        " lowers no epsilon; leave permanent_epsilon out if that matters more than many reports of one answer"
+        for one in metrics
+        if one.seal is not None and one.mechanism.memoised
+    ]
 
 
 def _findings(metric: Metric, today: date) -> list[str]:

@@ -63,6 +63,8 @@ def _one_text(one: AppStatus) -> str:
     )
     if one.metrics:
         lines += ["", *_metrics_text(one), ""]
+    if one.sealed:
+        lines.append(f"{one.sealed} of those that wait are sealed: a relay carries them, only the collector reads them")
     lines.append(f"{one.waiting} waiting, {one.sent} sent, {one.dropped} dropped, {one.shown} only shown")
     if one.last_attempt is not None:
         lines.append(plain(attempt_text(one.last_attempt, one.failed_attempts)))

@@ -1,21 +1,23 @@
 """Probe: try a collector as an app would use it, and say in words what was found; no report of anyone is sent.
 
 Each step rests on the one before: the name, the connection, its encryption, the collector, the token, and then each
-metric's version. Of a collector's answers only a few known words count.
+metric's version. Where reports are sealed a relay stands in the collector's place, and asks for no token. Of a
+collector's answers only a few known words count.
 """
 
 import ipaddress
-import json
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from dither_shared.metrics.metric import Metric
 
+from ..reporting.bodies import SEALED, kind_for
 from ..upload.exchange import Deadline
 from .http_get import Address, Reply, Target, connect, get, resolve
 from .plain import plain
+from .relay import PATH, pool_words, relay_words
 
 __all__ = ["Finding", "probe"]
 
@@ -25,7 +27,6 @@ _SECONDS = 20.0
 _PAUSE = 1.0
 """Seconds until the next try, where a collector or the proxy before it wants to be asked less often."""
 
-_URN = "urn:dither:problem:"
 _PROXY = frozenset({502, 503, 504})
 _AGAIN = 429
 
@@ -47,7 +48,7 @@ _ADVICE = {
 class Finding(NamedTuple):
     """The finding of one step; after a warning reports would still arrive."""
 
-    step: Literal["name", "connection", "encryption", "collector", "token", "metric"]
+    step: Literal["name", "connection", "encryption", "collector", "relay", "token", "metric"]
     result: Literal["ok", "warning", "failed"]
     says: str
     metric: str = ""
@@ -57,15 +58,22 @@ class Finding(NamedTuple):
 def probe(target: Target, token: str | None, metrics: Iterable[Metric]) -> Iterator[Finding]:
     """Try a collector step by step; stop at the first failure on which later steps depend."""
     listed = list(metrics)
+    sealed = kind_for(listed) is SEALED
     attempt = _Attempt(target, token, Deadline(_SECONDS + len(listed)))
     try:
-        for step in (attempt.name, attempt.connection, attempt.encryption, attempt.collector):
+        for step in (
+            attempt.name,
+            attempt.connection,
+            attempt.encryption,
+            attempt.relay if sealed else attempt.collector,
+        ):
             found = step()
             yield found
             if found.result == "failed":
                 return
-        yield attempt.token()
-        yield from map(attempt.metric, listed)
+        if not sealed:
+            yield attempt.token()
+        yield from map(attempt.pool if sealed else attempt.metric, listed)
     finally:
         attempt.close()
 
@@ -141,6 +149,18 @@ class _Attempt:
             return Finding("collector", "failed", _why_none(self._reply, self._target))
         return Finding("collector", "ok", f"a dither collector answers at {self._target.url}")
 
+    def relay(self) -> Finding:
+        """Ask for what is sealed; a relay's answer differs from a collector's."""
+        try:
+            self._reply = self._get(PATH, None)
+        except OSError as error:
+            return Finding("relay", "failed", f"no HTTP answer came: {_words(error)}")
+        return Finding("relay", *relay_words(self._reply, self._target.url))
+
+    def pool(self, metric: Metric) -> Finding:
+        """Say that a relay does not know whether the reports of a metric version would be counted."""
+        return Finding("metric", "warning", f"{metric.name}: {pool_words(metric)}", metric.name, metric.version)
+
     def token(self) -> Finding:
         """Say whether the collector accepts the token, or asks for one."""
         given = self._token is not None
@@ -150,7 +170,7 @@ class _Attempt:
             return Finding("token", "failed", f"{why}; on the collector's machine {make}")
         if self._reply.status == 403:
             return Finding("token", "failed", "its role is another; one of the role report is right")
-        if _document(self._reply).get("token") == "needed":
+        if self._reply.document.get("token") == "needed":
             return Finding("token", "ok", "it is accepted")
         nobody = (
             "none is needed from this machine; other devices may need one" if self._is_local() else "none is needed"
@@ -167,12 +187,12 @@ class _Attempt:
             reply = self._get(f"/v1/metrics/{metric.name}/versions/{metric.version}", None)
         except OSError as error:
             return found("failed", f"no answer came: {_words(error)}")
-        answer = _document(reply)
+        answer = reply.document
         if reply.status == 200 and answer.get("version") == metric.version and answer.get("reports") == "accepted":
             return found("ok", f"version {metric.version} is counted")
         if reply.status == 200 and answer.get("reports") == "disabled":
             return found("failed", "the operator has disabled it; devices that report it will fall silent for a month")
-        if reply.status == 404 and _problem(reply) == "unknown-version":
+        if reply.status == 404 and reply.problem == "unknown-version":
             advice = "give the collector this metrics.toml, and restart it"
             return found("failed", f"version {metric.version} is not known there; {advice}")
         return found("failed", f"the answer is HTTP {reply.status}, and nothing that a collector says here")
@@ -214,13 +234,13 @@ class _Attempt:
 def _is_collectors(reply: Reply) -> bool:
     """Return whether an answer to the question for reports is that of a collector that works."""
     if reply.status == 200:
-        return _document(reply).get("collector") == "dither"
-    return (reply.status, _problem(reply)) in {(401, "unauthorized"), (403, "forbidden")}
+        return reply.document.get("collector") == "dither"
+    return (reply.status, reply.problem) in {(401, "unauthorized"), (403, "forbidden")}
 
 
 def _why_none(reply: Reply, target: Target) -> str:
     """Return in words what gave an answer that is not a collector's."""
-    problem, status = _problem(reply), f"HTTP {reply.status}"
+    problem, status = reply.problem, f"HTTP {reply.status}"
     path = f"is the path {target.path} right?" if target.path else "does the endpoint lack a path?"
     if problem == "method-not-allowed":
         return "an older dither collector answers, which cannot be tried; upgrade it"
@@ -233,21 +253,6 @@ def _why_none(reply: Reply, target: Target) -> str:
     if reply.status == _AGAIN:
         return f"it asks to come again later ({status})"
     return f"something answers ({status}), but no dither collector; {path}"
-
-
-def _document(reply: Reply) -> Mapping[str, object]:
-    """Return the JSON object that an answer holds; an empty one if it holds none."""
-    try:
-        document = json.loads(reply.body)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _problem(reply: Reply) -> str:
-    """Return the end of a problem's type, or "" if the answer is none of ours."""
-    kind = _document(reply).get("type")
-    return kind.removeprefix(_URN) if isinstance(kind, str) and kind.startswith(_URN) else ""
 
 
 def _words(error: OSError) -> str:

@@ -125,6 +125,7 @@ def _bodies(client: Client, bodies: Sequence[bytes], otherwise: str) -> int:
 
 def _status_text(status: Status) -> str:
     lines = [f"telemetry is {status.mode} (decided by {status.decided_by})"]
+    lines += [status.relayed] if status.relayed else []
     lines += [_metric_text(metric) for metric in status.metrics]
     lines.append(f"{status.queued} waiting, {status.sent} sent, {status.dropped} dropped, {status.shown} only shown")
     if status.last_attempt is not None:
@@ -138,11 +139,12 @@ def _metric_text(metric: MetricStatus) -> str:
     since = f" since {metric.since}" if metric.since and metric.state == "collected" else ""
     until = f", asked until {metric.expires}" if metric.expires else ""
     clear = f"    sent in the clear, not changed at random: {metric.in_the_clear}\n" if metric.in_the_clear else ""
+    sealed = f"    sealed for the collector's key {metric.sealed_for}\n" if metric.sealed_for else ""
     survey = f", one of {len(metric.one_of)} questions ({', '.join(metric.one_of)})" if metric.one_of else ""
     return (
         f"{metric.name}: {metric.description or 'no description'}\n"
         f"    {metric.state}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
-        f"    {metric.odds}\n{clear}"
+        f"    {metric.odds}\n{clear}{sealed}"
         f"    {metric.cost}\n"
         f"    {many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
     )

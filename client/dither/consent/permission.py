@@ -12,7 +12,7 @@ from ..diagnostics import Diagnostics
 from ..state.journal_records import Accepted, ConsentChoice
 from ..state.state import State
 from .policy import Policy, policy_path
-from .rules import LOST, UNASKED, Consent, automation_sign, checked_mode, decide, terms
+from .rules import LOST, UNASKED, Consent, automation_sign, checked_mode, covering, decide
 
 __all__ = ["Permission"]
 
@@ -41,7 +41,7 @@ class Permission:
         self._environ = os.environ if environ is None else environ
         self._policy = Policy(policy if policy or self._sealed_off else policy_path(), app)
         self._automatic = automation_sign(self._environ)
-        self._terms: dict[int, tuple[Metric, str]] = {}
+        self._terms: dict[int, tuple[Metric, tuple[str, ...]]] = {}
         self._decided: tuple[tuple[object, ...], Consent] | None = None
 
     def consent(self) -> Consent:
@@ -62,7 +62,7 @@ class Permission:
 
     def covers(self, consent: Consent, metric: Metric, today: date) -> bool:
         """Return whether ``consent`` is to this metric, as it is, and its last day is not over."""
-        accepted = consent.accepted is None or self._terms_of(metric) in consent.accepted
+        accepted = consent.accepted is None or self._accepted(consent, metric) is not None
         return accepted and not metric.expired(today)
 
     def standing(self, consent: Consent, metric: Metric) -> str:
@@ -83,7 +83,7 @@ class Permission:
 
     def since(self, consent: Consent, metric: Metric) -> date | None:
         """Return on which day the user accepted ``metric``, as it is; None if somebody else decides."""
-        accepted = (consent.accepted or {}).get(self._terms_of(metric))
+        accepted = self._accepted(consent, metric)
         return None if accepted is None else date.fromordinal(accepted.day)
 
     def choose(self, mode: str, metrics: Iterable[Metric]) -> None:
@@ -98,13 +98,19 @@ class Permission:
             valid = before is not None and before.mode != "off" and not before.lost
             accepted.update(before.accepted or {} if before and valid else {})
             for metric in metrics:
-                accepted.setdefault(self._terms_of(metric), Accepted(metric.name, self._terms_of(metric), today))
+                own = self._terms_of(metric)[0]
+                accepted.setdefault(own, Accepted(metric.name, own, today))
         self._state.choose(ConsentChoice(mode, accepted))
 
-    def _terms_of(self, metric: Metric) -> str:
+    def _accepted(self, consent: Consent, metric: Metric) -> Accepted | None:
+        """Return what the user accepted that covers ``metric``, as it is."""
+        accepted = consent.accepted or {}
+        return next((accepted[one] for one in self._terms_of(metric) if one in accepted), None)
+
+    def _terms_of(self, metric: Metric) -> tuple[str, ...]:
         known = self._terms.get(id(metric))
         if known is None:
-            known = self._terms[id(metric)] = (metric, terms(metric))  # holding it, so that its id stays its own
+            known = self._terms[id(metric)] = (metric, covering(metric))  # holding it, so that its id stays its own
         return known[1]
 
     def _tested(self) -> str:

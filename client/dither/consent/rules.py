@@ -16,6 +16,7 @@ only with the very terms that were accepted, and whatever is new or changed stay
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal, NamedTuple, cast, get_args
 
 from dither_shared.errors import ParameterError
@@ -24,7 +25,7 @@ from dither_shared.primitives.digests import sha256
 
 from ..state.journal_records import Accepted, ConsentChoice
 
-__all__ = ["LOST", "UNASKED", "Consent", "Mode", "automation_sign", "checked_mode", "decide", "terms"]
+__all__ = ["LOST", "UNASKED", "Consent", "Mode", "automation_sign", "checked_mode", "covering", "decide", "terms"]
 
 Mode = Literal["off", "local", "on"]
 """off: nothing is drawn, nothing is written; local: reports are made and shown, never sent; on: they are sent."""
@@ -83,7 +84,8 @@ def checked_mode(mode: str) -> Mode:
 def terms(metric: Metric) -> str:
     """Return 16 hex digits that change with anything about ``metric`` that ``consent_text`` shows.
 
-    That is more than its version: who reads the answers, how often it is asked, and until when.
+    That is more than its version: who reads the answers, how often it is asked, and until when; and whether reports are
+    sealed, but not for which key, for a collector has another one from time to time.
     """
     until = None if metric.expires is None else metric.expires.isoformat()
     shown = [
@@ -96,8 +98,17 @@ def terms(metric: Metric) -> str:
         metric.cap,
         until,
         *([] if metric.survey is None else [metric.survey.name, *metric.survey.metrics]),
+        *([] if metric.seal is None else ["sealed"]),
     ]
     return sha256(json.dumps(shown).encode("ascii")).hexdigest()[:16]
+
+
+def covering(metric: Metric) -> tuple[str, ...]:
+    """Return the terms that cover ``metric`` once they are accepted: its own first and, if it is sealed, those without.
+
+    Whoever agreed that the collector sees reports come from an address has agreed to more. The reverse asks anew.
+    """
+    return (terms(metric), *([] if metric.seal is None else [terms(replace(metric, seal=None))]))
 
 
 def _read(mode: str, source: str) -> Consent:

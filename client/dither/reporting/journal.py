@@ -24,12 +24,12 @@ from itertools import chain
 
 from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
-from dither_shared.wire import Batch
 
 from ..clock import is_ahead
 from ..state.contents import paced
 from ..state.journal_records import Corrected, Debit, Disabled, Done, Fate, Permanent, Queued, Record
 from ..state.state import START, BusyError, Cursor, State, StateError
+from .bodies import kind_for, read
 from .draws.keys import Keys
 from .ledger import Ledger
 from .outbox import Outbox
@@ -69,6 +69,7 @@ class Journal:
         self._entropy = entropy
         self._today = today
         self._metrics = metrics or {}
+        self._kind = kind_for(self._metrics.values())
         self._warn = warn
         self._former = False  # whether it is of format 1, and stays so
         self._day = self._drawn = 0  # of the last debit; of the first draw behind a debit
@@ -149,14 +150,18 @@ class Journal:
         self.state.sync()
 
     def waiting(self) -> list[Queued]:
-        """Return the reports to be sent, oldest first, in a transaction of its own."""
+        """Drop what is too old or belongs elsewhere; return what is to be sent, oldest first. A transaction itself."""
         if not self.state.exists():
             return []
         with self.transaction() as today:
             if self._former:  # what became of them could not be noted
                 return []
-            if excess := self.outbox.excess(today):
-                self.write(*excess)
+            misplaced = self.outbox.misplaced(self._kind)
+            if gone := [*misplaced, *self.outbox.excess(today)]:
+                self.write(*gone)
+            for _ in misplaced:
+                self._warn(f"a report was dropped: the app's reports are {self._kind.word} now, and this one is not")
+            self.needs_compaction = self.needs_compaction or bool(misplaced)  # so that no row stays on the disk
             return self.outbox.waiting()
 
     def finish(self, entry: Queued, fate: Fate) -> None:
@@ -174,7 +179,7 @@ class Journal:
     def disable(self, version: str) -> None:
         """Note that the collector takes no more reports of a metric version, and drop those that wait."""
         with self.transaction() as today:
-            gone = [entry for entry in self.outbox.waiting() if Batch.decode(entry.body).version == version]
+            gone = [entry for entry in self.outbox.waiting() if read(entry.body).version == version]
             self.write(Disabled(version, today), *(Done(entry.batch, "dropped") for entry in gone))
 
     def refresh(self) -> None:

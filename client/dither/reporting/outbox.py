@@ -12,6 +12,7 @@ from typing import Final
 
 from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Record, Totals
+from .bodies import SEALED, Kind, kind_of
 
 __all__ = ["Outbox"]
 
@@ -31,7 +32,9 @@ class Outbox:
         self.sent = 0
         self.dropped = 0
         self.bytes = 0
-        self._locals = 0  # of the queue, how many are for the user's eyes only
+        self._locals = 0  # of the queue, how many are for the user's eyes only; none of them is sealed
+        self.sealed = 0
+        """How many in the queue are sealed."""
         self._max_reports = max_reports
         self._max_bytes = max_bytes
         self._max_days = max_days
@@ -45,7 +48,7 @@ class Outbox:
 
     def clear(self) -> None:
         """Forget everything, to read the journal anew."""
-        self.sent = self.dropped = self.bytes = self._locals = 0
+        self.sent = self.dropped = self.bytes = self._locals = self.sealed = 0
         self._queue.clear()
         self._history.clear()
 
@@ -64,6 +67,7 @@ class Outbox:
             self._queue[entry.batch] = entry
             self.bytes += len(entry.body)
             self._locals += entry.local
+            self.sealed += kind_of(entry.body) is SEALED
             self.latest = max(self.latest, entry.day)
 
     def _finish(self, done: Done) -> None:
@@ -72,6 +76,7 @@ class Outbox:
             return
         self.bytes -= len(entry.body)
         self._locals -= entry.local
+        self.sealed -= kind_of(entry.body) is SEALED
         if done.fate == "sent":
             self.sent += 1
             self._history.append(entry)
@@ -101,6 +106,16 @@ class Outbox:
             return []
         self.latest = max((entry.day for entry in self._queue.values()), default=0)
         return [Done(entry.batch, "dropped") for entry in self._queue.values() if is_ahead(entry.day, today)]
+
+    def misplaced(self, kind: Kind) -> list[Done]:
+        """Return the reports to drop for an app that sends only this kind; they are from before it did.
+
+        A relay must not see them in the clear, and a collector takes none that is sealed from a device.
+        """
+        misplaced = len(self._queue) - self._locals - self.sealed if kind is SEALED else self.sealed
+        if not misplaced:  # as nearly always; 10,000 entries are not looked at one by one
+            return []
+        return [Done(entry.batch, "dropped") for entry in self.waiting() if kind_of(entry.body) is not kind]
 
     def excess(self, today: int, coming: Queued | None = None) -> list[Done]:
         """Return the reports to drop today so that the bounds hold, and still hold with the one to come."""

@@ -22,6 +22,7 @@ from .draws.keys import Keys
 from .journal import Journal
 from .permanent import recall
 from .report import build
+from .sealing import sealer
 from .strata import NONE_GIVEN, Stratifier
 
 __all__ = ["Recorder"]
@@ -64,7 +65,8 @@ class Recorder:
         """Make a report of an answer if one is due; return whether there is one more.
 
         ``given`` are attributes of its stratum. Raises ParameterError for a metric that is not defined and, if
-        ``strict``, for an object that is no answer and an attribute that the metric does not have.
+        ``strict``, for an object that is no answer and an attribute that the metric does not have; SealError where a
+        report cannot be sealed, and then nothing is drawn and nothing charged.
         """
         try:
             metric = self._metrics[name]
@@ -88,6 +90,8 @@ class Recorder:
             self.withheld += 1
             return False
         local = consent.mode == "local"
+        if metric.seal is not None and not local:
+            sealer(metric.seal)  # loaded before the journal is held, for that takes long
         return self._journal.hold(lambda: self._report(metric, answer, given, day, local), day)
 
     def _report(self, metric: Metric, answer: Encoded, given: Mapping[str, object], today: int, local: bool) -> bool:

@@ -97,7 +97,10 @@ class Corrected(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """A report, as the exact body of its upload. ``local`` is 1 if it is for the user's eyes and never sent."""
+    """A report, as the exact body of its upload. ``local`` is 1 if it is for the user's eyes and never sent.
+
+    ``batch`` is the id by which the journal knows it. A sealed body does not hold it, nor the row in the clear.
+    """
 
     batch: str
     name: str
@@ -237,9 +240,10 @@ def from_line(line: bytes) -> Record | None:
     if checksum != b"%08x" % crc32(text):
         return None
     try:
-        kind, *fields = text.decode("ascii").split(" ")
-        former = kind == "debit" and len(fields) == len(FormerDebit._fields)
+        kind, _, rest = text.decode("ascii").partition(" ")
+        former = kind == "debit" and rest.count(" ") + 1 == len(FormerDebit._fields)
         record, readers = _FORMER_DEBIT if former else _FIELDS[kind]
+        fields = rest.split(" ", len(readers) - 1 if record is Queued else -1)  # a stratum in a body may hold blanks
         values = [read(field) for read, field in zip(readers, fields, strict=True)]
     except (KeyError, ValueError):
         return None

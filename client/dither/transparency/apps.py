@@ -49,6 +49,8 @@ class AppStatus:
     mode: Mode
     decided_by: str
     waiting: int = 0
+    sealed: int = 0
+    """How many of those that wait are sealed, so that a relay carries them, and only the collector reads them."""
     shown: int = 0
     sent: int = 0
     dropped: int = 0
@@ -129,6 +131,7 @@ class _Known(NamedTuple):
     """What a journal holds of an app."""
 
     waiting: int = 0
+    sealed: int = 0
     shown: int = 0
     sent: int = 0
     dropped: int = 0
@@ -143,6 +146,7 @@ def _known_of(journal: Journal) -> _Known:
     days += [one.day for one in (*waiting, *shown, *outbox.history())]
     return _Known(
         waiting=len(waiting),
+        sealed=outbox.sealed,
         shown=len(shown),
         sent=outbox.sent,
         dropped=outbox.dropped,

@@ -9,8 +9,10 @@ from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
 from ..reporting.account import cap_of
+from ..reporting.bodies import SEALED, kind_for, kind_of, read
 from ..reporting.draws.keys import Keys
 from ..reporting.report import build
+from ..reporting.sealing import SealError, sealed
 from ..state.journal_records import SECRET_BYTES
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "facts",
     "odds",
     "reading",
+    "relayed",
 ]
 
 MANY = (10, 100)
@@ -34,6 +37,11 @@ HIDES = "repeating one permanent answer hides which answer is yours, not the mom
 
 PERIODS = {"day": "at most once a day", "week": "at most once a week", "once": "once"}
 CLEAR = "Sent in the clear, not changed at random"
+_PARTIES = (
+    "The relay sees this device's address, the moment, which question it is and what is sent in the clear, not the"
+    " report. The collector sees the report, not the address. This holds unless the two work together."
+)
+_SHUT = "sealed; only the collector can open it, not even this device"
 _TIERS = {
     "technical": "the software itself",
     "interaction": "how the software is used",
@@ -75,18 +83,30 @@ def cost(metric: Metric) -> str:
 def reading(metrics: Mapping[str, Metric], body: bytes) -> str:
     """Return in words what an upload says of its sender, and its stratum, if it has one; "" if its bytes say it better.
 
-    Of a metric that is none of ``metrics`` nothing but the stratum can be told.
+    Of a metric that is none of ``metrics`` nothing but the stratum can be told; and of a sealed report nothing else,
+    for only the collector can open it.
     """
     try:
-        batch = Batch.decode(body)
-        metric, stratum = metrics.get(batch.metric), batch.stratum or ""
-        says = ""
-        if metric is not None and metric.version == batch.version:
-            says = metric.question.reading(metric.mechanism, Report.decode(batch.reports, metric.mechanism))
+        found = read(body)
+        metric, stratum = metrics.get(found.metric), found.stratum or ""
+        says = _SHUT if kind_of(body) is SEALED else ""
+        if metric is not None and metric.version == found.version:
             stratum = metric.strata.told(stratum) if metric.strata and stratum else stratum
+            row = found.row and Report.decode(found.row, metric.mechanism)
+            says = metric.question.reading(metric.mechanism, row) if row else says
         return "; ".join(filter(None, [says, stratum and f"in the clear: {stratum}"]))
     except WireError:
         return ""
+
+
+def relayed(metrics: Iterable[Metric], relay: str = "") -> str:
+    """Return in words through whom the reports of ``metrics`` go, and who sees what; "" if they are not sealed."""
+    if kind_for(metrics) is not SEALED:
+        return ""
+    return (
+        f"Reports are sealed on this device for the collector's key, and go through a relay{relay and f' ({relay})'}. "
+        f"{_PARTIES}"
+    )
 
 
 def consent_text(
@@ -105,6 +125,8 @@ def consent_text(
     )
     if any(metric.strata for metric in listed):
         head += "\nWhat is listed as sent in the clear is no answer: it is sent as it is."
+    if words := relayed(listed):
+        head += "\n" + words.replace(". ", ".\n")
     return "\n\n".join([head, *(_question(metric, entropy, keys, today, strata or {}) for metric in listed)])
 
 
@@ -123,6 +145,7 @@ def facts(metric: Metric) -> list[tuple[str, str]]:
         ("How often", _often(metric)),
         ("Answers", metric.question.words),
         *([] if metric.strata is None else [(CLEAR, metric.strata.words)]),
+        *([] if metric.seal is None else [("Sealed for", f"the collector's key {metric.seal.fingerprint}")]),
         ("What a report tells", odds(metric)),
         ("Privacy loss", cost(metric)),
     ]
@@ -145,9 +168,19 @@ def _question(metric: Metric, entropy: Entropy, keys: Keys, today: int, strata: 
     told = [*facts(metric), ("An upload, for example", body.decode("ascii"))]
     if says := reading({metric.name: metric}, body):
         told.append(("It says", says))
+    if shut := _example_sealed(metric, body):
+        told.append(("Sealed, as the relay gets it", shut))
     lines = [f"{metric.name}: {metric.description or 'no description'}"]
     lines += [f"    {name}: {text}" for name, text in told]
     return "\n".join(lines)
+
+
+def _example_sealed(metric: Metric, body: bytes) -> str:
+    """Return the body of an example as it leaves the device; "" if it leaves as it is, or cannot be sealed here."""
+    try:
+        return "" if metric.seal is None else sealed(Batch.decode(body), metric.seal).decode("ascii")
+    except SealError:  # as where somebody else's questions are only looked at
+        return ""
 
 
 def _chapter(metric: Metric) -> str:

@@ -27,6 +27,8 @@ class MetricStatus:
     """The metrics of its survey, of which one is asked in each period; none if it is asked in all."""
     in_the_clear: str
     """What is sent beside a report as it is, not changed at random: its strata, in words; "" if nothing is."""
+    sealed_for: str
+    """The fingerprint of the collector's key that reports are sealed for, to go through a relay; "" if they are not."""
     epsilon: float
     """The privacy loss of one report."""
     epsilon_after: dict[int, float]

@@ -17,7 +17,7 @@ from ..reporting.ledger import Ledger
 from ..reporting.recorder import Recorder
 from ..state.state import StateError
 from ..upload.attempts import Attempts
-from .explain import MANY, after, cost, odds
+from .explain import MANY, after, cost, odds, relayed
 from .metric_status import MetricStatus
 from .status_fields import Status
 
@@ -47,6 +47,7 @@ def overview(
         mode=consent.mode,
         decided_by=consent.decided_by,
         metrics=tuple(map(of, metrics)),
+        relayed=relayed(metrics, attempts.endpoint),
         queued=len(outbox.waiting()),
         shown=len(outbox.waiting(local=True)),
         sent=outbox.sent,
@@ -94,6 +95,7 @@ def _metric_status(
         period=metric.period,
         one_of=() if metric.survey is None else metric.survey.metrics,
         in_the_clear="" if metric.strata is None else metric.strata.words,
+        sealed_for="" if metric.seal is None else metric.seal.fingerprint,
         epsilon=mechanism.epsilon,
         epsilon_after={reports: after(metric, reports) for reports in MANY},
         permanent_epsilon=mechanism.permanent_epsilon,

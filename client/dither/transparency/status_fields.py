@@ -23,6 +23,8 @@ class Status:
     mode: Mode
     decided_by: str
     metrics: "tuple[MetricStatus, ...]" = ()
+    relayed: str = ""
+    """Through which relay sealed reports go, and who sees what, in words; "" if reports are not sealed."""
     queued: int = 0
     """Reports that wait to be sent."""
     shown: int = 0
@@ -30,7 +32,7 @@ class Status:
     sent: int = 0
     dropped: int = 0
     """Reports that no collector can use (see retry.py), that were too old, gave way to newer ones, or whose day is
-    still to come (``trouble``)."""
+    still to come, or that are from before the app began or ceased to seal (``trouble`` has these two)."""
     last_attempt: Attempt | None = None
     """The last try to upload a report, by any program of this app on this device: when, where, and what came of it."""
     failed_attempts: int = 0

@@ -71,7 +71,7 @@ class Attempts:
     ) -> None:
         self._state = state
         self._diagnostics = diagnostics
-        self._endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
+        self.endpoint = without_secrets(endpoint)[:_LONGEST_TEXT]
         self._clock = clock
         self._unwritten: _Memory | None = None
         self._under_way = False
@@ -80,7 +80,7 @@ class Attempts:
     def host(self) -> str:
         """The name of the computer at the endpoint."""
         with suppress(ValueError):  # a transport of the app's own may take what is no URL
-            return urlsplit(self._endpoint).hostname or "the collector"
+            return urlsplit(self.endpoint).hostname or "the collector"
         return "the collector"
 
     def last(self) -> Attempt | None:
@@ -123,7 +123,7 @@ class Attempts:
         memory = self._recall()
         if memory.begun:
             self._conclude(memory)
-        memory.begun, memory.begun_to = self._clock(), self._endpoint
+        memory.begun, memory.begun_to = self._clock(), self.endpoint
         self._under_way = True
         self._remember(memory)
 
@@ -157,7 +157,7 @@ class Attempts:
     def note(self, result: str, kind: str, held: Mapping[str, Hold], *, accepted: bool) -> None:
         """Remember an attempt; log the first failure of its ``kind`` in a day."""
         memory, now = self._recall(), self._clock()
-        memory.at, memory.endpoint, memory.begun = now, self._endpoint, 0.0
+        memory.at, memory.endpoint, memory.begun = now, self.endpoint, 0.0
         memory.accepted, memory.result = accepted, result[:_LONGEST_TEXT]
         memory.failures = 0 if accepted else memory.failures + 1
         memory.held = dict(sorted(held.items(), key=lambda item: -item[1].moment)[:_MOST_HELD])

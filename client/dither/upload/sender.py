@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from dither_shared.wire import Batch
-
+from ..reporting.bodies import read
 from ..reporting.journal import Journal
 from ..state.journal_records import Queued
 from ..state.state import BusyError
@@ -158,5 +157,5 @@ class Sender:
         self._attempts.note(words, kind, self._schedule.held, accepted=verdict.fate == "sent")
         self._journal.finish(entry, verdict.fate)
         if answer is not None and answer.status == GONE:
-            self._journal.disable(Batch.decode(entry.body).version)
+            self._journal.disable(read(entry.body).version)
         return True

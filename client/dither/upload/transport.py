@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from dither_shared.errors import ParameterError
 from dither_shared.questions.plain import type_name
 
+from ..reporting.bodies import kind_of
 from ..settings import seconds
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Transport(Protocol):
     def send(self, body: bytes) -> Answer:
         """Send ``body`` and return the answer.
 
+        One that begins with ``{"pool"`` is sealed: it belongs to a relay's ``/v1/sealed``, every other one to a
+        collector's ``/v1/reports``. A client sends but one of the two kinds.
         Raises OSError if there is none; UnreachableError if not a byte of the body was sent, so that nobody can know
         whose it is.
         """
@@ -59,7 +62,9 @@ class Nowhere:
 
 
 class HttpTransport:
-    """POSTs to ``<endpoint>/v1/reports`` over HTTP or HTTPS; ``endpoint`` may have a path. Holds no connection.
+    """POSTs over HTTP or HTTPS to ``<endpoint>/v1/reports``, sealed reports to ``<endpoint>/v1/sealed``.
+
+    ``endpoint`` is the URL of a collector or, for sealed reports, of a relay, and may have a path. Holds no connection.
 
     ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
     with each upload, for a collector that asks for one. It must be the app's, the same for all its users: one of a
@@ -83,16 +88,17 @@ class HttpTransport:
         }
         if token is not None:
             head["Authorization"] = f"Bearer {_checked(token)}"
-        lines = [f"POST {_path(parts)}/v1/reports HTTP/1.1", *(f"{name}: {value}" for name, value in head.items())]
-        self._head = "\r\n".join(lines).encode("ascii")
+        self._path = _path(parts)
+        self._head = "\r\n".join(f"{name}: {value}" for name, value in head.items())
 
     def send(self, body: bytes) -> Answer:
         """Send ``body`` over a fresh connection and return the answer; raise OSError if there is none."""
         from .exchange import exchange  # noqa: PLC0415 - with sockets a third of an import, and mostly not needed
 
         with closing(self._connect()) as stream:
-            request = b"%b\r\nContent-Length: %d\r\n\r\n%b" % (self._head, len(body), body)
-            status, retry_after = exchange(stream, request, b"retry-after")
+            line = f"POST {self._path}{kind_of(body).path} HTTP/1.1"
+            head = f"{line}\r\n{self._head}\r\nContent-Length: {len(body)}\r\n\r\n"
+            status, retry_after = exchange(stream, head.encode("ascii") + body, b"retry-after")
         return Answer(status, _seconds(retry_after))
 
     def _connect(self) -> "Stream":

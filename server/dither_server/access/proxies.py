@@ -29,6 +29,10 @@ class Proxies:
         addresses = (part.strip() for part in reversed(header.split(",")))
         return next((address for address in addresses if address and address not in self), "")
 
+    def forget_addresses(self) -> None:
+        """Forget the addresses that were looked up."""
+        self._known.cache_clear()
+
     def _look(self, address: str) -> bool:
         try:
             found = ipaddress.ip_address(address)

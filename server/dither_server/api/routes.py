@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from flask import Blueprint, Response, current_app, request
 
 from ..access.roles import OPEN, Role
-from ..ingest.ingest import PATH
+from ..ingest.posts import PATH
+from ..ingest.sealed.posts import PATH as SEALED
 from ..observability.prometheus import CONTENT_TYPE
 from ..protocol.json_schema import Json
 from ..protocol.problems import Kind, Problem
@@ -63,6 +64,29 @@ def may_report() -> dict[str, str]:
     """
     needed = collector_here().gatekeeper.asks_for_token(request.environ, Role.REPORT)
     return {"collector": "dither", "reports": "accepted", "token": "needed" if needed else "not-needed"}
+
+
+@routes.post(SEALED)
+@declared(
+    role=Role.REPORT,
+    takes=schemas.SEALED_BATCH,
+    answers=as_json(schemas.OPENED, 202, "Counted, durably."),
+    problems=(
+        Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
+        Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
+    ),
+)  # fmt: skip
+def post_sealed() -> Response:
+    """Open and count a batch of sealed reports that a relay has gathered: once, however often it is sent."""
+    status, headers, body = collector_here().sealed.respond(request.environ)
+    return Response(body, status, headers)
+
+
+@routes.get(SEALED)
+@declared(role=Role.REPORT, answers=as_json(schemas.POOLS))
+def list_pools() -> dict[str, object]:
+    """List the pools whose reports may come sealed, for relays: one for each stratum of a metric version."""
+    return collector_here().pools()
 
 
 @routes.get("/v1/metrics")

@@ -1,5 +1,6 @@
 """JSON schemas of the bodies that the API takes and answers. Those of estimates stand in ``reading.summaries``."""
 
+from dither_shared.sealed import SUITES
 from dither_shared.wire import LONGEST_STRATUM
 
 from ..protocol.json_schema import NUMBER, REPORTS, STRINGS, TEXT, Json, Optional, Schema, closed, list_of, object_of
@@ -15,8 +16,11 @@ __all__ = [
     "ESTIMATE",
     "METRIC",
     "METRICS",
+    "OPENED",
+    "POOLS",
     "PROBLEM",
     "RECEPTION",
+    "SEALED_BATCH",
     "STATUS",
     "TREND",
     "VERSION",
@@ -25,6 +29,8 @@ __all__ = [
 _CANONICAL = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
 """Base64 in which the bits that are not used are zero."""
 
+_POOL = "^[a-z][a-z0-9_.-]{0,63}/[0-9a-f]{16}(?:/.{1,100})?$"
+_TOTAL = "Number of reports that the relay has shuffled and sends together, in this body and others."
 _STRATA = "Attributes that are sent in the clear beside a report, with their values; one of each is a stratum."
 _STRATUM = "Label of the stratum of all these reports, such as linux/beta. There if and only if the metric has strata."
 _ADJUSTED = "The p-value, adjusted for the number of values by the method that correction names."
@@ -116,6 +122,25 @@ BATCH = Schema("Batch", closed({
     "reports": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
 }))  # fmt: skip
 ACCEPTED = Schema("Accepted", closed({"accepted": {"type": "integer", "minimum": 1}}))
+SEALED_BATCH = Schema("SealedBatch", closed({
+    "batch": {"type": "string", "pattern": "^[0-9a-f]{32}$", "description": "Digest of pool and sealed rows."},
+    "pool": {"type": "string", "pattern": _POOL, "description": "Metric, version and, if it has any, stratum."},
+    "suite": {"enum": list(SUITES)},
+    "total": {"type": "string", "pattern": "^[1-9][0-9]{0,11}$", "description": _TOTAL},
+    "sealed": {"type": "string", "contentEncoding": "base64", "minLength": 4, "pattern": _CANONICAL},
+}))  # fmt: skip
+OPENED = Schema("Opened", closed({
+    "accepted": REPORTS,
+    "refused": REPORTS | {"description": "Number of reports that did not open, or that no device could have sent."},
+}))  # fmt: skip
+POOLS = Schema("Pools", closed({
+    "pools": list_of({
+        "pool": TEXT, "suite": {"enum": list(SUITES)},
+        "length": {"type": "integer", "minimum": 1, "description": "Number of bytes of a sealed report."},
+    }),
+    "batch_limit": {"type": "integer", "minimum": 1, "description": "Number of reports in a batch, at most."},
+    "body_limit": {"type": "integer", "minimum": 1, "description": "Number of bytes of a body, at most."},
+}))  # fmt: skip
 RECEPTION = Schema("Reception", closed({
     "collector": {"const": "dither"},
     "reports": {"const": "accepted"},

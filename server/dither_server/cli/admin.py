@@ -132,8 +132,9 @@ def _day_to_come(text: str, place: str) -> date:
 
 @click.command("config")
 @settings_options(
-    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open"
-)
+    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open",
+    "seal_keys",
+)  # fmt: skip
 @click.option("--explain", is_flag=True, help="Say what each one is about, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @refusing
@@ -152,11 +153,15 @@ def show_config(found: Found, explain: bool, as_json: bool) -> None:
 
 @click.command("check")
 @settings_options(
-    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open"
-)
+    "metrics", "db", "host", "port", "open", "origins", "trust_loopback", "local_token", "spool", "spool_open",
+    "seal_keys",
+)  # fmt: skip
 @refusing
 def check(found: Found) -> None:
-    """Say what is wrong with the configuration, or unwise. Exits with 1 if a collector could not run on it."""
+    """Say what is wrong with the configuration, or unwise.
+
+    Exits with 1 if a collector could not run on it, or could not open what devices seal.
+    """
     from .config_check import remarks
 
     worst = 0

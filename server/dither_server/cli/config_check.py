@@ -1,7 +1,7 @@
 """Check a configuration before a collector runs on it."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
@@ -13,6 +13,8 @@ from ..access.gatekeeper import Role
 from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..config.sources import FILE_VARIABLE, SETTINGS, variable_of
+from ..ingest.sealed.key_file import KeyFile
+from ..ingest.sealed.keyring import Keyring
 from ..store import Store, StoredToken, UnmadeError
 from ..store.errors import SpoolError
 from ..store.spool.owner import require_owner
@@ -82,6 +84,7 @@ def remarks(config: Config) -> Iterator[Remark]:
         tokens = [] if isinstance(error, UnmadeError) else None
     if config.spool:
         yield from _spool(config, database)
+    yield from _seals(config, metrics)
     if tokens is None:
         yield Remark("warning", "tokens: not known, for the database cannot be read")
     else:
@@ -119,6 +122,28 @@ def _spool(config: Config, database: str | None) -> Iterator[Remark]:
         yield Remark("warning", f"spool: {told}; look at the disk, then delete what you have seen")
     if config.spool_bytes < _SMALL:
         yield Remark("warning", f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each")
+
+
+def _seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:
+    """Yield whether what devices seal can be opened here."""
+    named = {metric.seal for metric in metrics.values() if metric.seal is not None}
+    file = KeyFile(config.seal_file())
+    if not named and not file.state:
+        return
+    try:
+        keys = Keyring(file).keys()
+    except ParameterError as error:
+        yield Remark("error", f"seal_keys: {error}")
+        return
+    ours = {key.fingerprint for key in keys.known}
+    for key in named:
+        if key.fingerprint in ours:
+            yield Remark("ok", f"what is sealed for {key.fingerprint} is opened here")
+        else:
+            told = f"{file.path} does not hold; its {len(ours)} keys: {', '.join(sorted(ours)) or 'none'}"
+            yield Remark("error", f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
+    if not named:
+        yield Remark("ok", f"{len(ours)} seal keys are kept, and metrics.toml names none in [seal]")
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:

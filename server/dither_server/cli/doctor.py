@@ -24,7 +24,7 @@ _INDENT = " " * 9
 
 
 @click.command()
-@settings_options("metrics", "db", "spool", "spool_open", "proxies", "trust_loopback")
+@settings_options("metrics", "db", "spool", "spool_open", "proxies", "trust_loopback", "seal_keys")
 @click.option("--url", metavar="URL", help="Ask the collector that runs there: the address that apps have.")
 @click.option(
     "--token",

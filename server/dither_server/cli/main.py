@@ -25,6 +25,7 @@ _LATER = {
     "doctor": Later(f"{_HERE}.doctor:doctor", "Examine a collector, and say what to do."),
     "export": Later(f"{_HERE}.export:export", "Write estimates as a table."),
     "fold": Later(f"{_HERE}.fold:fold", "Count what collectors have spooled."),
+    "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
     "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
@@ -37,7 +38,7 @@ _LATER = {
 }
 
 
-@click.group(cls=LazyGroup, later=_LATER, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("dither-server", cls=LazyGroup, later=_LATER, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dither")
 def cli() -> None:
     """Collect reports under local differential privacy, and estimate what they say."""
@@ -76,7 +77,7 @@ def run(found: Found) -> None:
         for text in unable(config, collector.store.tokens()):
             click.echo(text, err=True)
         token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None
-        serve(app, listener, lambda url: click.echo(greeting(url, token)))
+        serve(app, collector, listener, lambda url: click.echo(greeting(url, token)))
 
 
 @cli.command()

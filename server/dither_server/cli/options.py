@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import click
 
 from dither_shared import DitherError, ParameterError
 
-from ..config.sources import FILE, FILE_VARIABLE, SETTINGS, Setting, flag_of, missing, resolve, variable_of
+from ..config.sources import COLLECTOR, Setting, Sources, flag_of, missing
 from .terminal_tables import printable
 
 if TYPE_CHECKING:
@@ -42,9 +42,14 @@ class Refusal(click.ClickException):
 
     exit_code = 2
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        asked = click.get_current_context(silent=True)
+        self._program = asked.find_root().info_name if asked else "dither"
+
     def show(self, file: object = None) -> None:
-        """Print the line."""
-        click.echo(f"dither-server: {printable(self.message)}", err=True)
+        """Print the line, behind the program's name."""
+        click.echo(f"{self._program}: {printable(self.message)}", err=True)
 
 
 class Denial(Refusal):
@@ -77,7 +82,9 @@ def denying() -> Iterator[None]:
         raise Denial(str(error)) from None
 
 
-def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], None]], Callable[..., None]]:
+def settings_options(
+    *names: str, sources: Sources[Any] = COLLECTOR
+) -> Callable[[Callable[Concatenate[Found, P], None]], Callable[..., None]]:
     """Give a command an option for each of these settings, and all settings, resolved, as its first argument."""
 
     def decorate(command: Callable[Concatenate[Found, P], None]) -> Callable[..., None]:
@@ -86,24 +93,24 @@ def settings_options(*names: str) -> Callable[[Callable[Concatenate[Found, P], N
             flags = {name: options.pop(name) for name in names}
             path = options.pop("config_file")
             try:
-                found = resolve(flags, os.environ, None if path is None else str(path))
+                found = sources.resolve(flags, os.environ, None if path is None else str(path))
             except DitherError as error:
                 raise Refusal(str(error)) from None
             command(found, *args, **options)
 
         decorated: Callable[..., None] = wrapped
         for name in reversed(names):
-            decorated = _option(name)(decorated)
-        file_help = f"Read settings from this TOML file. [{FILE_VARIABLE}, else {FILE} here]"
+            decorated = _option(name, sources)(decorated)
+        file_help = f"Read settings from this TOML file. [{sources.file_variable}, else {sources.file} here]"
         return click.option("--config", "config_file", metavar="FILE", help=file_help)(decorated)
 
     return decorate
 
 
-def _option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _option(name: str, sources: Sources[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return the option of a setting; one that is true or false is a pair of flags."""
-    about = f"{SETTINGS[name].metadata['about']} [{variable_of(name)}]"
-    if isinstance(SETTINGS[name].default, bool):
+    about = f"{sources.settings[name].metadata['about']} [{sources.variable_of(name)}]"
+    if isinstance(sources.settings[name].default, bool):
         return click.option(
             f"{flag_of(name)}/{flag_of(name).replace('--', '--no-', 1)}", name, default=None, help=about
         )

@@ -26,15 +26,23 @@ def as_text(table: "TextTable") -> str:
 
 
 def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
-    """Return a table with lines above it: for each stratum that an answer, or two sides, was read of, and of a fold."""
+    """Return a table with lines above it: the strata of an answer or two sides, what came sealed, and a fold."""
     names = ("",) if len(told) == 1 else ("first: ", "second: ")
     lines = [
         name + ", ".join(f"{attribute} {value or 'any'}" for attribute, value in one["stratum"].items())
         for name, one in zip(names, told, strict=True)
         if "stratum" in one
     ]
+    lines += [_sealed(one["sealed"]) for one in told if "sealed" in one]
     lines += [_FOLDED.format(_time(one["folded_up_to"])) for one in told if "folded_up_to" in one]
     return table._replace(before=[*map(printable, lines), *table.before])
+
+
+def _sealed(told: Mapping[str, Any]) -> str:
+    among = f"shuffled among at least {told['least_total']:,} by what their relay says"
+    worth = told.get("shuffled", {})
+    tells = f": to who sees no more, ε = {worth['epsilon']:.3g} (δ = {worth['delta']:g})" if "epsilon" in worth else ""
+    return f"{told['reports']:,} of the reports came sealed, {among}{tells}"
 
 
 def _time(told: str) -> str:

@@ -18,15 +18,27 @@ from ..tally.retention import Retention
 if TYPE_CHECKING:
     from ..store.spool.rooms import Rooms
 
-__all__ = ["RETRY_DAYS", "Config"]
+__all__ = ["RETRY_DAYS", "Config", "seal_file"]
 
 RETRY_DAYS = 30
 """For how long a device may send a batch again: the client's outbox keeps none for longer."""
+
+_SEAL_KEYS = "seal-keys.json"
 
 
 def _setting(default: Any, about: str) -> Any:
     """Return the dataclass field of a setting, which flags, environment and file may give."""
     return field(default=default, metadata={"about": about})
+
+
+def seal_file(named: str, db: str | None) -> Path:
+    """Return the file of seal keys: the one that is named, else that beside a SQLite database, else that here."""
+    from ..store.engine import database_file  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
+
+    if named:
+        return Path(named)
+    beside = None if db is None else database_file(db)
+    return Path(_SEAL_KEYS) if beside is None else beside.with_name(_SEAL_KEYS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +92,10 @@ class Config:
     spool_open: str = _setting("", "Folder for batches that no file of the spool holds yet; needed if that is a URL.")
     spool_bytes: int = _setting(1 << 26, "Bytes after which a file of the spool is closed.")
     spool_seconds: float = _setting(300.0, "Seconds after which it is closed.")
+    seal_keys: str = _setting(
+        "", "File of the keys that devices seal reports for; seal-keys.json beside a SQLite database, else here."
+    )
+    seal_alarm: float = _setting(0.05, "Share of a sealed batch above which it is an alarm that it does not open.")
     retention: Retention = _setting(  # noqa: RUF009  # a field, as all the others are
         Retention(), "Days for which sums are kept: 400 days, or 400 days, theme = 90 days. For ever if not set."
     )
@@ -100,6 +116,8 @@ class Config:
             self.rooms()
         elif self.spool_open:
             raise ParameterError("spool_open", "is of no use without spool")
+        if self.seal_alarm >= 1:
+            raise ParameterError("seal_alarm", f"{self.seal_alarm!r} is not below 1")
         Proxies(self.proxies)
         if not 0 <= self.port <= 65_535:
             raise ParameterError("port", f"{self.port} is not between 0 and 65535")
@@ -119,6 +137,10 @@ class Config:
         from ..store.spool.rooms import rooms_at  # noqa: PLC0415 - numpy is what a command's help would wait for
 
         return rooms_at(self.spool, self.spool_open)
+
+    def seal_file(self) -> Path:
+        """Return where the seal keys are; the file need not be there."""
+        return seal_file(self.seal_keys, self.db)
 
     def load(self) -> dict[str, Metric]:
         """Return the metrics by name; raise ParameterError if the file cannot be read or is wrong."""

@@ -4,11 +4,11 @@ The file is the one that ``--config`` or ``DITHER_CONFIG`` names, else ``collect
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dither_shared import ParameterError
 
@@ -18,15 +18,18 @@ from ..tally.retention import Retention
 from .settings import Config
 
 __all__ = [
+    "COLLECTOR",
     "FILE",
     "FILE_VARIABLE",
     "SETTINGS",
     "Setting",
+    "Sources",
     "configured",
     "describe",
     "flag_of",
     "missing",
     "resolve",
+    "settings_of",
     "variable_of",
 ]
 
@@ -35,8 +38,7 @@ FILE_VARIABLE = "DITHER_CONFIG"
 FILE = "collector.toml"
 """The file of settings where none is named, if it is in the current folder."""
 
-SETTINGS: Mapping[str, Field[Any]] = {one.name: one for one in fields(Config) if "about" in one.metadata}
-"""The fields of ``Config`` that can be set, by name."""
+C = TypeVar("C")
 
 
 @dataclass(frozen=True)
@@ -47,53 +49,101 @@ class Setting:
     source: str
 
 
+@dataclass(frozen=True)
+class Sources(Generic[C]):
+    """Where the settings of a program come from.
+
+    ``made`` is the dataclass of its settings, ``prefix`` begins their variables, ``file`` is their file where none is
+    named, and ``examples`` are for those that must be given.
+    """
+
+    made: Callable[..., C]
+    settings: Mapping[str, Field[Any]]
+    prefix: str
+    file: str
+    examples: Mapping[str, str]
+
+    @property
+    def file_variable(self) -> str:
+        """The environment variable that names the file."""
+        return self.prefix + "CONFIG"
+
+    def variable_of(self, name: str) -> str:
+        """Return the environment variable that sets a setting."""
+        return self.prefix + name.upper()
+
+    def resolve(
+        self, flags: Mapping[str, object], environment: Mapping[str, str], path: str | None = None
+    ) -> dict[str, Setting | None]:
+        """Return every setting with its source; None where one that must be given is not.
+
+        ``path`` is the TOML file, else the one that the environment names, else the one in the current folder.
+        Raises ParameterError that names the source of a value that cannot be read.
+        """
+        path = path or environment.get(self.file_variable) or _file_here(self.file)
+        table = {} if path is None else _table(path, self.settings)
+        return {name: self._found(name, flags, environment, table, path) for name in self.settings}
+
+    def configured(self, found: Mapping[str, Setting | None]) -> C:
+        """Return the configuration of resolved settings; raise ParameterError for one that is missing or invalid."""
+        for name, setting in found.items():
+            if setting is None:
+                raise self.missing(name)
+        try:
+            return self.made(**{name: setting.value for name, setting in found.items() if setting})
+        except ParameterError as error:
+            wrong = found.get(error.place)
+            raise ParameterError(wrong.source if wrong else error.place, error.problem) from None
+
+    def missing(self, name: str) -> ParameterError:
+        """Return the error of a setting that must be given, and is not."""
+        example = self.examples.get(name, "...")
+        problem = f"not set, nor {flag_of(name)}, nor {name} in a {self.file} here; for example {example}"
+        return ParameterError(self.variable_of(name), problem)
+
+    def _found(
+        self,
+        name: str,
+        flags: Mapping[str, object],
+        environment: Mapping[str, str],
+        table: Mapping[str, object],
+        path: str | None,
+    ) -> Setting | None:
+        default = self.settings[name].default
+        if flags.get(name) is not None:
+            return _setting(default, flags[name], flag_of(name))
+        variable = self.variable_of(name)
+        if environment.get(variable):
+            return _setting(default, environment[variable], variable)
+        if name in table:
+            return _setting(default, table[name], f"{path}: {name}")
+        return None if default is MISSING else Setting(default, "default")
+
+
+def settings_of(made: type[Any]) -> dict[str, Field[Any]]:
+    """Return the fields of a dataclass that can be set, by name."""
+    return {one.name: one for one in fields(made) if "about" in one.metadata}
+
+
 def flag_of(name: str) -> str:
     """Return the flag that sets a setting."""
     return "--" + name.replace("_", "-")
 
 
-def variable_of(name: str) -> str:
-    """Return the environment variable that sets it."""
-    return "DITHER_" + name.upper()
+SETTINGS: Mapping[str, Field[Any]] = settings_of(Config)
+"""The fields of ``Config`` that can be set, by name."""
 
+COLLECTOR = Sources(
+    Config,
+    SETTINGS,
+    "DITHER_",
+    FILE,
+    {"metrics": "metrics.toml", "db": "sqlite:///dither.db", "spool": "/var/lib/spool"},
+)
+"""Where a collector's settings come from."""
 
-def resolve(
-    flags: Mapping[str, object], environment: Mapping[str, str], path: str | None = None
-) -> dict[str, Setting | None]:
-    """Return every setting with its source; None where one that must be given is not.
-
-    ``path`` is the TOML file, else the one that ``DITHER_CONFIG`` names, else ``collector.toml`` in the current folder.
-    Raises ParameterError that names the source of a value that cannot be read.
-    """
-    path = path or environment.get(FILE_VARIABLE) or _file_here()
-    table = {} if path is None else _table(path)
-    return {name: _found(name, flags, environment, table, path) for name in SETTINGS}
-
-
-def _file_here() -> str | None:
-    """Return the name of the file in the current folder, if there is one; a folder that is closed to us has none."""
-    with suppress(OSError):
-        return FILE if Path(FILE).is_file() else None
-    return None
-
-
-def configured(found: Mapping[str, Setting | None]) -> Config:
-    """Return the configuration of resolved settings; raise ParameterError for one that is missing or invalid."""
-    for name, setting in found.items():
-        if setting is None:
-            raise missing(name)
-    try:
-        return Config(**{name: setting.value for name, setting in found.items() if setting})  # type: ignore[arg-type]
-    except ParameterError as error:
-        wrong = found.get(error.place)
-        raise ParameterError(wrong.source if wrong else error.place, error.problem) from None
-
-
-def missing(name: str) -> ParameterError:
-    """Return the error of a setting that must be given, and is not."""
-    example = {"metrics": "metrics.toml", "db": "sqlite:///dither.db", "spool": "/var/lib/spool"}.get(name, "...")
-    problem = f"not set, nor {flag_of(name)}, nor {name} in a {FILE} here; for example {example}"
-    return ParameterError(variable_of(name), problem)
+resolve, configured = COLLECTOR.resolve, COLLECTOR.configured
+missing, variable_of = COLLECTOR.missing, COLLECTOR.variable_of
 
 
 def describe(found: Mapping[str, Setting | None]) -> dict[str, dict[str, object]]:
@@ -108,26 +158,15 @@ def describe(found: Mapping[str, Setting | None]) -> dict[str, dict[str, object]
     }
 
 
-def _found(
-    name: str,
-    flags: Mapping[str, object],
-    environment: Mapping[str, str],
-    table: Mapping[str, object],
-    path: str | None,
-) -> Setting | None:
-    if flags.get(name) is not None:
-        return _setting(name, flags[name], flag_of(name))
-    variable = variable_of(name)
-    if environment.get(variable):
-        return _setting(name, environment[variable], variable)
-    if name in table:
-        return _setting(name, table[name], f"{path}: {name}")
-    default = SETTINGS[name].default
-    return None if default is MISSING else Setting(default, "default")
+def _file_here(name: str) -> str | None:
+    """Return the name of the file in the current folder, if there is one; a folder that is closed to us has none."""
+    with suppress(OSError):
+        return name if Path(name).is_file() else None
+    return None
 
 
-def _setting(name: str, given: object, source: str) -> Setting:
-    return Setting(_read(SETTINGS[name].default, given, source), source)
+def _setting(like: object, given: object, source: str) -> Setting:
+    return Setting(_read(like, given, source), source)
 
 
 def _read(like: object, given: object, source: str) -> object:
@@ -163,7 +202,7 @@ def _roles(given: object, source: str) -> frozenset[Role]:
         raise ParameterError(source, f"names a role that is not one of {known}") from None
 
 
-def _table(path: str) -> dict[str, object]:
+def _table(path: str, known: Collection[str]) -> dict[str, object]:
     try:
         table = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -172,8 +211,8 @@ def _table(path: str) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         raise ParameterError(path, f"not TOML: {error}") from None
     for key in table:
-        if key not in SETTINGS:
-            raise ParameterError(f"{path}: {key}", f"unknown; known here: {', '.join(SETTINGS)}")
+        if key not in known:
+            raise ParameterError(f"{path}: {key}", f"unknown; known here: {', '.join(known)}")
     return table
 
 

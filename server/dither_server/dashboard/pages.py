@@ -17,6 +17,7 @@ from ..api.routing import HTML, Success, declared
 from ..api.streaming import COSTLY, begin
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
+from ..reading.sealing import about_sealed, words_of_sealed
 from ..reading.strata import Part, part_of, parts_by
 from ..reading.summaries import summary_of
 from ..reading.summaries.shares.page import FEW, SHAPES
@@ -128,8 +129,12 @@ def show_page(view: MetricView, name: str) -> str:
         versions = collector.store.versions(name)
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
+            span = (view.query.since, view.query.until)
+            came = collector.store.sealed(metric, *span, card.part.places)
+            told = about_sealed(came, metric, (card.told or {}).get("periods", 1))
+            sealed = list(words_of_sealed(told["sealed"])) if told else []
             about = {"card": card, "courses": drawn, "panels": panels, "versions": versions, "formats": list(FORMATS)}
-            return render_template("metric.html", **about, refused=refused, folded=_folded())
+            return render_template("metric.html", **about, refused=refused, folded=_folded(), sealed=sealed)
 
 
 @pages.get("/plotly.js")

@@ -10,13 +10,14 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import date, timedelta
-from typing import NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from dither_shared import DitherError
 
 from ..observability.prometheus import Prometheus
-from ..store import Outcome, Refusal, StoreError, Upload
+from ..store import Outcome, Refusal, StoreError
 from .refusal_counts import Refusals, Refused
 
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
@@ -29,7 +30,15 @@ _QUIET = 60.0
 Then = Callable[[Outcome | StoreError], object]
 """A callback that is called once with the outcome of an upload."""
 
-_Waiting = tuple[Upload, Then, float]
+
+class _Rows(Protocol):
+    @property
+    def rows(self) -> bytes: ...
+
+
+U = TypeVar("U", bound=_Rows)
+_T_contra = TypeVar("_T_contra", bound=_Rows, contravariant=True)
+_Waiting = tuple[U, Then, float]
 """An upload, who is to be told, and since when it waits."""
 
 
@@ -49,15 +58,21 @@ class ClosedError(DitherError):
     """The committer takes no more batches; this one was not taken."""
 
 
-class _Commits(Protocol):
-    def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]: ...
+class _Commits(Protocol[_T_contra]):
+    def commit(self, uploads: Sequence[_T_contra], day: date, shard: bytes) -> list[Outcome]: ...
 
     def tend(self) -> bool: ...
     def forget(self, before: date) -> bool: ...
     def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None: ...
 
 
-class Committer:
+class _Numbers(Protocol):
+    def commit(self, batches: int) -> AbstractContextManager[None]: ...
+    def waiting(self, batches: int) -> None: ...
+    def oldest(self, since: float | None) -> None: ...
+
+
+class Committer(Generic[U]):
     """Takes uploads from many threads and commits them, in groups, from one.
 
     The thread is started by the first upload or refusal, so that a server may fork after it has built its app.
@@ -68,20 +83,20 @@ class Committer:
 
     def __init__(
         self,
-        store: _Commits,
+        store: _Commits[U],
         today: Callable[[], date],
         limits: Limits,
         horizon: timedelta = timedelta(days=45),
-        prometheus: Prometheus | None = None,
+        prometheus: _Numbers | None = None,
     ) -> None:
         self._store = store
         self._today = today
         self._limits = limits
         self._horizon = horizon
-        self._prometheus = prometheus or Prometheus()
+        self._prometheus: _Numbers = prometheus or Prometheus()
         self._forgotten: date | None = None
         self._refusals = Refusals(today)
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_Waiting[U]] = deque()
         self._bytes = 0
         self._oldest: float | None = None
         self._told = float("-inf")
@@ -90,7 +105,7 @@ class Committer:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def submit(self, upload: Upload, then: Then) -> None:
+    def submit(self, upload: U, then: Then) -> None:
         """Queue an upload. ``then`` is called in the committer's thread with what ``Store.commit`` tells of it.
 
         Raises QueueFullError or ClosedError, and then nothing was queued.
@@ -109,7 +124,6 @@ class Committer:
 
     def refused(self, refused: Refused) -> None:
         """Count a batch that is not to be committed; that is written some seconds later, with others of its kind."""
-        self._prometheus.refused(refused.kind, refused.metric, refused.version if refused.is_ours else "")
         if self._refusals.add(refused):
             with self._changed:
                 if not self._closed:
@@ -143,7 +157,7 @@ class Committer:
                 self._refusals.write(self._store, shard)
         self._refusals.write(self._store, shard)
 
-    def _next_group(self) -> list[_Waiting]:
+    def _next_group(self) -> list[_Waiting[U]]:
         """Return what is waiting, as soon as anything is; nothing when closed, or when refusals are to be written."""
         with self._changed:
             while not self._waiting and not self._closed and (pause := self._refusals.pause()) != 0:
@@ -158,7 +172,7 @@ class Committer:
         self._oldest = since
         self._prometheus.oldest(since)
 
-    def _commit(self, group: list[_Waiting], shard: bytes) -> None:
+    def _commit(self, group: list[_Waiting[U]], shard: bytes) -> None:
         """Commit a group and answer every request in it, whatever happens."""
         try:
             with self._prometheus.commit(len(group)):
@@ -209,7 +223,7 @@ class Committer:
             self._forgotten = today  # a fault of ours does not pass by trying again
 
 
-def _refuse(group: list[_Waiting], error: StoreError) -> None:
+def _refuse(group: list[_Waiting[U]], error: StoreError) -> None:
     for _, then, _ in group:
         _answer(then, error)
 

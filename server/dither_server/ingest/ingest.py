@@ -1,29 +1,30 @@
-"""Serve POST /v1/reports: from a request to the number of reports that are counted, or to a Problem.
+"""Serve what brings reports, POST /v1/reports and POST /v1/sealed: from a request to a commit, or to a Problem.
 
-``Ingest.respond`` is the whole route. Flask calls it, and so does ``IngestLayer``, a few lines of WSGI in front of
+``Ingest.respond`` is a whole route. Flask calls it, and so does ``IngestLayer``, a few lines of WSGI in front of
 Flask, for this is the one path that every device walks and the framework would cost more than the work.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
+from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from dither_shared import Batch, Metric, WireError
+from dither_shared import Metric, WireError
 
 from ..access.gatekeeper import Gatekeeper, Role
 from ..access.origins import NO_ORIGINS, Origins
 from ..observability.prometheus import Prometheus
 from ..protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, reason
 from ..store import Outcome, StoreError, Upload
-from ..tally.tally import Tally
+from .body import JSON, OF_PAGES, read_body
 from .committer import ClosedError, Committer, QueueFullError, Then
+from .posts import PATH, Posts, Sent
 from .refusal_counts import Refused
+from .sealed.posts import PATH as SEALED
 
-__all__ = ["PATH", "Ingest", "IngestLayer", "is_length", "read_body"]
-
-PATH = "/v1/reports"
+__all__ = ["Ingest", "IngestLayer"]
 
 _log = logging.getLogger(__name__)
 
@@ -31,31 +32,32 @@ _SOON = 1
 _LATER = 10
 """Seconds after which to come again: when the queue is full, and when the database fails."""
 
-_JSON = ("application/json",)
-_OF_PAGES = ("text/plain", *_JSON)
-"""The media types of bodies. text/plain is what a page sends without asking first: so only with a listed Origin."""
-
-_LONGEST = 20
-"""The number of digits of the largest 64-bit integer."""
-
 _UNCOUNTED = {
     Outcome.CONFLICT: (Kind.BATCH_CONFLICT, "batch: this id was counted with another body; draw a fresh random id"),
     Outcome.DISABLED: (Kind.DISABLED, "metric: disabled here in this version; no more of its reports are counted"),
 }
 
+_NOTHING = Problem(Kind.SEALED, "sealed: not one report opens here; the keys that they were sealed for are not kept")
+
 
 @dataclass(frozen=True)
 class Ingest:
-    """Takes batches of these metrics: for each name, of every version that was ever registered."""
+    """Takes one kind of post about these metrics: for each name, every version that was ever registered."""
 
     metrics: Mapping[str, Mapping[str, Metric]]
-    committer: Committer
+    posts: Posts[Any]
+    committer: Committer[Upload]
     gatekeeper: Gatekeeper
     prometheus: Prometheus
     body_limit: int
-    rows_limit: int
     origins: Origins = NO_ORIGINS
     patience: float = 30.0
+    paths: tuple[str, ...] = (PATH, SEALED)
+
+    @property
+    def numbers(self) -> Prometheus:
+        """Where requests are counted that were refused before they were read whole."""
+        return self.prometheus
 
     def respond(self, environ: WSGIEnvironment) -> Answer:
         """Return the answer to a request, having waited for it."""
@@ -72,23 +74,30 @@ class Ingest:
 
         The answer is 202 only after the reports are durably counted.
         """
-        batch: Batch | None = None
+        sent: Sent | None = None
         size: int | None = None
         origin = environ.get("HTTP_ORIGIN")
         if headers := self.origins.headers(origin):
             then = _extending(then, headers)
         try:
-            types = _OF_PAGES if self.origins.admit(origin) else _JSON
+            types = OF_PAGES if self.origins.admit(origin) else JSON
             self.gatekeeper.admit(environ, Role.REPORT)
             body = read_body(environ, self.body_limit, types)
             size = len(body)
-            known = batch = _decoded(body)
-            metric = self._metric(batch)
-            upload = Upload(bytes.fromhex(batch.batch), metric, batch.reports, _place(metric, batch.stratum))
-            rows = self._rows(upload)
-            self._submit(upload, lambda outcome: then(self._committed(known, size, rows, outcome)))
+            known = sent = self.posts.read(body)
+            upload = self.posts.upload(sent, self._metric(sent))
+            self._submit(upload, lambda outcome: then(self._committed(known, size, upload, outcome)))
         except Exception as error:
-            then(self._refused(error, batch, size))
+            then(self._refused(error, sent, size))
+
+    def settled(self, environ: WSGIEnvironment) -> bool:
+        """Return whether to begin with a request waits for nothing; a token may have to be looked up."""
+        token = environ.get("HTTP_AUTHORIZATION")
+        return token is None or self.gatekeeper.settled(token)
+
+    def headers(self, origin: str | None) -> list[tuple[str, str]]:
+        """Return what every answer to a page of this origin bears."""
+        return list(self.origins.headers(origin))
 
     def refuse(self, problem: Problem) -> None:
         """Count a request that the server refuses before it is ours to read."""
@@ -102,66 +111,69 @@ class Ingest:
         except ClosedError as error:
             raise StoreError(str(error)) from None
 
-    def _committed(self, batch: Batch, size: int | None, rows: int, outcome: Outcome | StoreError) -> Answer:
+    def _committed(self, sent: Sent, size: int | None, upload: Upload, outcome: Outcome | StoreError) -> Answer:
         if isinstance(outcome, StoreError):
-            return self._refused(outcome, batch, size)
+            return self._refused(outcome, sent, size)
         if outcome in _UNCOUNTED:
-            return self._refused(Problem(*_UNCOUNTED[outcome]), batch, size)
-        self.prometheus.acknowledged(batch.metric, rows)
-        body = b'{"accepted": %d}' % rows
+            return self._refused(Problem(*_UNCOUNTED[outcome]), sent, size)
+        self.posts.settled(upload)
+        if upload.refused:
+            self._count(Kind.SEALED, sent, size, upload.refused)
+        if outcome is Outcome.EMPTY:
+            return self._told(_NOTHING.answer())
+        self.prometheus.acknowledged(sent.metric, upload.reports)
+        body = self.posts.acknowledgement(upload)
         headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body))), *SAFE_HEADERS]
         return self._told((202, headers, body))
 
-    def _refused(self, error: Exception, batch: Batch | None = None, size: int | None = None) -> Answer:
+    def _refused(self, error: Exception, sent: Sent | None = None, size: int | None = None) -> Answer:
         if isinstance(error, Problem):
             problem = error
+        elif isinstance(error, WireError):
+            problem = Problem(Kind.MALFORMED, str(error))
         elif isinstance(error, StoreError):
             problem = Problem(Kind.UNAVAILABLE, f"{error.public}; send the same batch again later", _LATER)
         else:
             _log.error("a batch could not be received", exc_info=error)
             problem = Problem(Kind.INTERNAL, "the batch was not counted; the collector's log says why")
-        refused = Refused(problem.kind.slug, size=size)
-        if batch is not None and batch.metric in self.metrics:
-            is_ours = batch.version in self.metrics[batch.metric]
-            refused = refused._replace(metric=batch.metric, version=batch.version, is_ours=is_ours)
-        self.committer.refused(refused)
+        self._count(problem.kind, sent, size)
         return self._told(problem.answer())
+
+    def _count(self, kind: Kind, sent: Sent | None, size: int | None, count: int = 1) -> None:
+        """Count what is refused: a post, or so many reports of one."""
+        refused = Refused(kind.slug, size=size, times=count)
+        if sent is not None and sent.metric in self.metrics:
+            is_ours = sent.version in self.metrics[sent.metric]
+            refused = refused._replace(metric=sent.metric, version=sent.version, is_ours=is_ours)
+        self.prometheus.refused(kind.slug, refused.metric, refused.version if refused.is_ours else "", count)
+        self.committer.refused(refused)
 
     def _told(self, answer: Answer) -> Answer:
         self.prometheus.answered(answer[0])
         return answer
 
-    def _metric(self, batch: Batch) -> Metric:
-        versions = self.metrics.get(batch.metric)
+    def _metric(self, sent: Sent) -> Metric:
+        versions = self.metrics.get(sent.metric)
         if versions is None:
             raise Problem(Kind.UNKNOWN_METRIC, "metric: not one of this collector's; GET /v1/metrics lists them")
-        if batch.version not in versions:
+        if sent.version not in versions:
             raise Problem(Kind.VERSION_CONFLICT, "version: not registered here, and two are never summed")
-        return versions[batch.version]
-
-    def _rows(self, upload: Upload) -> int:
-        """Return the number of rows; raise unless the committer will be able to count every one."""
-        mechanism = upload.metric.mechanism
-        if len(upload.rows) > self.rows_limit * mechanism.row_bytes:
-            raise Problem(Kind.TOO_LARGE, f"reports: more than {self.rows_limit} rows; send several batches")
-        try:
-            return Tally.check(mechanism, upload.rows)
-        except WireError as error:
-            raise Problem(Kind.MALFORMED, str(error)) from None
+        return versions[sent.version]
 
 
 class IngestLayer:
-    """WSGI in front of an app: answers POST /v1/reports itself and passes everything else on."""
+    """WSGI in front of an app: answers the posts that bring reports itself and passes everything else on."""
 
-    def __init__(self, app: WSGIApplication, ingest: Ingest) -> None:
+    def __init__(self, app: WSGIApplication, *ingests: Ingest) -> None:
         self.app = app
-        self.ingest = ingest
+        self._ingests = {one.posts.path: one for one in ingests}
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
-        if environ["REQUEST_METHOD"] != "POST" or environ.get("PATH_INFO") != PATH:
+        ingest = self._ingests.get(environ.get("PATH_INFO", "")) if environ["REQUEST_METHOD"] == "POST" else None
+        if ingest is None:
             return self.app(environ, start_response)
-        status, headers, body = self.ingest.respond(environ)
+        status, headers, body = ingest.respond(environ)
         start_response(reason(status), headers)
         return [body]
 
@@ -175,68 +187,3 @@ def _extended(answer: Answer, headers: Iterable[tuple[str, str]]) -> Answer:
 def _extending(then: Callable[[Answer], object], headers: Iterable[tuple[str, str]]) -> Callable[[Answer], object]:
     """Return a callback that adds headers to the answer."""
     return lambda answer: then(_extended(answer, headers))
-
-
-def read_body(environ: WSGIEnvironment, limit: int, types: Collection[str] = _JSON) -> bytes:
-    """Return a request's body of one of these media types, having read at most ``limit`` bytes.
-
-    Raises Problem for any Content-Encoding, another media type, and a length that is missing or too large.
-    """
-    if environ.get("HTTP_CONTENT_ENCODING"):
-        raise Problem(Kind.MEDIA_TYPE, "Content-Encoding: none is taken; send the JSON as it is")
-    media_type, _, parameters = environ.get("CONTENT_TYPE", "").partition(";")
-    plain = parameters.replace('"', "").replace(" ", "").lower() in {"", "charset=utf-8"}
-    if media_type.strip().lower() not in types or not plain:
-        raise Problem(Kind.MEDIA_TYPE, f"Content-Type: {' or '.join(types)} is right")
-    length = _length(environ)
-    if length > limit:
-        raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
-    body: bytes = environ["wsgi.input"].read(length if length >= 0 else limit + 1)
-    if len(body) > limit:
-        raise Problem(Kind.TOO_LARGE, f"body: more than {limit} bytes; send several batches")
-    if len(body) < length:
-        raise Problem(Kind.MALFORMED, "body: ends before its Content-Length")
-    return body
-
-
-def _place(metric: Metric, stratum: str | None) -> int:
-    """Return the place of a batch's stratum among those of its metric, 0 if it has none.
-
-    Raises Problem unless the stratum is there where the metric has strata, and is one of these.
-    """
-    if metric.strata is None:
-        if stratum is not None:
-            raise Problem(Kind.MALFORMED, "stratum: this version of the metric has none; leave it out")
-        return 0
-    place = None if stratum is None else metric.strata.index(stratum)
-    if place is None:
-        wrong = "missing" if stratum is None else "not one of this version of the metric"
-        raise Problem(Kind.MALFORMED, f"stratum: {wrong}; there are {', '.join(metric.strata.labels)}")
-    return place
-
-
-def _decoded(body: bytes) -> Batch:
-    try:
-        return Batch.decode(body)
-    except WireError as error:
-        raise Problem(Kind.MALFORMED, str(error)) from None
-
-
-def is_length(text: str) -> bool:
-    """Return whether a Content-Length can be one: digits, and no more than a number of 64 bits has.
-
-    Python refuses to read numbers of thousands of digits, so nobody may try.
-    """
-    return text.isascii() and text.isdigit() and len(text) <= _LONGEST
-
-
-def _length(environ: WSGIEnvironment) -> int:
-    """Return the body's length, or -1 if the server knows where it ends without being told."""
-    text = environ.get("CONTENT_LENGTH", "")
-    if not text:
-        if environ.get("wsgi.input_terminated"):
-            return -1
-        raise Problem(Kind.LENGTH_REQUIRED, "Content-Length: missing")
-    if not is_length(text):
-        raise Problem(Kind.MALFORMED, "Content-Length: not a number of bytes")
-    return int(text)

@@ -28,7 +28,8 @@ class Refused(NamedTuple):
     """A batch that is not counted: why, and what could be read of it.
 
     ``metric`` is "" unless it is one of ours. ``version`` is as it was sent, 16 hexadecimal digits, and ``is_ours`` if
-    it is registered. ``size`` is that of the body in bytes, None if it was not read.
+    it is registered. ``size`` is that of the body in bytes, None if it was not read. ``times`` is 1, or the number of
+    reports where these are refused one by one.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Refused(NamedTuple):
     version: str = ""
     is_ours: bool = False
     size: int | None = None
+    times: int = 1
 
 
 class _Writes(Protocol):
@@ -65,8 +67,8 @@ class Refusals:
             if first:
                 self._due = now + _PAUSE
             refusal = self._named(refused)
-            self._counts[refusal] += 1
-            self._untold += 1
+            self._counts[refusal] += refused.times
+            self._untold += refused.times
             untold = 0
             if now >= self._quiet_until:
                 self._quiet_until = now + _QUIET

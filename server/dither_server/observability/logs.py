@@ -14,7 +14,7 @@ from dither_shared import DitherError
 
 __all__ = ["JsonFormatter", "log_json"]
 
-_OURS = "dither_server"
+_OURS = ("dither_server", "dither_relay")
 
 
 class JsonFormatter(logging.Formatter):
@@ -27,7 +27,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
         }
-        if record.name.partition(".")[0] == _OURS:
+        if record.name.partition(".")[0] in _OURS:
             fields["message"] = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             fields |= _of_exception(record.exc_info[1])
@@ -39,7 +39,8 @@ def log_json(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
-    logging.getLogger(_OURS).setLevel(level.upper())
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level.upper())
 
 
 def _of_exception(error: BaseException) -> dict[str, object]:

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import Metric as Family
 from prometheus_client.multiprocess import MultiProcessCollector
 
-__all__ = ["CONTENT_TYPE", "Prometheus"]
+__all__ = ["CONTENT_TYPE", "Prometheus", "ServerNumbers"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -28,31 +28,20 @@ _UNKNOWN = "(unknown)"
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
-class Prometheus:
-    """The numbers of one collector, in a registry of its own."""
+class ServerNumbers:
+    """The numbers of any server whose requests are committed in groups, in a registry of its own."""
 
-    def __init__(self, metrics: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin to count, at 0 for each of these metrics."""
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._registry = registry = CollectorRegistry()
-        counter = partial(Counter, registry=registry)
+        self._counter = counter = partial(Counter, registry=registry)
         gauge = partial(Gauge, registry=registry, multiprocess_mode="livesum")
         histogram = partial(Histogram, registry=registry)
-        self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
-        for name in metrics:
-            self._reports.labels(name)
-        about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
-        self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
         about = "Requests that were refused before they were read whole: no HTTP, too large, too slow."
         self._unread = counter("dither_unread_requests", about, ["status"])
-        self._answers = counter("dither_ingest_answers", "Answers to POST /v1/reports.", ["status"])
         self._commit_seconds = histogram("dither_commit_seconds", "Time of a commit.", buckets=_SECONDS)
         self._commit_batches = histogram("dither_commit_batches", "Batches of a commit.", buckets=_BATCHES)
         self._failures = counter("dither_commit_failures", "Commits that counted nothing.")
-        about = (
-            "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
-        )
-        self._analyses = counter("dither_analyses", about, ["outcome"])
         about = "Batches that still waited when the last commit began."
         self._waiting = gauge("dither_batches_waiting", about)
         about = "Seconds for which the oldest batch that is not committed has waited; 0 if none waits."
@@ -78,25 +67,9 @@ class Prometheus:
         """Tell since when, by the monotonic clock, the oldest batch waits that is not committed; None if none waits."""
         self._oldest.set(math.inf if since is None else since)
 
-    def acknowledged(self, metric: str, reports: int) -> None:
-        """Count reports whose batch is committed."""
-        self._reports.labels(metric).inc(reports)
-
-    def refused(self, reason: str, metric: str, version: str) -> None:
-        """Count a refused batch, of a metric and version that are ours or ""."""
-        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc()
-
     def unread(self, status: int) -> None:
         """Count a request that is refused before it is read."""
         self._unread.labels(str(status)).inc()
-
-    def answered(self, status: int) -> None:
-        """Count an answer."""
-        self._answers.labels(str(status)).inc()
-
-    def analysis(self, outcome: str) -> None:
-        """Count an analysis that has ended."""
-        self._analyses.labels(outcome).inc()
 
     @contextmanager
     def commit(self, batches: int) -> Iterator[None]:
@@ -131,6 +104,54 @@ class Prometheus:
         aged = Family(times.name, times.documentation, "gauge")
         aged.add_sample(times.name, {}, max(0.0, self._clock() - min(waiting, default=math.inf)))
         return aged
+
+
+class Prometheus(ServerNumbers):
+    """The numbers of one collector."""
+
+    def __init__(self, metrics: Iterable[str] = (), clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin to count, at 0 for each of these metrics."""
+        super().__init__(clock)
+        counter = self._counter
+        self._reports = counter("dither_reports_acknowledged", "Reports acknowledged, repetitions too.", ["metric"])
+        about = "Batches that were refused, each try anew. A name or version that is none of ours is (unknown)."
+        self._refused = counter("dither_refused_batches", about, ["reason", "metric", "version"])
+        about = "Reports that came sealed and opened, each try anew."
+        self._sealed = counter("dither_sealed_reports", about, ["metric"])
+        about = "Reports that came sealed and did not open, or that no device could have sent, each try anew."
+        self._unopened = counter("dither_sealed_refused", about, ["metric"])
+        about = "Batches of sealed reports of which too many were refused."
+        self._alarms = counter("dither_sealed_alarms", about, ["metric"])
+        for name in metrics:
+            self._reports.labels(name)
+            self._alarms.labels(name)  # so an alert sees the first, too
+        self._answers = counter("dither_ingest_answers", "Answers to posts of reports.", ["status"])
+        about = (
+            "Estimates, comparisons, trends and pages, by how they ended: answered, refused, busy, abandoned, failed."
+        )
+        self._analyses = counter("dither_analyses", about, ["outcome"])
+
+    def acknowledged(self, metric: str, reports: int) -> None:
+        """Count reports whose batch is committed."""
+        self._reports.labels(metric).inc(reports)
+
+    def refused(self, reason: str, metric: str, version: str, count: int = 1) -> None:
+        """Count a refused batch, or so many reports of one, of a metric and version that are ours or ""."""
+        self._refused.labels(reason, metric or _UNKNOWN, version or _UNKNOWN).inc(count)
+
+    def sealed(self, metric: str, reports: int, refused: int, alarming: bool) -> None:
+        """Count what became of the reports of a sealed batch, and the batch itself if too many were refused."""
+        self._sealed.labels(metric).inc(reports)
+        self._unopened.labels(metric).inc(refused)
+        self._alarms.labels(metric).inc(int(alarming))
+
+    def answered(self, status: int) -> None:
+        """Count an answer."""
+        self._answers.labels(str(status)).inc()
+
+    def analysis(self, outcome: str) -> None:
+        """Count an analysis that has ended."""
+        self._analyses.labels(outcome).inc()
 
 
 class _Told:

@@ -28,6 +28,7 @@ class Kind(Enum):
     """The kinds of problems: status, the end of the type ``urn:dither:problem:*``, and title."""
 
     MALFORMED = (400, "malformed", "The body is not a batch of reports")
+    SEALED = (400, "sealed", "Sealed reports do not open")
     PARAMETER = (400, "parameter", "A query parameter is not valid")
     NO_CANDIDATES = (400, "no-candidates", "The metric lists no candidate strings")
     UNAUTHORIZED = (401, "unauthorized", "A token is needed")
@@ -35,6 +36,7 @@ class Kind(Enum):
     ORIGIN = (403, "origin", "The page's origin is not listed")
     UNKNOWN_METRIC = (404, "unknown-metric", "No such metric")
     UNKNOWN_VERSION = (404, "unknown-version", "No such version of the metric")
+    UNKNOWN_POOL = (404, "unknown-pool", "No such pool")
     NOT_FOUND = (404, "not-found", "No such page")
     METHOD_NOT_ALLOWED = (405, "method-not-allowed", "The method is not allowed here")
     NOT_ACCEPTABLE = (406, "not-acceptable", "No accepted format is available")

@@ -19,6 +19,7 @@ from .costs import require_affordable
 from .estimate_cache import EstimateCache
 from .folded import folded
 from .query import Comparison, EstimateQuery, Query, TrendQuery
+from .sealing import about_sealed
 from .strata import EVERYONE, Part, both_sides, has_stratum, part_of, parts_by
 from .summaries import summary_of
 from .summaries.summary import Exhibit, Span, Survey
@@ -47,9 +48,11 @@ class EstimateReader:
         part = part_of(metric, query.strata, query.names())
         shown = query.selection.count(len(metric.labels) if candidates is None else len(candidates))
         require_affordable(self._limit, metric, 1, shown, summary_of(metric).beside(metric))
-        up_to = folded(self._store.folds)
+        beside = folded(self._store.folds)
         whole = self._whole(metric, (query.since, query.until), part, query, candidates)
-        return self._chosen(replace(whole, about={**whole.about, **up_to}), query)
+        sealed = self._store.sealed(metric, query.since, query.until, part.places)
+        beside |= about_sealed(sealed, metric, whole.about["periods"])
+        return self._chosen(replace(whole, about={**whole.about, **beside}), query)
 
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
         """Yield the answers to a query, made one at a time: one, or one for each day and stratum with reports.
@@ -150,7 +153,8 @@ class EstimateReader:
     ) -> Table:
         """Return the estimates of every value over a span of days."""
         table = summary_of(metric).table(self._survey(metric, span, part), query, self._cache.estimate, candidates)
-        return replace(table, about={**table.about, **part.about})
+        sealed = about_sealed(self._store.sealed(metric, *span, part.places))
+        return replace(table, about={**table.about, **part.about, **sealed})
 
     def _survey(self, metric: Metric, span: Span, part: Part) -> Survey:
         first, last = self._store.days(metric, part.places) or (None, None)

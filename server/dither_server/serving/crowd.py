@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Protocol
 
 from ..access.locality import is_loopback
-from ..observability.prometheus import Prometheus
+from ..observability.prometheus import ServerNumbers
 
-__all__ = ["Crowd"]
+__all__ = ["Crowd", "forget_addresses", "group_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Crowd:
         limit: int,
         for_each: int,
         seconds: float,
-        prometheus: Prometheus,
+        prometheus: ServerNumbers,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take ``limit`` connections, ``for_each`` of an address, which may wait ``seconds``."""
@@ -77,7 +77,7 @@ class Crowd:
         """Count one more of an address; return under which name, or None if it has as many as may be."""
         if is_loopback(address):
             return ""
-        name = _group(address)
+        name = group_of(address)
         if self._addresses[name] >= self._for_each:
             self._tell("address")
             return None
@@ -164,7 +164,7 @@ class Crowd:
 
 
 @lru_cache(maxsize=4096)
-def _group(address: str) -> str:
+def group_of(address: str) -> str:
     """Return the group that counts as one address: for IPv6 the network of 64 bits, which one customer has."""
     try:
         found = ipaddress.ip_address(address)
@@ -175,3 +175,9 @@ def _group(address: str) -> str:
             return str(found.ipv4_mapped)
         return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
     return str(found)
+
+
+def forget_addresses() -> None:
+    """Forget the addresses that were kept only because they may come again."""
+    group_of.cache_clear()
+    is_loopback.cache_clear()

@@ -9,20 +9,22 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
 from http import HTTPStatus
+from typing import Protocol
 from wsgiref.types import WSGIApplication, WSGIEnvironment
 
 from ..access.proxies import Proxies
-from ..ingest.ingest import PATH, Ingest
+from ..observability.prometheus import ServerNumbers
 from ..protocol.problems import Answer, Kind, Problem, http_answer, reason
 from .connection import Connection
 from .crowd import Crowd
 from .request import Request, environ_of
 from .wsgi_call import Run
 
-__all__ = ["Gateway"]
+__all__ = ["Gateway", "Reception"]
 
 _log = logging.getLogger(__name__)
 
@@ -38,15 +40,40 @@ _UNREAD = {
 }
 """What reports are refused for that are not read to their end; all else is malformed."""
 
-_REPORTS = PATH.encode("ascii")
+
+class Reception(Protocol):
+    """What answers POST to a path, most often without a thread of its own: at once, or when a commit is made."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The paths that bring reports. This is for the first; what takes long is answered by the app, in a thread."""
+
+    @property
+    def numbers(self) -> ServerNumbers:
+        """Where requests are counted that were refused before they were read whole."""
+
+    def begin(self, environ: WSGIEnvironment, then: Callable[[Answer], object]) -> None:
+        """Take a request; ``then`` is called once with its answer, from any thread."""
+
+    def settled(self, environ: WSGIEnvironment) -> bool:
+        """Return whether to begin with a request waits for nothing."""
+
+    def refuse(self, problem: Problem) -> None:
+        """Count a request to the path that is refused before it is begun."""
+
+    def headers(self, origin: str | None) -> list[tuple[str, str]]:
+        """Return what every answer to a page of this origin bears."""
 
 
 class Gateway:
     """Hands requests to ingest or to the app. Its methods are called in the loop's thread."""
 
-    def __init__(self, app: WSGIApplication, ingest: Ingest, threads: int, crowd: Crowd, proxies: Proxies) -> None:
+    def __init__(
+        self, app: WSGIApplication, reception: Reception, threads: int, crowd: Crowd, proxies: Proxies
+    ) -> None:
         self._app = app
-        self._ingest = ingest
+        self._reception = reception
+        self._path, *_ = self._paths = [path.encode("ascii") for path in reception.paths]
         self._crowd = crowd
         self._proxies = proxies
         self._loop = asyncio.get_running_loop()
@@ -76,7 +103,7 @@ class Gateway:
         if name is None:
             answered(self._crowded(request, environ.get("HTTP_ORIGIN")))
         elif self._is_quick(request, environ):
-            self._ingest.begin(environ, answered)
+            self._reception.begin(environ, answered)
         else:
             run = Run(self._app, environ, request, connection, self._loop, self._head)
             self._pool.submit(run, lambda: self._end(name))
@@ -84,10 +111,10 @@ class Gateway:
     def refusal(self, status: HTTPStatus, method: str, target: bytes, origin: str | None) -> bytes:
         """Return the answer to what cannot be served, having counted it if it brought reports."""
         code, headers, body = http_answer(status)
-        self._ingest.prometheus.unread(code)
-        if (method, target) == ("POST", _REPORTS):
-            self._ingest.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
-            headers += self._ingest.origins.headers(origin)
+        self._reception.numbers.unread(code)
+        if method == "POST" and target in self._paths:
+            self._reception.refuse(Problem(_UNREAD.get(status, Kind.MALFORMED), status.phrase))
+            headers += self._reception.headers(origin)
         return self._head(code, [*headers, ("Connection", "close")]) + body
 
     async def drain(self, seconds: float) -> None:
@@ -102,18 +129,16 @@ class Gateway:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _is_quick(self, request: Request, environ: WSGIEnvironment) -> bool:
-        if request.target != _REPORTS or request.method != "POST" or len(request.body) > _SMALL:
+        if request.target != self._path or request.method != "POST" or len(request.body) > _SMALL:
             return False
-        # A token may have to be looked up in the database: the loop's thread does not wait for that.
-        token = environ.get("HTTP_AUTHORIZATION")
-        return token is None or self._ingest.gatekeeper.settled(token)
+        return self._reception.settled(environ)
 
     def _crowded(self, request: Request, origin: str | None) -> Answer:
         problem = Problem(Kind.CROWDED, "as many requests of this address are served as may be", _SOON)
         status, headers, body = problem.answer()
-        if (request.method, request.target) == ("POST", _REPORTS):
-            self._ingest.refuse(problem)
-            headers += self._ingest.origins.headers(origin)
+        if request.method == "POST" and request.target in self._paths:
+            self._reception.refuse(problem)
+            headers += self._reception.headers(origin)
         return status, headers, body
 
     def _write(self) -> None:

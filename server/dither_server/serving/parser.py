@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 import httptools
 
-from ..ingest.ingest import is_length
+from ..ingest.body import is_length
 from .request import Request, path_of
 
 __all__ = ["Parser", "Room"]

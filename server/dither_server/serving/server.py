@@ -6,22 +6,21 @@ import signal
 import socket
 from collections.abc import Callable
 from types import FrameType
-
-from flask import Flask
+from typing import Protocol
+from wsgiref.types import WSGIApplication
 
 from dither_shared import ParameterError
 
 from ..access.proxies import Proxies
-from ..app import collector_of
 from .acceptor import accept
 from .connection import Connection
 from .crowd import Crowd
-from .gateway import Gateway
+from .gateway import Gateway, Reception
 from .open_files import files_for
 from .parser import Room
 from .process import prepare_process
 
-__all__ = ["listen", "serve", "url_of"]
+__all__ = ["Served", "listen", "serve", "url_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +33,45 @@ _FLUSH = 5.0
 """Seconds for the last answers to be read by their peers."""
 
 
+class Limits(Protocol):
+    """How many connections there may be, and how much may wait; the settings of ``Config`` say what each is."""
+
+    @property
+    def threads(self) -> int: ...
+    @property
+    def connections(self) -> int: ...
+    @property
+    def connections_per_address(self) -> int: ...
+    @property
+    def request_seconds(self) -> float: ...
+    @property
+    def queue_bytes(self) -> int: ...
+    @property
+    def body_limit(self) -> int: ...
+
+
+class Served(Protocol):
+    """The parts behind an app."""
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of connections and requests."""
+
+    @property
+    def proxies(self) -> Proxies:
+        """The proxies in front."""
+
+    @property
+    def reception(self) -> Reception:
+        """What answers small reports."""
+
+    def start(self) -> None:
+        """Start the parts' own threads."""
+
+    def close(self) -> None:
+        """Commit what was accepted, and let go of the database."""
+
+
 def listen(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free one. Raises ParameterError if it cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -43,21 +81,20 @@ def listen(host: str, port: int) -> socket.socket:
         raise ParameterError(f"{host}:{port}", f"cannot be listened on: {error.strerror or error}") from None
 
 
-def serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT, then commit what was accepted and return.
+def serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    """Serve an app, and the parts behind it, until SIGTERM or SIGINT; then commit what was accepted and return.
 
     ``ready`` is called once with the URL, when connections are taken.
     """
     prepare_process()
     try:
-        asyncio.run(_serve(app, listener, ready))
+        asyncio.run(_serve(app, parts, listener, ready))
     finally:
-        collector_of(app).close()
+        parts.close()
 
 
-async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], None]) -> None:
-    collector = collector_of(app)
-    config = collector.config
+async def _serve(app: WSGIApplication, parts: Served, listener: socket.socket, ready: Callable[[str], None]) -> None:
+    limits, reception, proxies = parts.limits, parts.reception, parts.proxies
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
     def end(_signal: int, _frame: FrameType | None) -> None:  # asked twice, the commits are still made
@@ -65,18 +102,17 @@ async def _serve(app: Flask, listener: socket.socket, ready: Callable[[str], Non
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    limit = files_for(config.connections)
-    crowd = Crowd(limit, config.connections_per_address, config.request_seconds, collector.prometheus)
-    proxies = Proxies(config.proxies)
-    gateway = Gateway(app, collector.ingest, config.threads, crowd, proxies)
-    room = Room(config.queue_bytes, config.body_limit)
+    limit = files_for(limits.connections)
+    crowd = Crowd(limit, limits.connections_per_address, limits.request_seconds, reception.numbers)
+    gateway = Gateway(app, reception, limits.threads, crowd, proxies)
+    room = Room(limits.queue_bytes, limits.body_limit)
 
     def connection(name: str) -> Connection:
         return Connection(crowd, gateway, room, name)
 
     asked_to_end = asyncio.ensure_future(stop.wait())
     serving = [asyncio.create_task(crowd.watch()), asyncio.create_task(accept(listener, crowd, proxies, connection))]
-    collector.start()
+    parts.start()
     ready(url_of(listener))
     ended, _ = await asyncio.wait([asked_to_end, *serving], return_when=asyncio.FIRST_COMPLETED)
     for each in serving:

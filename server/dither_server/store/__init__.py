@@ -6,12 +6,13 @@ its random id, a digest that recognises a retry, and the day; of its reports the
 
 from .backup import back_up, restore
 from .condition import Condition
-from .counting.uploads import Outcome, Upload
+from .counting.uploads import Outcome, Sealing, Upload
 from .engine import database_file
 from .errors import StoreError, UnmadeError
 from .store import Store
 from .tables.estimates import Basis
 from .tables.refusals import Refusal
+from .tables.sealed import Sealed
 from .tables.tokens import StoredToken
 from .url import database_url, without_password
 
@@ -20,6 +21,8 @@ __all__ = [
     "Condition",
     "Outcome",
     "Refusal",
+    "Sealed",
+    "Sealing",
     "Store",
     "StoreError",
     "StoredToken",

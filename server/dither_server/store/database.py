@@ -9,12 +9,10 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError
 
-from .condition import Condition, condition_of
 from .engine import WRITE, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
-from .migrate import migrate, require_current
-from .tables.schema import HEAD, IDENTITY, METRICS
+from .migrate import COLLECTOR, Schema, migrate, require_current
 
 __all__ = ["Database"]
 
@@ -22,22 +20,34 @@ __all__ = ["Database"]
 class Database:
     """One database, whatever is kept in it."""
 
-    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        create: bool = True,
+        lock_wait: float = 5.0,
+        read_only: bool = False,
+        schema: Schema = COLLECTOR,
+    ) -> None:
         """Open the database at ``url``; with ``create`` make what is missing, and upgrade what is old.
 
         With ``read_only``, which is for looking without a trace, nothing can be written. Raises ParameterError for a
         URL that cannot be used, StoreError for a database that cannot.
         """
-        self._engine = open_engine(url, create, lock_wait, read_only=read_only)
+        self._schema = schema
+        self._engine = open_engine(
+            url, create, lock_wait, read_only=read_only, maker=schema.maker, pragmas=schema.pragmas
+        )
         path = sqlite_path(self._engine)
-        self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"))
+        taken = f"locked by another {schema.maker}'s commit"
+        self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"), taken=taken)
         self._lock_wait = lock_wait
         try:
             with self._transaction(write=create) as connection:
                 if create:
-                    migrate(connection)
+                    migrate(connection, schema)
                 else:
-                    require_current(connection)
+                    require_current(connection, schema)
         except DitherError:
             self.close()
             raise
@@ -58,21 +68,11 @@ class Database:
     def ping(self) -> None:
         """Raise StoreError if the database cannot be read."""
         with self._transaction() as connection:
-            connection.execute(sa.select(METRICS.c.version).limit(1))
-
-    def condition(self) -> Condition:
-        """Return how the database fares."""
-        with self._transaction() as connection:
-            return condition_of(connection)
+            connection.execute(sa.select(sa.literal(1)).select_from(self._schema.table).limit(1))
 
     def schema(self) -> str:
         """Return the schema that the tables have, which is that of this program."""
-        return HEAD
-
-    def identity(self) -> str:
-        """Return the random name of the database, in 32 hexadecimal digits; a backup of it has the same."""
-        with self._transaction() as connection:
-            return bytes(connection.execute(sa.select(IDENTITY.c.identity)).scalar_one()).hex()
+        return self._schema.head
 
     def damage(self) -> str:
         """Read a SQLite database whole; return what is found to be damaged, "" if nothing is."""

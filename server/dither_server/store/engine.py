@@ -1,6 +1,7 @@
 """Open durable connections: SQLite in WAL mode with synchronous=FULL, PostgreSQL with synchronous commits."""
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,27 @@ __all__ = ["WRITE", "database_file", "open_engine", "sqlite_path"]
 WRITE = "dither_write"
 """The execution option of a connection that will write."""
 
+_DURABLE = ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON")
 
-def open_engine(url: str, create: bool, lock_wait: float, *, read_only: bool = False) -> sa.Engine:
+
+def open_engine(
+    url: str,
+    create: bool,
+    lock_wait: float,
+    *,
+    read_only: bool = False,
+    maker: str = "collector",
+    pragmas: Sequence[str] = (),
+) -> sa.Engine:
     """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet.
 
-    Through one that is ``read_only`` nothing changes, not even what is beside the file.
+    Through one that is ``read_only`` nothing changes, not even what is beside the file. ``maker`` is the program that
+    makes the database, and ``pragmas`` are what else to set on connections of SQLite.
     """
     parsed = database_url(url)
     is_sqlite = parsed.get_backend_name() == "sqlite"
     if is_sqlite:
-        _check_file(str(parsed.database), create)
+        _check_file(str(parsed.database), create, maker)
     options: dict[str, Any] = {"connect_args": {"timeout": lock_wait}} if is_sqlite else {"pool_pre_ping": True}
     if is_sqlite and read_only:
         options = {"creator": lambda: _connect_to_read(Path(str(parsed.database)), lock_wait)}
@@ -37,7 +49,7 @@ def open_engine(url: str, create: bool, lock_wait: float, *, read_only: bool = F
     except ImportError as error:
         raise ParameterError("db", f"the database's driver is not installed ({error})") from None
     if is_sqlite:
-        _speak_sqlite(engine, read_only)
+        _speak_sqlite(engine, () if read_only else (*pragmas, *_DURABLE))
     else:
         _speak_postgresql(engine, read_only)
     return engine
@@ -56,11 +68,11 @@ def database_file(url: str) -> Path | None:
     return Path(str(parsed.database)) if parsed.get_backend_name() == "sqlite" else None
 
 
-def _check_file(path: str, create: bool) -> None:
+def _check_file(path: str, create: bool, maker: str) -> None:
     if Path(path).is_dir():
         raise ParameterError("db", f"{path} is a folder; name a file in it")
     if not create and not Path(path).is_file():
-        raise UnmadeError("db", f"{path} does not exist; a collector has not run on it yet")
+        raise UnmadeError("db", f"{path} does not exist; a {maker} has not run on it yet")
     if create and not Path(path).absolute().parent.is_dir():
         raise ParameterError("db", f"{path} cannot be made; its folder does not exist")
 
@@ -77,13 +89,13 @@ def _connect_to_read(path: Path, lock_wait: float) -> sqlite3.Connection:
     return sqlite3.connect(uri, uri=True, timeout=lock_wait, check_same_thread=False)
 
 
-def _speak_sqlite(engine: sa.Engine, read_only: bool) -> None:
+def _speak_sqlite(engine: sa.Engine, pragmas: Sequence[str]) -> None:
     """Make SQLite durable, and let transactions begin where we say, not where its Python driver guesses."""
 
     @sa.event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: object) -> None:
         connection.isolation_level = None
-        for pragma in () if read_only else ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}").close()
 
     @sa.event.listens_for(engine, "begin")

@@ -1,56 +1,83 @@
 """Bring a database to the schema of this program."""
 
+from typing import NamedTuple
+
 import sqlalchemy as sa
 
 from dither_shared import ParameterError
 
 from .errors import UnmadeError
-from .tables.schema import HEAD, TALLIES
+from .tables.schema import HEAD, METRICS
 
-__all__ = ["migrate", "require_current", "require_known"]
+__all__ = ["COLLECTOR", "Schema", "migrate", "require_current", "require_known"]
 
 _ONE_AT_A_TIME = 0x646974686572
 """The number of PostgreSQL's advisory lock under which its schema is made: "dither"."""
 
 
-def migrate(connection: sa.Connection) -> None:
+class Schema(NamedTuple):
+    """The tables of a program, and the way to them.
+
+    ``head`` is the newest of its numbered migrations, which are in ``scripts``, a folder or ``package:folder``;
+    ``revisions`` is the table that says which of them a database has. ``table`` is one that it has always had.
+    ``pragmas`` are set on each of SQLite's connections that write.
+    """
+
+    maker: str
+    head: str
+    scripts: str
+    revisions: str
+    table: sa.Table
+    pragmas: tuple[str, ...] = ()
+
+
+COLLECTOR = Schema("collector", HEAD, "dither_server.store:migrations", "alembic_version", METRICS)
+
+
+def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
     """Create or upgrade the tables, in the connection's transaction.
 
     Raises ParameterError if a newer program has made them.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ONE_AT_A_TIME)))
-    found = _revision(connection)
-    if found == HEAD:
+    found = _revision(connection, schema)
+    if found == schema.head:
         return
-    require_known(found)
+    require_known(found, schema=schema)
     from alembic import command  # noqa: PLC0415  # it costs 0.2 s, once in the life of a schema
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
-    config.set_main_option("script_location", "dither_server.store:migrations")
+    config.set_main_option("script_location", schema.scripts)
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 
 
-def require_current(connection: sa.Connection) -> None:
+def require_current(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
     """Raise ParameterError unless the tables are there, as this program knows them."""
-    if not sa.inspect(connection).has_table(TALLIES.name):
-        raise UnmadeError("db", "holds no dither tables; a collector has not run on it yet")
-    found = _revision(connection)
-    require_known(found)
-    if found != HEAD:
-        raise UnmadeError("db", f"has schema {found}, this program {HEAD}; a collector upgrades it when it starts")
+    if not sa.inspect(connection).has_table(schema.table.name):
+        raise UnmadeError("db", f"holds no dither tables; a {schema.maker} has not run on it yet")
+    found = _revision(connection, schema)
+    require_known(found, schema=schema)
+    if found != schema.head:
+        raise UnmadeError(
+            "db", f"has schema {found}, this program {schema.head}; a {schema.maker} upgrades it when it starts"
+        )
 
 
-def require_known(found: str | None, place: str = "db") -> None:
+def require_known(found: str | None, place: str = "db", schema: Schema = COLLECTOR) -> None:
     """Raise ParameterError if a schema is newer than this program."""
-    if found is not None and found > HEAD:  # they are numbered
-        raise ParameterError(place, f"has schema {found} of a newer dither, this program {HEAD}; install the newer one")
+    if found is not None and found > schema.head:  # they are numbered
+        raise ParameterError(
+            place, f"has schema {found} of a newer dither, this program {schema.head}; install the newer one"
+        )
 
 
-def _revision(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table("alembic_version"):
+def _revision(connection: sa.Connection, schema: Schema) -> str | None:
+    if not sa.inspect(connection).has_table(schema.revisions):
         return None
-    revision: str | None = connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+    revision: str | None = connection.scalar(
+        sa.select(sa.column("version_num")).select_from(sa.table(schema.revisions))
+    )
     return revision

@@ -8,11 +8,11 @@ from datetime import date
 
 import sqlalchemy as sa
 
-from .tables.schema import DAILY, ESTIMATED_DAYS, METRICS, REFUSALS, TALLIES
+from .tables.schema import DAILY, ESTIMATED_DAYS, METRICS, REFUSALS, SEALED, TALLIES
 
 __all__ = ["purge_day", "purge_refusals", "refusal_rows", "reported_before", "rows_by_day"]
 
-_PARTS = (*DAILY.values(), ESTIMATED_DAYS, TALLIES)
+_PARTS = (*DAILY.values(), ESTIMATED_DAYS, SEALED, TALLIES)
 """The tables with a day's rows; those that refer to others come first."""
 
 

@@ -12,6 +12,7 @@ from dither_shared import Metric
 
 from ..tally.tally import Tally
 from .batch_ids.ids import NewDayError, alone, ids_in
+from .condition import Condition, condition_of
 from .counting.both_ways import days_counted_both_ways
 from .counting.folds import Folds
 from .counting.uploads import Outcome, Upload, count
@@ -22,7 +23,8 @@ from .tables.definitions import from_json, to_json
 from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
-from .tables.schema import METRICS, TALLIES
+from .tables.schema import IDENTITY, METRICS, TALLIES
+from .tables.sealed import Sealed, read_sealed
 from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
 
@@ -41,6 +43,11 @@ class Store(Database):
         self._ids = ids_in(self._engine)
         self.folds = Folds(self._engine, self._transaction)
 
+    def condition(self) -> Condition:
+        """Return how the database fares."""
+        with self._transaction() as connection:
+            return condition_of(connection)
+
     def register(self, metrics: Collection[Metric]) -> None:
         """Write down the definitions of these versions; what numbers depend on cannot change under a version."""
         try:
@@ -57,6 +64,11 @@ class Store(Database):
                     connection.execute(sa.update(METRICS).where(METRICS.c.version == metric.version).values(row))
                 else:
                     connection.execute(sa.insert(METRICS).values(row))
+
+    def identity(self) -> str:
+        """Return the random name of the database, in 32 hexadecimal digits; a backup of it has the same."""
+        with self._transaction() as connection:
+            return bytes(connection.execute(sa.select(IDENTITY.c.identity)).scalar_one()).hex()
 
     def versions(self, name: str) -> list[str]:
         """Return every registered version of a metric."""
@@ -182,6 +194,13 @@ class Store(Database):
         """Return the reports of each stratum with any on these days, by its place among those of the metric."""
         with self._transaction() as connection:
             return read_reports(connection, TALLIES.c.stratum, metric, since, until)
+
+    def sealed(
+        self, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+    ) -> Sealed | None:
+        """Return what came sealed of a metric version on these days, None if nothing did."""
+        with self._transaction() as connection:
+            return read_sealed(connection, metric, since, until, places)
 
     def rows_by_day(self, version: str, before: date | None = None) -> dict[date, int]:
         """Return the days of a version that have anything, before a day or ever, with the number of their rows."""

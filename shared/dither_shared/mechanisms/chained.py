@@ -11,8 +11,9 @@ from typing import ClassVar
 from ..mechanism import Item, Mechanism
 from ..primitives.channel import BitChain, SymbolChain
 from ..primitives.entropy import Entropy
+from ..primitives.two_level import TwoLevel
 
-__all__ = ["ChainOfBits", "ChainOfSymbols", "Chained"]
+__all__ = ["ChainOfBits", "ChainOfSymbols", "Chained", "two_level_bits"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,3 +72,12 @@ class ChainOfBits(Chained):
     def repeat(self, drawn: int, entropy: Entropy) -> bytes:
         """Return the bits of this report: those of the permanent row, each kept or flipped."""
         return self.row_format.bits(entropy.bernoulli_bits(self.cells, drawn, *self._chain.instant.thresholds))
+
+
+def two_level_bits(ratio: Fraction, low: Fraction, size: int) -> TwoLevel:
+    """Return the law of rows of independent bits, of which a value marks one of its own, and others are 1 with ``low``.
+
+    Next to rows whose bits are all 1 with ``low``, a row is a/b as likely if the marked bit is 1 and (1-a)/(1-b) as
+    likely if it is 0: two levels, whose ratio is that of two values.
+    """
+    return TwoLevel(ratio, low, low**2, low**2 * (1 - low) if size > 2 else None)

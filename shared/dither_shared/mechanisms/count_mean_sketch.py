@@ -11,7 +11,8 @@ from ..primitives.bloom import bloom_positions
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, as_probability, checked_epsilon, exp_below, threshold_down, toward
-from .chained import ChainOfBits
+from ..primitives.two_level import TwoLevel
+from .chained import ChainOfBits, two_level_bits
 from .checks import bytes_of, checked_count
 from .owned_cells import checked_inside, inside_at, level_ratio
 
@@ -122,6 +123,11 @@ class CountMeanSketch(Sketch, ChainOfBits):
         odds = exp_below(checked_epsilon(epsilon) / 2)
         return cls(keep=Fraction(threshold_down(odds / (odds + 1)), ONE), **shape)
 
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns the rows in which its column is 1; two values share most where they are in one column."""
+        return two_level_bits(self.ratio, self.b, 2)
+
     def marked(self, item: Item, cohort: int = 0) -> tuple[int, ...]:
         """Return the value's column."""
         return (self.column(item, cohort),)
@@ -172,6 +178,11 @@ class HadamardCountMeanSketch(Sketch):
     def marks(self) -> int:
         """One symbol of each row."""
         return self.bits
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns half of the symbols; two values share half of these where their columns differ, or else all."""
+        return TwoLevel(self.ratio, Fraction(1, 2), Fraction(1, 4))
 
     @property
     def even_runs(self) -> tuple[int, int]:

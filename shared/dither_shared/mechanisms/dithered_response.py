@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import Item, Shape
 from ..primitives.probability import as_probability, exp_below, threshold_text, toward
+from ..primitives.two_level import TwoLevel
 from .chained import ChainOfSymbols
 from .checks import checked_count, checked_epsilons, index_of
 from .numeric import NumericMechanism, check_no_size
@@ -160,6 +161,11 @@ class DitheredResponse(ChainOfSymbols, NumericMechanism):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value in one phase."""
         return self._chain.ratio_after(reports)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns its cell; both ends, and the point a step above the first, never share one."""
+        return TwoLevel(self.ratio, Fraction(1, self.cells), Fraction(0), Fraction(0) if self.steps > 1 else None)
 
     @property
     def integers(self) -> Mapping[str, object]:

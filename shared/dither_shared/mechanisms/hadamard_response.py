@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 from ..mechanism import Item, Mechanism, Shape
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, checked_epsilon, threshold_text
+from ..primitives.two_level import TwoLevel
 from .checks import checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
 
@@ -69,6 +70,12 @@ class HadamardResponse(Mechanism):
         shared, others = Fraction(self.cells, 4), self.room - 2
         all_three = shared * (1 + others) / (2 * others)
         return self.a * shared, self.a * all_three + self.b * (shared - all_three)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns half of the symbols; what values 0 and 1 share value 2 owns, too, for it is their sum."""
+        third = Fraction(0) if self.size > 2 else None
+        return TwoLevel(self.ratio, Fraction(1, 2), Fraction(1, 4), third)
 
     @property
     def integers(self) -> Mapping[str, object]:

@@ -11,6 +11,7 @@ from ..mechanism import MAX_COUNTERS, Item, Shape
 from ..primitives.galois import field as galois_field
 from ..primitives.galois import field_integers, prime_power, prime_powers
 from ..primitives.probability import as_probability, threshold_text, toward
+from ..primitives.two_level import TwoLevel
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 from .randomized_response import symbol_chain, truths
@@ -103,6 +104,14 @@ class LocalHashing(ChainOfSymbols):
         on_line = g - 2
         all_three = Fraction(on_line * g + others - on_line, others * g**2) if others else Fraction(0)
         return self.p / g, self.p * all_three + self.b * (Fraction(1, g) - all_three)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns a symbol of each seed; two values collide under 1/g of the seeds."""
+        g, third = self.symbols, None
+        if self.size > 2:  # on the line of 0 and 1, or, over two elements, where there is none, off it
+            third = Fraction(0) if g > 2 else Fraction(1, 8)
+        return TwoLevel(self.ratio, Fraction(1, g), Fraction(1, g**2), third)
 
     @property
     def integers(self) -> Mapping[str, object]:

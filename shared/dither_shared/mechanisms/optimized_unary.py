@@ -9,7 +9,8 @@ from ..errors import ParameterError
 from ..mechanism import Item, Shape
 from ..primitives.channel import BitChain, BitChannel
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, threshold_up
-from .chained import ChainOfBits
+from ..primitives.two_level import TwoLevel
+from .chained import ChainOfBits, two_level_bits
 from .checks import checked_epsilons, checked_size, index_of
 
 __all__ = ["OptimizedUnary"]
@@ -81,6 +82,11 @@ class OptimizedUnary(ChainOfBits):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
         return self._chain.ratio_after(reports)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns the rows in which its bit is 1."""
+        return two_level_bits(self.ratio, self.b, self.size)
 
     @property
     def integers(self) -> Mapping[str, object]:

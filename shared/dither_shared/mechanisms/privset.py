@@ -11,6 +11,7 @@ from ..mechanism import MAX_CELLS, SETS, Item, Items, Shape
 from ..primitives.entropy import Entropy
 from ..primitives.lanes import lanes_of
 from ..primitives.probability import ONE, as_probability, exp_below, threshold_down, threshold_text, toward
+from ..primitives.two_level import TwoLevel
 from ..rows import RowFormat
 from .chained import Chained
 from .checks import checked_count, checked_epsilons, checked_size, set_of
@@ -161,6 +162,14 @@ class PrivSet(Chained):
         unlikely = (1 - self.permanent_inside) / ((1 - chance) * subsets)
         same, other = (Fraction(self._kept, ONE) + afresh) ** reports, afresh**reports
         return (likely * same + (1 - likely) * other) / (unlikely * same + (1 - unlikely) * other)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A set owns the subsets that meet its marks; those of a full set and of the empty one are apart."""
+        beside, both = self.cells - self.subset, 2 * self.at_most
+        missed = 1 - _chance(self.size, self.at_most, self.subset)
+        neither = Fraction(perm(beside, both), perm(self.cells, both))
+        return TwoLevel(self.ratio, 1 - missed, 1 - 2 * missed + neither)
 
     @property
     def integers(self) -> Mapping[str, object]:

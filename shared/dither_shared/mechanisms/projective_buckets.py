@@ -15,6 +15,7 @@ from ..primitives.entropy import Entropy
 from ..primitives.galois import field_integers, prime_power, prime_powers
 from ..primitives.probability import ONE, threshold_down, threshold_text
 from ..primitives.projective import Points, point_length
+from ..primitives.two_level import TwoLevel
 from .chained import Chained
 from .checks import checked_count
 from .owned_cells import checked_inside, inside_at
@@ -124,6 +125,13 @@ class ProjectiveBuckets(Chained):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
         return self.ratio**reports if self._chain is None else self._chain.ratio_after(reports)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns a hyperplane in each cohort; two values share most where they are in one bucket."""
+        points = self._points
+        share, overlap = Fraction(points.owned, points.count), Fraction(points.shared, points.count)
+        return TwoLevel(self.ratio, share, overlap)
 
     @property
     def integers(self) -> Mapping[str, object]:

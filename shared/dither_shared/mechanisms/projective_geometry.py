@@ -12,6 +12,7 @@ from ..primitives.entropy import Entropy
 from ..primitives.galois import field_integers, prime_power, prime_powers
 from ..primitives.probability import ONE, checked_epsilon, threshold_text
 from ..primitives.projective import Points, point_count, point_length
+from ..primitives.two_level import TwoLevel
 from .checks import checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
 
@@ -97,6 +98,13 @@ class ProjectiveGeometry(Mechanism):
         of_three, on_line = point_count(order, max(0, self._points.length - 3)), order - 1
         all_three = Fraction(on_line * shared + (points - 2 - on_line) * of_three, points - 2)
         return self.a * shared, self.a * all_three + self.b * (shared - all_three)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns a hyperplane; points 0, 1 and 2 are on one line: what two of them share the third owns, too."""
+        points, third = self._points, Fraction(0) if self.size > 2 else None
+        share, overlap = Fraction(points.owned, points.count), Fraction(points.shared, points.count)
+        return TwoLevel(self.ratio, share, overlap, third)
 
     @property
     def integers(self) -> Mapping[str, object]:

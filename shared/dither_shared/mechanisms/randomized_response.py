@@ -17,6 +17,7 @@ from ..primitives.probability import (
     threshold_text,
     toward,
 )
+from ..primitives.two_level import TwoLevel
 from .chained import ChainOfSymbols
 from .checks import checked_epsilons, checked_size, index_of
 
@@ -104,6 +105,11 @@ class RandomizedResponse(ChainOfSymbols):
     def ratio_after(self, reports: int) -> Fraction:
         """Return the worst-case ratio of ``reports`` reports of one value."""
         return self._chain.ratio_after(reports)
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns one answer: itself or, where lies are likelier, the other of two."""
+        return TwoLevel(self.ratio, Fraction(1, self.size), Fraction(0), Fraction(0) if self.size > 2 else None)
 
     @property
     def integers(self) -> Mapping[str, object]:

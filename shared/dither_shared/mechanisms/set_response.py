@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from ..errors import ParameterError
 from ..mechanism import MAX_COUNTERS, SETS, Item, Items, Shape
 from ..primitives.probability import as_probability, threshold_text, toward
+from ..primitives.two_level import TwoLevel
 from .chained import ChainOfSymbols
 from .checks import checked_count, checked_epsilons, checked_size, set_of
 from .randomized_response import symbol_chain, truths
@@ -107,6 +108,12 @@ class SetResponse(ChainOfSymbols):
     def seen(self, cohort: int) -> tuple[int, ...]:
         """Return the values in the window ``cohort``, in the order of a pattern's bits, lowest first."""
         return tuple((cohort + place) % self.size for place in range(self.window))
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A set owns its pattern; the empty set and the full one differ in every window, and a third set from both."""
+        third = Fraction(0) if self.window > 2 or (self.window == 2 and not self.size % 2) else None
+        return TwoLevel(self.ratio, Fraction(1, self.cells), Fraction(0), third)
 
     @property
     def integers(self) -> Mapping[str, object]:

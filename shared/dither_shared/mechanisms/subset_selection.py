@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 from ..mechanism import Item, Mechanism, Shape
 from ..primitives.entropy import Entropy
 from ..primitives.probability import ONE, checked_epsilon, threshold_text
+from ..primitives.two_level import TwoLevel
 from .checks import checked_count, checked_size, index_of
 from .owned_cells import checked_inside, inside_at, level_ratio
 
@@ -75,6 +76,14 @@ class SubsetSelection(Mechanism):
         """p(d-1)/(k-1) with the true answer, ((d-1)(d-2)p + d(d-1)(1-p))/((k-1)(k-2)) without it."""
         k, d, p = self.size, self.subset, self.p
         return p * (d - 1) / (k - 1), (d - 1) * (p * (d - 2) + (1 - p) * d) / ((k - 1) * max(k - 2, 1))
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns the subsets that list it."""
+        k, d = self.size, self.subset
+        overlap = Fraction(d * (d - 1), k * (k - 1))
+        aside = overlap * (k - d) / (k - 2) if k > 2 else None
+        return TwoLevel(self.ratio, Fraction(d, k), overlap, aside)
 
     @property
     def integers(self) -> Mapping[str, object]:

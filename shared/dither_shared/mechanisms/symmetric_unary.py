@@ -17,7 +17,8 @@ from ..primitives.probability import (
     threshold_text,
     toward,
 )
-from .chained import ChainOfBits
+from ..primitives.two_level import TwoLevel
+from .chained import ChainOfBits, two_level_bits
 from .checks import checked_size, index_of
 
 __all__ = ["SymmetricUnary"]
@@ -65,6 +66,11 @@ class SymmetricUnary(ChainOfBits):
         """Return the mechanism with p = s/(s+1), s = e^(ε/2), rounded down."""
         odds = exp_below(checked_epsilon(epsilon) / 2)
         return cls(size=checked_size(size), keep=Fraction(threshold_down(odds / (odds + 1)), ONE))
+
+    @property
+    def two_level(self) -> TwoLevel:
+        """A value owns the rows in which its bit is 1."""
+        return two_level_bits(self.ratio, self.b, self.size)
 
     @property
     def integers(self) -> Mapping[str, object]:

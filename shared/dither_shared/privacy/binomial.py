@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["lower_bound", "upper_bound"]
+__all__ = ["lower_bound", "tail_fraction", "upper_bound"]
 
 
 def lower_bound(successes: int, trials: int, confidence: float) -> float:
@@ -32,12 +32,20 @@ def _quantile(level: float, a: float, b: float) -> float:
 
 
 def _regularized(x: float, a: float, b: float) -> float:
-    """Return the regularized incomplete beta function I_x(a, b) (DLMF 8.17.22, Lentz's algorithm)."""
+    """Return the regularized incomplete beta function I_x(a, b) (DLMF 8.17.22)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):  # where the continued fraction of the complement converges faster
         return 1 - _regularized(1 - x, b, a)
     front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    return front * tail_fraction(x, a, b) / a
+
+
+def tail_fraction(x: float, a: float, b: float) -> float:
+    """Return the continued fraction of I_x(a, b) by Lentz's algorithm, for x <= (a+1)/(a+b+2).
+
+    P[Bin(n, x) >= k] is (1 - x) times P[Bin(n, x) = k] times that of a = k, b = n - k + 1.
+    """
     tiny = 1e-300
     c, d = 1.0, 1 / _away(1 - (a + b) * x / (a + 1), tiny)
     fraction = d
@@ -50,7 +58,7 @@ def _regularized(x: float, a: float, b: float) -> float:
         fraction *= d * c
         if abs(d * c - 1) < 1e-14:
             break
-    return front * fraction / a
+    return fraction
 
 
 def _away(value: float, tiny: float) -> float:

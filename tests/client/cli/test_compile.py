@@ -290,3 +290,13 @@ def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended.value.code == 2
     assert "FILE" in capsys.readouterr().err
     assert "compile  " in (program.__doc__ or "")
+
+
+def test_sealed_reports_are_not_for_browsers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(f'[seal]\nkey = "x25519:{"A" * 43}"\n{KINDS}', encoding="utf-8")
+    assert program.main(["compile", str(path)], environ={}) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("seal: a browser's WebCrypto has neither HPKE nor ChaCha20-Poly1305") == 1
+    assert "leave [seal] out" in told.err

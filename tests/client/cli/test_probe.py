@@ -10,6 +10,7 @@ import pytest
 
 from client.cli.probed import OPEN, answering, found, last, listening
 from client.devices import MOBILE, THEME
+from client.seals import sealing
 from dither import __main__ as program
 from dither.cli import probe
 from dither.cli.http_get import connect
@@ -237,3 +238,45 @@ sR04NaiEUcqB3To/Boy2iSWbxy0OPUxRvZQ=
 -----END CERTIFICATE-----
 """
 """Of localhost, for a hundred years, with its key; for these tests alone."""
+
+
+SEALED = tuple(sealing({"theme": THEME, "mobile": MOBILE}).values())
+
+
+@pytest.mark.parametrize(("status", "body"), [(405, problem("method-not-allowed")), (200, '{"relay": "dither"}')])
+def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: str) -> None:
+    asked: list[bytes] = []
+    with listening(answering((status, body), asked=asked)) as port:
+        findings = found(f"http://127.0.0.1:{port}/some/where", *SEALED, token="s3cret")  # noqa: S106 - nobody's
+    results = [(finding.step, finding.result) for finding in findings[3:]]
+    assert results == [("relay", "ok"), ("metric", "warning"), ("metric", "warning")]
+    assert f"its collector does, at /v1/metrics/theme/versions/{THEME.version}" in findings[4].says
+    (request,) = asked
+    assert request.startswith(b"GET /some/where/v1/sealed ")
+    assert b"s3cret" not in request
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, '{"pools": [], "batch_limit": 1, "body_limit": 1}', "a collector answers, and no relay"),
+        (401, problem("unauthorized"), "a collector answers, and no relay"),
+        (403, problem("forbidden"), "a collector answers, and no relay"),
+        (404, problem("not-found"), "something answers (HTTP 404), but no dither relay"),
+        (200, "[]", "something answers (HTTP 200), but no dither relay"),
+        (502, "<html>", "something answers (HTTP 502), but no dither relay"),
+    ],
+)
+def test_what_is_no_relay_is_said_to_be_none(status: int, body: str, said: str) -> None:
+    with listening(answering((status, body))) as port:
+        finding = found(f"http://127.0.0.1:{port}", *SEALED)[-1]
+    assert (finding.step, finding.result) == ("relay", "failed")
+    assert said in finding.says
+
+
+def test_the_verdict_on_a_relay_promises_no_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "metrics.toml"
+    path.write_text(f'[seal]\nkey = "{SEALED[0].seal}"\n[metrics.theme]\ntype = "boolean"\nepsilon = 1.0\n')
+    with listening(answering((200, '{"relay": "dither"}'))) as port:
+        assert program.main(["test", "--endpoint", f"http://127.0.0.1:{port}", "--metrics", str(path)]) == 0
+    assert "only its collector knows whether they are counted" in " ".join(capsys.readouterr().out.split())

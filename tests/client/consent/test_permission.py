@@ -11,6 +11,7 @@ import pytest
 
 import dither
 from client.devices import METRICS, MOBILE, THEME, Calendar, Make
+from client.seals import KEY, KEYS, sealing
 from dither.consent.policy import Policy, policy_path
 from dither.consent.rules import automation_sign, decide, terms
 from dither.state.journal_records import ConsentChoice
@@ -236,3 +237,21 @@ def test_a_choice_cut_short_covers_no_more_than_was_accepted(make: Make, folder:
         assert set(states(client).values()) <= {"off", "not accepted", "collected"}
         assert states(client)["survey"] != "collected"
         assert (client.status().mode == "on") is (whole[:length].endswith(b"\n") and length > 0)
+
+
+def test_a_yes_covers_what_goes_through_a_relay_later(make: Make, folder: Path) -> None:
+    make(folder).close()
+    for key in KEYS.values():
+        client = make(folder, mode=None, seal=key)
+        assert client.pending() == []
+        assert {metric.since for metric in client.status().metrics} == {Calendar().day}
+
+
+def test_a_yes_to_a_relay_covers_nothing_without_one(make: Make, folder: Path) -> None:
+    make(folder, seal=KEY).close()
+    client = make(folder, mode=None)
+    client.record("mobile", True)
+    assert client.pending() == list(METRICS)
+    assert (client.status().withheld, client.status().queued) == (1, 0)
+    assert make(folder, mode=None, seal=KEYS["xwing"]).pending() == [], "another key of the collector asks nobody anew"
+    assert terms(MOBILE) != terms(sealing()["mobile"])

@@ -12,6 +12,7 @@ import pytest
 
 import dither
 from client.devices import METRICS, Calendar, Make, Script, parts_on
+from dither.reporting.bodies import CLEAR, SEALED
 from dither.reporting.journal import Journal
 from dither.reporting.outbox import Outbox
 from dither.state.journal_records import Debit, Done, Queued, Record, from_line, from_lines, to_line
@@ -49,6 +50,21 @@ def test_what_is_too_old_gives_way() -> None:
     fill(outbox, [entry(0, day=10), entry(1, day=11), entry(2, day=40)], today=40)
     assert [done.batch for done in outbox.excess(41)] == [entry(0).batch]
     assert [done.batch for done in outbox.excess(42)] == [entry(0).batch, entry(1).batch]
+
+
+def test_what_an_app_cannot_send_is_found_whatever_came_and_went() -> None:
+    outbox = Outbox()
+    shut = entry(9)._replace(body=b'{"pool":"x"}')
+    fill(outbox, [entry(0), entry(1, local=1), shut, shut, entry(2)])
+    assert outbox.sealed == 1
+    assert [done.batch for done in outbox.misplaced(SEALED)] == [entry(0).batch, entry(2).batch]
+    assert [done.batch for done in outbox.misplaced(CLEAR)] == [shut.batch]
+    for gone in (shut, shut, entry(0), entry(1, local=1), entry(2)):
+        outbox.apply(Done(gone.batch, "sent"))
+    assert (outbox.sealed, outbox.misplaced(SEALED), outbox.misplaced(CLEAR)) == (0, [], [])
+    fill(outbox, [shut])
+    outbox.clear()
+    assert outbox.sealed == 0
 
 
 def test_what_is_only_shown_is_bounded_but_never_next() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from client.devices import Calendar, Make, Script
+from client.seals import KEY, opened
 from client.state.format1_devices import BY_VERSION, METRICS, capped, shown, spending, stored, waiting
 from dither.state.journal_records import Charged, Debit, Done, FormerDebit, Header, Permanent, Queued
 
@@ -36,6 +37,25 @@ def test_nothing_is_lost_and_no_spending_is_forgotten(
         one.version: (one.reports, one.spent) for one in client.status().metrics
     }
     assert len(again.sent()) == len([record for record in before if isinstance(record, Done) and record.fate == "sent"])
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_app_may_begin_to_seal_with_the_update(
+    make: Make, device: Callable[[str], Path], calendar: Calendar, name: str
+) -> None:
+    folder = device(name)
+    before = stored(folder)
+    calendar.pass_days(7)
+    script = Script()
+    client = make(folder, metrics=METRICS, mode=None, seal=KEY, transport=script)
+    assert client.status().mode == "on"
+    assert spending(stored(folder)) == spending(before)
+    dropped = client.status().dropped
+    client.flush(5)
+    assert (script.bodies, client.status().dropped - dropped) == ([], len(waiting(before)))
+    for asked in METRICS:
+        client.record(asked, "true")
+    assert all(map(opened, client.preview()))
 
 
 @pytest.mark.parametrize("name", WHOLE)

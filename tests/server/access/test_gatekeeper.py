@@ -23,13 +23,20 @@ from dither_server.dashboard.pages import pages
 from dither_server.protocol.problems import Problem
 from dither_server.store import StoredToken, StoreError
 from server.collecting import THEME, TODAY, batch, config, problem
+from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
 FAR = {"REMOTE_ADDR": "192.0.2.7"}
+KEY = drawn()
+BODIES = {
+    "/v1/reports": lambda: batch(THEME).encode(),
+    "/v1/sealed": lambda: batch_of(THEME, sealed_rows(THEME, KEY.public)).encode(),
+}
 TOKENS = {role: draw_token(role) for role in Role}
 
 
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[Flask]:
+    keep(tmp_path / "seal-keys.json", KEY)
     app = create_app(config(tmp_path, open=frozenset()))
     for role, token in TOKENS.items():
         collector_of(app).store.add_token(StoredToken(digest_of(token), role.value, "", TODAY))
@@ -49,7 +56,7 @@ def ask(app: Flask, rule: Rule, method: str, token: str | None) -> TestResponse:
     path = rule.rule.replace("<name>", "theme").replace("<path:filename>", "dashboard.css")
     path = path.replace("<version>", THEME.version)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    data = batch(THEME).encode() if method == "POST" else None
+    data = BODIES[path]() if method == "POST" else None
     with app.test_client() as client:
         answer = client.open(
             path, method=method, headers=headers, environ_overrides=FAR, data=data, content_type="application/json"
@@ -60,7 +67,7 @@ def ask(app: Flask, rule: Rule, method: str, token: str | None) -> TestResponse:
 
 
 OPENED = {"static", "dither.show_version", "dither.healthz", "dither.readyz", "dither.show_openapi"}
-REPORTING = {"dither.post_reports", "dither.may_report"}
+REPORTING = {"dither.post_reports", "dither.may_report", "dither.post_sealed", "dither.list_pools"}
 ADMINISTERING = {"dither.show_diagnosis"}
 """The routes that do not take the role READ, written down a second time: who opens one, changes two files."""
 

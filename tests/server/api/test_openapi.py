@@ -24,6 +24,7 @@ from dither_server.protocol.json_schema import Schema
 from dither_server.reading.summaries import SUMMARIES
 from dither_server.store import StoredToken
 from server.collecting import LAYOUT, STRATA, THEME, TODAY, batch, config, rows_of, upload
+from server.ingest.sealed.sealing import batch_of, drawn, keep, sealed_rows
 
 BARE = Flask("dither_server")
 for blueprint in (routes, pages):
@@ -65,7 +66,7 @@ def test_every_answer_is_as_described(path: str, method: str, app: Flask, admin:
         case.validate_response(response, excluded_checks=[positive_data_acceptance])
 
     holds()
-    assert seen & ({200} if "{name}" not in path else {404}) or path == "/v1/reports"
+    assert seen & ({200} if "{name}" not in path else {404}) or method == "post" or path == "/v1/reports"
     assert not seen & {401, 403, 500}
 
 
@@ -98,6 +99,27 @@ def test_the_same_for_names_that_are_known(app: Flask, admin: dict[str, str]) ->
     response = sent.call(headers=admin)
     assert response.status_code == 202
     sent.validate_response(response)
+
+
+def test_the_same_of_sealed_reports(app: Flask, tmp_path: Path, admin: dict[str, str]) -> None:
+    key, other = drawn(), drawn()
+    schema = schemathesis.openapi.from_wsgi("/openapi.json", app)
+    body = batch_of(THEME, sealed_rows(THEME, key.public)).encode()
+    for keys, status in (([other], 400), ([key, other], 202), ([other], 202)):
+        keep(tmp_path / "seal-keys.json", *keys)
+        sent = schema["/v1/sealed"]["POST"].Case(body=json.loads(body), media_type="application/json")
+        response = sent.call(headers=admin)
+        assert response.status_code == status
+        sent.validate_response(response)
+    for path in ("/v1/sealed", "/v1/metrics/theme/estimate"):
+        known = "/v1/metrics/{name}/estimate" if "theme" in path else path
+        asked = schema[known]["GET"].Case(path_parameters={"name": "theme"})
+        response = asked.call(headers=admin)
+        asked.validate_response(response)
+        assert response.status_code == 200
+    told = response.json()["sealed"]
+    assert told.pop("shuffled")["reports"] == 5
+    assert told == {"batches": 1, "reports": 5, "least_total": 5, "refused": 0}
 
 
 def test_the_same_of_a_metric_with_strata(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Gate:
         assert self.entered.acquire(timeout=PATIENCE)
 
 
-def submitted(committer: Committer, one: Upload) -> "Future[Outcome]":
+def submitted(committer: Committer[Upload], one: Upload) -> "Future[Outcome]":
     """Submit an upload; return what is told of it."""
     told: Future[Outcome] = Future()
     committer.submit(
@@ -74,14 +74,14 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-def committer(gate: Gate) -> Iterator[Committer]:
+def committer(gate: Gate) -> Iterator[Committer[Upload]]:
     committer = Committer(gate, lambda: TODAY, Limits(queue=3, group=2))
     yield committer
     gate.let(100)
     committer.close()
 
 
-def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Committer) -> None:
+def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Committer[Upload]) -> None:
     uploads = [upload() for _ in range(4)]
     answers = [submitted(committer, uploads[0])]
     gate.wait()
@@ -92,7 +92,7 @@ def test_whatever_waits_is_one_group_up_to_its_limit(gate: Gate, committer: Comm
     assert gate.groups == [uploads[:1], uploads[1:3], uploads[3:]]
 
 
-def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer) -> None:
+def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, committer: Committer[Upload]) -> None:
     first = submitted(committer, upload())
     gate.wait()
     waiting = [submitted(committer, upload()) for _ in range(3)]
@@ -104,7 +104,9 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(gate: Gate, com
     assert sum(map(len, gate.groups)) == 5
 
 
-def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: Gate, committer: Committer) -> None:
+def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(
+    gate: Gate, committer: Committer[Upload]
+) -> None:
     gate.failure = StoreError("database: full")
     answers = [submitted(committer, upload())]
     gate.wait()
@@ -118,7 +120,7 @@ def test_a_failing_store_refuses_the_group_and_the_next_one_goes_through(gate: G
 
 
 def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
-    gate: Gate, committer: Committer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, committer: Committer[Upload], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
         told = submitted(committer, upload())
@@ -136,7 +138,7 @@ def test_a_store_that_goes_on_failing_is_logged_once_a_minute(
     assert caplog.messages == [f"1 {about}", f"3 {about}"]
 
 
-def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> None:
+def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer[Upload]) -> None:
     first, bad, good = upload(), upload(), upload()
     gate.poison = bad.batch
     before = submitted(committer, first)
@@ -148,7 +150,7 @@ def test_one_poisoned_batch_fails_alone(gate: Gate, committer: Committer) -> Non
     assert healthy.result(PATIENCE) is COUNTED
 
 
-def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer) -> None:
+def test_closing_commits_what_was_taken_and_takes_no_more(gate: Gate, committer: Committer[Upload]) -> None:
     answers = [submitted(committer, upload())]
     gate.wait()
     answers += [submitted(committer, upload()) for _ in range(3)]

@@ -177,7 +177,7 @@ def test_without_a_commit_there_is_no_acknowledgement(
         impatient = replace(collector.ingest, patience=0.001)
         patch.setattr(collector, "ingest", impatient)
         if isinstance(app.wsgi_app, IngestLayer):
-            patch.setattr(app.wsgi_app, "ingest", impatient)
+            patch.setattr(app, "wsgi_app", IngestLayer(app.wsgi_app.app, impatient))
         response = post(door, batch().encode())
     assert problem(response) == (503, kind)
     assert int(response.headers["Retry-After"]) > 0

@@ -17,7 +17,6 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 
-from dither_server.access.origins import NO_ORIGINS
 from dither_server.access.proxies import Proxies
 from dither_server.observability.prometheus import Prometheus
 from dither_server.reading.places import PEER_GONE
@@ -134,8 +133,10 @@ class Served:
         self.prometheus = Prometheus()
         self.crowd = Crowd(100, 100, self.seconds, self.prometheus)
         proxies, room = Proxies(""), Room(1 << 20, 1 << 16)
-        ingest: Any = SimpleNamespace(refuse=self.seen.append, prometheus=self.prometheus, origins=NO_ORIGINS)
-        gateway = Gateway(self.app, ingest, 4, self.crowd, proxies)
+        reception: Any = SimpleNamespace(
+            paths=["/v1/reports"], numbers=self.prometheus, refuse=self.seen.append, headers=lambda _: []
+        )
+        gateway = Gateway(self.app, reception, 4, self.crowd, proxies)
         accepting = accept(self.listener, self.crowd, proxies, lambda name: Connection(self.crowd, gateway, room, name))
         tasks = [asyncio.create_task(accepting), asyncio.create_task(self.crowd.watch())]
         self.ready.set()

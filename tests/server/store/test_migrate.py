@@ -13,7 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 
-from dither_server.store import Basis, Refusal, Store, StoredToken, StoreError
+from dither_server.store import Basis, Refusal, Sealed, Store, StoredToken, StoreError
 from dither_server.store.counting.folds import Sums
 from dither_server.store.tables.definitions import to_json
 from dither_server.store.tables.schema import HEAD, NUMBERS, SCHEMA
@@ -27,6 +27,7 @@ from server.collecting import (
     TODAY,
     rows_of,
     same,
+    sealed_upload,
     upload,
 )
 from server.database import connected, execute, listening, url_of
@@ -184,4 +185,20 @@ def test_a_database_without_folds_gets_their_tables(tmp_path: Path) -> None:
     with closing(Store(url_of(tmp_path))) as upgraded:
         upgraded.folds.begin(SHARD, datetime(2026, 11, 20, tzinfo=UTC))
         assert upgraded.folds.add(SHARD, 255, {(THEME.version, TODAY, 0): blocks}, Sums()) is True
+        assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, one.rows * 2))
+
+
+def test_a_database_without_sealed_batches_gets_their_table(tmp_path: Path) -> None:
+    one = upload()
+    migrated(tmp_path, "0011")
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, one.rows))
+    with closing(sqlite3.connect(tmp_path / "dither.db")) as old, old:
+        old.execute("INSERT INTO metrics VALUES (?, 'theme', ?)", (THEME.version, to_json(THEME)))
+        for block, counts in zip(blocks.numbers.tolist(), to_bytes(blocks.counts), strict=True):
+            row = (THEME.version, TODAY.isoformat(), 0, SHARD, block, counts)
+            old.execute("INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?)", row)
+    with closing(Store(url_of(tmp_path))) as upgraded:
+        assert upgraded.sealed(THEME) is None
+        assert upgraded.commit([sealed_upload(total=500)], TODAY, SHARD) == [COUNTED]
+        assert upgraded.sealed(THEME) == Sealed(1, 3, 500, 0)
         assert same(upgraded.tally(THEME), Tally.fold(THEME.mechanism, one.rows * 2))

@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,13 +16,14 @@ from dither_server.app import collector_of, create_app
 from dither_server.cli.examination.database import in_database
 from dither_server.cli.examination.findings import Level
 from dither_server.reading.materialize import refresh
-from dither_server.store import Outcome, Refusal, Store, StoredToken, StoreError
+from dither_server.store import Outcome, Refusal, Sealed, Store, StoredToken, StoreError
 from dither_server.tally.tally import Tally
 from dither_shared import BooleanQuestion, LocalHashing, Metric
 from server.collecting import (
     CONFLICT,
     COUNTED,
     DISABLED,
+    EMPTY,
     LAYOUT,
     METRICS,
     THEME,
@@ -32,6 +34,7 @@ from server.collecting import (
     problem,
     rows_of,
     same,
+    sealed_upload,
     upload,
 )
 from server.observability.test_prometheus import samples
@@ -85,6 +88,19 @@ def test_reports_are_counted_in_their_stratum(pg: Store) -> None:
     assert pg.commit([upload(LAYOUT, stratum=0), upload(LAYOUT, stratum=4)], TODAY, SHARD) == [COUNTED] * 2
     assert pg.reports_by_stratum(LAYOUT) == {0: 3, 4: 6}
     assert same(pg.tally(LAYOUT, places=(4, 5)), Tally.fold(LAYOUT.mechanism, one.rows * 2))
+
+
+def test_what_came_sealed_is_counted_once_and_added_up(pg: Store) -> None:
+    one, other = sealed_upload(total=700, refused=2), sealed_upload(total=600)
+    unopened = replace(one, rows=b"")
+    assert pg.commit([unopened], TODAY, SHARD) == [EMPTY]
+    assert pg.commit([one, unopened, other], TODAY, SHARD) == [COUNTED] * 3
+    assert pg.commit([one, sealed_upload(total=800)], TODAY, b"t" * 16) == [COUNTED] * 2
+    assert pg.sealed(THEME) == Sealed(3, 9, 600, 2)
+    assert pg.sealed(THEME, since=TODAY + timedelta(days=1)) is None
+    assert pg.tally(THEME).total == 9
+    assert pg.purge_day(THEME.version, TODAY) > 0
+    assert pg.sealed(THEME) is None
 
 
 def test_the_doctor_reads_it_and_cannot_write(pg: Store, url: str) -> None:

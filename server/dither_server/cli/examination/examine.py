@@ -31,7 +31,7 @@ def examine(config: Config, peer: Peer | None, *, thorough: bool = False) -> Ite
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             yield from in_database(store, thorough)
-            yield from in_field(store, config.today())
+            yield from in_field(store, config.today(), config.seal_alarm)
             if config.spool:
                 yield from of_folds(config, store)
     except DitherError:  # what ``remarks`` tells

@@ -18,11 +18,15 @@ _MOST = 5
 _REASONS = 3
 
 
-def in_field(store: Store, today: date) -> Iterator[Finding]:
-    """Yield what is found about the last reports, and about what was refused in the last week."""
+def in_field(store: Store, today: date, seal_alarm: float) -> Iterator[Finding]:
+    """Yield what is found about the last reports, and about what was refused in the last week.
+
+    Of sealed reports the share ``seal_alarm`` may be refused without a warning.
+    """
     yield _last(store.reported_before(date.max), today)
     refused = store.refused(since=today - _WEEK)
     yield _in_all(refused)
+    yield from _unopened(store, refused, today - _WEEK, seal_alarm)
     yield from _unknown(refused, {version for _, version in store.registered()})
 
 
@@ -46,6 +50,22 @@ def _in_all(refused: Mapping[Refusal, int]) -> Finding:
         return ok("refused", "nothing in the last 7 days")
     most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
     return ok("refused", f"{kinds.total():,} batches in the last 7 days ({most}); dither-server refusals tells more")
+
+
+def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[Finding]:
+    """Yield the metric versions of which too many sealed reports were refused."""
+    unopened: Counter[tuple[str, str]] = Counter()
+    for one, reports in refused.items():
+        if one.kind == Kind.SEALED.slug:
+            unopened[one.metric, one.version] += reports
+    for (name, version), reports in unopened.items():
+        metric = store.metric(name, version)
+        sealed = None if metric is None else store.sealed(metric, since)
+        whole = reports + (0 if sealed is None else sealed.reports)
+        if reports > alarm * whole:
+            about = f"{reports:,} of {whole:,} reports of {name} did not open in the last 7 days, tries counted anew"
+            advice = "Compare dither-server key list with the keys of all apps; see whether somebody floods the relay"
+            yield warning("sealed", about, advice)
 
 
 def _unknown(refused: Mapping[Refusal, int], registered: Collection[str]) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from ...store.errors import SpoolError
@@ -84,7 +84,7 @@ def manifests(place: Place) -> Iterator[Manifest]:
                 with closing(place.open(RUNS, name)) as file:
                     content = json.loads(file.read())
                 yield _read(bytes.fromhex(match[1]), content)
-            except (ValueError, LookupError, TypeError, OSError) as error:
+            except (ValueError, LookupError, TypeError, OSError, OverflowError, RecursionError) as error:
                 raise SpoolError(f"spool: {place}/{RUNS}/{name} cannot be read: {error!s:.200}") from None
 
 
@@ -94,8 +94,11 @@ def _read(run: bytes, content: dict[str, Any]) -> Manifest:
     segments = tuple(content["segments"])
     if not all(map(is_segment, segments)):
         raise ValueError("it names what is no segment")
+    begun = datetime.fromisoformat(content["begun"])
+    if begun.tzinfo is None:
+        raise ValueError("it says no time zone of when it began")
     given_up = tuple(
         GivenUp(one["segment"], tuple(one["unread"]), tuple(one["parts"]), one["batches"], one["lost"])
         for one in content.get("given_up", ())
     )
-    return Manifest(run, datetime.fromisoformat(content["begun"]), segments, given_up)
+    return Manifest(run, begun.astimezone(UTC), segments, given_up)

@@ -179,7 +179,7 @@ class Folding:
             }
             self.store.folds.add(manifest.run, task.bucket, tallies, sums, refused)
             self.after(Step.ADDED)
-            seen.write(self.place, task.bucket, manifest.run.hex(), folded.ids)
+            seen.write(self.place, task.bucket, manifest.run.hex(), folded.ids, number_of(manifest.begun.date()))
             self.after(Step.REMEMBERED)
 
     def _forget(self, manifest: Manifest, *, is_due: bool) -> None:

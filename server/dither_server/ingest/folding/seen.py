@@ -21,7 +21,7 @@ import numpy as np
 from ...store.errors import SpoolError
 from ...store.spool.places import Place
 from ...store.spool.records import BUCKETS
-from .table import Ids, are_first, as_ids, as_keys
+from .table import Ids, Keys, are_first, as_ids, as_keys
 
 __all__ = ["forget", "merge", "read", "write"]
 
@@ -55,15 +55,19 @@ def read(place: Place, bucket: int, run: str = "") -> Iterator[Ids]:
             yield from _ids(place, bucket, file)
 
 
-def write(place: Place, bucket: int, run: str, ids: Mapping[int, Ids]) -> None:
-    """Write the ids that a run has counted in a bucket, ascending, by day; durable on return.
+def write(place: Place, bucket: int, run: str, ids: Mapping[int, Ids], today: int = 0) -> None:
+    """Write the ids that a run of ``today`` has counted in a bucket, ascending, by day; durable on return.
 
-    What this run has written already stays: it was counted. Raises SpoolError.
+    Those of an earlier day are kept as if they had come today, for the clock of their collector may be behind, and they
+    would be forgotten too soon. What this run has written already stays: it was counted. Raises SpoolError.
     """
     there = _files(place, bucket)
+    kept: dict[int, list[Keys]] = {}
     for day, of_day in ids.items():
+        kept.setdefault(max(day, today), []).append(as_keys(of_day))
+    for day, parts in kept.items():
         if _File(day, run) not in there:
-            _put(place, bucket, _File(day, run), of_day)
+            _put(place, bucket, _File(day, run), as_ids(np.sort(np.concatenate(parts), kind="stable")))
 
 
 def merge(place: Place, bucket: int, most: int = 16) -> None:

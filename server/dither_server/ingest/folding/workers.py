@@ -8,8 +8,9 @@ import os
 import signal
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait
@@ -57,11 +58,18 @@ def workers(jobs: int = 1, scheduler: str | None = None, tell: Callable[[str], o
     else:
         # New processes rather than forks: a fork would copy locks that threads of this one hold.
         context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs or _processors(), mp_context=context, initializer=_work) as pool:
+        count = jobs or _processors()
+        with ProcessPoolExecutor(count, mp_context=context, initializer=_work) as pool:
 
             def spread(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
                 try:
-                    yield from pool.map(function, items)
+                    waiting: deque[Future[_R]] = deque()
+                    for item in items:
+                        waiting.append(pool.submit(function, item))
+                        if len(waiting) > _AHEAD * count:
+                            yield waiting.popleft().result()
+                    while waiting:
+                        yield waiting.popleft().result()
                 except BrokenProcessPool:
                     raise WorkersError("a worker process was killed; it may have been out of memory") from None
 
@@ -98,6 +106,9 @@ def _cluster(address: str, tell: Callable[[str], object]) -> Iterator[Map]:
     with client:
         yield spread
 
+
+_AHEAD = 2
+"""Items that are begun for each process before the first of them is done: results wait in memory."""
 
 _PATIENCE = 10
 """Seconds for a scheduler to answer."""

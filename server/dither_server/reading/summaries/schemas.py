@@ -1,6 +1,6 @@
 """Parts of JSON schemas that the estimates of every kind of question have."""
 
-from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, list_of
+from ...protocol.json_schema import NUMBER, REPORTS, TEXT, Json, Optional, closed, list_of
 
 __all__ = ["ABOUT", "COST", "FOLDED", "STRATUM"]
 
@@ -32,11 +32,38 @@ FOLDED = Optional({
     "description": "Where collectors spool: when the last fold began. Segments of then are counted, journals are not.",
 })  # fmt: skip
 
+_SHUFFLED: Json = {
+    "description": "What it is worth that they were shuffled, if relay and collector do not work together and all of "
+    "least_total are honest. It stands beside epsilon, never in its place. Left out in answers by day or stratum.",
+    "oneOf": [
+        closed({"none": TEXT | {"description": "Why it is worth nothing."}}),
+        closed({
+            "reports": REPORTS
+            | {"description": "Number n for which it holds: least_total less refused, rounded down."},
+            "delta": NUMBER,
+            "epsilon": NUMBER | {"description": "The least of this_law, any_law and the epsilon of a report."},
+            "any_law": NUMBER | {"description": "By Feldman, McMillan and Talwar 2021."},
+            "this_law": Optional(NUMBER | {"description": "By the privacy blanket (Balle et al. 2019)."}),
+            "periods": {"type": "integer", "minimum": 1},
+            "together": NUMBER | {"description": "The epsilon of a device that reported in each period."},
+            "together_delta": NUMBER,
+        }),
+    ],
+}  # fmt: skip
+
+_SEALED = Optional(closed({
+    "batches": REPORTS,
+    "reports": REPORTS,
+    "least_total": REPORTS | {"description": "Reports that the relay shuffled together, by its word, at least."},
+    "refused": REPORTS | {"description": "Reports beside these that did not open, or no device could have sent."},
+    "shuffled": Optional(_SHUFFLED),
+}) | {"description": "Reports among these that came sealed, through a relay. Only there if any did."})  # fmt: skip
+
 ABOUT: Json = {
     "metric": TEXT, "version": TEXT, "mechanism": TEXT, **COST, "reports": REPORTS,
     "periods": {"type": "integer", "minimum": 1, "description": "Periods in which one device may have reported."},
     "refused": {"type": "object", "additionalProperties": {"type": "integer"}, "description": _REFUSED},
     "since": {"type": ["string", "null"]}, "until": {"type": ["string", "null"]}, "confidence": {"type": "number"},
-    "health": list_of(_CHECK), "stratum": STRATUM, "folded_up_to": FOLDED,
+    "health": list_of(_CHECK), "stratum": STRATUM, "sealed": _SEALED, "folded_up_to": FOLDED,
 }  # fmt: skip
 """What is told beside every estimate."""

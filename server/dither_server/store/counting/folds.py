@@ -155,8 +155,14 @@ class Folds:
         return True
 
     def finish(self, run: bytes) -> None:
-        """Write down that all of a run is counted. Nothing is added to it from then on."""
+        """Write down that all of a run is counted. Nothing is added to it from then on.
+
+        Runs that are finished and began later did so by a clock that was wrong: they begin with this one from then on.
+        """
+        begun = sa.select(FOLD_RUNS.c.begun).where(FOLD_RUNS.c.run == run).scalar_subquery()
+        later = sa.update(FOLD_RUNS).where(FOLD_RUNS.c.finished, FOLD_RUNS.c.begun > begun)
         with self._adding() as connection:
+            connection.execute(later.values(begun=begun))
             connection.execute(sa.update(FOLD_RUNS).where(FOLD_RUNS.c.run == run).values(finished=True))
 
     def forget(self, before: date) -> None:

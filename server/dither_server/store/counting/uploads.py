@@ -1,11 +1,12 @@
 """Count uploads exactly once: the statements of one commit."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from functools import cached_property
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -17,8 +18,9 @@ from ..batch_ids.ids import BatchIds
 from ..hot import Hot
 from ..tables.disabled import disabled_among
 from ..tables.schema import TALLIES
+from ..tables.sealed import Sealed, add_sealed
 
-__all__ = ["Outcome", "Upload", "add_counts", "count"]
+__all__ = ["Outcome", "Sealing", "Upload", "add_counts", "count"]
 
 _AT_ONCE = 5_000
 """Values of one statement: PostgreSQL takes 65,535, SQLite 32,766."""
@@ -44,6 +46,20 @@ class Outcome(Enum):
     """Its id belongs to a batch of another content."""
     DISABLED = "disabled"
     """Its metric version is disabled."""
+    EMPTY = "empty"
+    """It came sealed, nothing of it could be opened, and it was not counted before."""
+
+
+class Sealing(NamedTuple):
+    """What is known of a batch that came sealed, beside its rows.
+
+    ``digest`` is that of the sealed bytes, ``total`` how many reports the relay has shuffled together, and ``refused``
+    how many of this batch could not be opened or counted.
+    """
+
+    digest: bytes
+    total: int
+    refused: int
 
 
 @dataclass(frozen=True)
@@ -57,13 +73,30 @@ class Upload:
     metric: Metric
     rows: bytes
     stratum: int = 0
+    sealing: Sealing | None = None
+
+    @property
+    def reports(self) -> int:
+        """The number of its rows."""
+        return len(self.rows) // self.metric.mechanism.row_bytes
+
+    @property
+    def refused(self) -> int:
+        """How many reports came with these and cannot be counted."""
+        return 0 if self.sealing is None else self.sealing.refused
+
+    @property
+    def unopened(self) -> bool:
+        """Whether it came sealed and holds nothing now. It may have been counted before, and a key be gone since."""
+        return self.sealing is not None and not self.rows
 
     @cached_property
     def digest(self) -> bytes:
         """A digest by which a batch sent again is recognised, keyed by its id so that equal rows of two do not show."""
         stratum = b"" if self.metric.strata is None else bytes([self.stratum])  # of a version, all have one or none
-        content = self.metric.version.encode("ascii") + stratum + self.rows  # a version belongs to one metric
-        return hashlib.blake2b(content, digest_size=16, key=self.batch).digest()
+        content = self.rows if self.sealing is None else self.sealing.digest
+        whole = self.metric.version.encode("ascii") + stratum + content  # a version belongs to one metric
+        return hashlib.blake2b(whole, digest_size=16, key=self.batch).digest()
 
 
 def count(
@@ -74,7 +107,7 @@ def count(
     disabled = disabled_among(connection, {upload.metric.version for upload in uploads})
     fresh: list[Upload] = []
     for upload in uploads:
-        if upload.batch not in seen and upload.metric.version not in disabled:
+        if not upload.unopened and upload.batch not in seen and upload.metric.version not in disabled:
             seen[upload.batch] = upload.digest
             fresh.append(upload)
     if fresh:
@@ -82,12 +115,14 @@ def count(
         ids.remember(connection, fresh, day)
         for (version, stratum), blocks in _sums(fresh):
             add_counts(connection, {"version": version, "day": day, "stratum": stratum, "shard": shard}, blocks)
-    return [_outcome(upload, seen.get(upload.batch)) for upload in uploads]
+        for (version, stratum), sealed in _sealed(fresh).items():
+            add_sealed(connection, version, day, stratum, shard, sealed)
+    return [_outcome(upload, seen.get(upload.batch), disabled) for upload in uploads]
 
 
-def _outcome(upload: Upload, seen: bytes | None) -> Outcome:
+def _outcome(upload: Upload, seen: bytes | None, disabled: Collection[str]) -> Outcome:
     if seen is None:
-        return Outcome.DISABLED
+        return Outcome.DISABLED if upload.metric.version in disabled else Outcome.EMPTY
     return Outcome.COUNTED if seen == upload.digest else Outcome.CONFLICT
 
 
@@ -99,6 +134,17 @@ def _sums(uploads: Iterable[Upload]) -> Iterator[tuple[tuple[str, int], Blocks]]
         part[1].append(upload.rows)
     for key, (mechanism, parts) in rows.items():
         yield key, to_blocks(mechanism, fold(mechanism, b"".join(parts)))
+
+
+def _sealed(uploads: Iterable[Upload]) -> dict[tuple[str, int], Sealed]:
+    """Return each version and stratum of which some came sealed, with what came so."""
+    sums: dict[tuple[str, int], Sealed] = {}
+    for upload in uploads:
+        if upload.sealing is not None:
+            key = (upload.metric.version, upload.stratum)
+            one = Sealed(1, upload.reports, upload.sealing.total, upload.sealing.refused)
+            sums[key] = one.plus(sums.get(key))
+    return sums
 
 
 def add_counts(connection: sa.Connection, common: Mapping[str, object], blocks: Blocks) -> None:

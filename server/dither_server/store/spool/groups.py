@@ -33,7 +33,8 @@ class Found(NamedTuple):
     """What the bytes of a journal hold.
 
     ``end`` is where the last whole group ends. What follows it was torn by a power cut, and nobody was told that it
-    is kept. ``damaged`` are the bytes before it that cannot be read: these were acknowledged.
+    is kept. ``damaged`` are the bytes before it that cannot be read, and all that follows it if that is more than a
+    group that was torn: these were acknowledged.
     """
 
     records: Records
@@ -65,6 +66,8 @@ def read_groups(mark: bytes, content: bytes) -> Found:
         damaged += begin - start
         bodies.append(memoryview(content)[begin + _GROUP.size : end])
         start = end
+    if _is_more_than_torn(mark, content[start:]):
+        damaged += len(content) - start
     return Found(_records(bodies), start, damaged)
 
 
@@ -74,10 +77,31 @@ def _next(mark: bytes, content: bytes, start: int) -> tuple[int, int] | None:
         if start + _GROUP.size <= len(content):
             _, size, checksum = _GROUP.unpack_from(content, start)
             end = start + _GROUP.size + size
-            if end <= len(content) and _checksum(memoryview(content)[start + _GROUP.size : end]) == checksum:
+            body = memoryview(content)[start + _GROUP.size : end]
+            if len(body) == size and _checksum(body) == checksum and _is_possible(body):
                 return start, end
         start += 1
     return None
+
+
+def _is_possible(body: memoryview) -> bool:
+    """Return whether the bytes of a body are those that its number of records and their lengths ask for."""
+    if len(body) < _BODY.size:
+        return False
+    (count, _), width = _BODY.unpack_from(body), _WIDTHS[-1]
+    end = _BODY.size + sum(_WIDTHS) * int(count)
+    if end > len(body):
+        return False
+    lengths = np.frombuffer(body[end - width * int(count) : end], "<u4")
+    return end + int(lengths.sum(dtype=np.int64)) == len(body)
+
+
+def _is_more_than_torn(mark: bytes, rest: bytes) -> bool:
+    """Return whether a power cut alone cannot have left this of one group.
+
+    It leaves bytes or zeros of a group that begins here. The next group is begun when this one is durable.
+    """
+    return rest.find(mark, 1) >= 0 or any(byte not in (0, right) for byte, right in zip(rest, mark, strict=False))
 
 
 def _checksum(body: bytes | memoryview) -> int:

@@ -16,8 +16,9 @@ from pathlib import Path
 from ..counting.uploads import Upload
 from ..errors import SpoolError
 from ..lock import FileLock
+from .files import make_folder, sync_folder, write_file
 from .groups import group_of, read_groups
-from .places import Place, make_folder, sync_folder, write_file
+from .places import Place
 from .segment import write_segment
 
 if sys.platform != "win32":
@@ -99,7 +100,7 @@ class Journal:
         if count := len(found.records.ids):
             place.put(SEGMENTS, f"{self.path.stem}.segment", write_segment(found.records))
         try:
-            if lost := found.damaged + max(0, self.size - found.end):
+            if lost := found.damaged or max(0, self.size - found.end):
                 self._tell_of_damage(count, lost)
             self.path.unlink(missing_ok=True)
         except OSError as error:

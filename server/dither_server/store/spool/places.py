@@ -1,9 +1,9 @@
 """Where files of a spool are: a folder, or an object store behind a URL that fsspec knows."""
 
+import errno
 import os
 import re
-import shutil
-import sys
+import stat
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,18 +15,9 @@ from dither_shared import ParameterError
 
 from ..errors import SpoolError
 from ..url import without_password
+from .files import make_folder, room_at, write_file
 
-__all__ = [
-    "Folder",
-    "Place",
-    "Url",
-    "make_folder",
-    "place_at",
-    "require_no_tilde",
-    "room_at",
-    "sync_folder",
-    "write_file",
-]
+__all__ = ["Folder", "Place", "Url", "place_at", "require_no_tilde"]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -44,7 +35,10 @@ class Place(ABC):
 
     @abstractmethod
     def names(self, kind: str) -> list[str]:
-        """Return the names of all whole files of a kind, in order; none if the kind has no folder yet."""
+        """Return the names of all whole files of a kind, in order; none if the kind has no folder yet.
+
+        A link to what is gone and a pipe are named, too: they stand in the place of a file, and cannot be opened.
+        """
 
     @abstractmethod
     def put(self, kind: str, name: str, content: bytes) -> None:
@@ -109,7 +103,7 @@ class Folder(Place):
 
     def open(self, kind: str, name: str) -> BinaryIO:  # noqa: D102
         try:
-            return (self.path / kind / name).open("rb")
+            return open(self.path / kind / name, "rb", opener=_opened_at_once)
         except FileNotFoundError:
             raise
         except OSError as error:
@@ -139,8 +133,10 @@ class Folder(Place):
 
     def _files(self, kind: str) -> "list[os.DirEntry[str]]":
         try:
-            return [one for one in os.scandir(self.path / kind) if one.is_file() and one.name[0] != "."]
-        except FileNotFoundError:
+            return [one for one in os.scandir(self.path / kind) if not one.is_dir() and one.name[0] != "."]
+        except FileNotFoundError as error:
+            if (self.path / kind).is_symlink():  # to what is not there now, such as another disk
+                raise _told(self.path / kind, "listed", error) from None
             return []
         except OSError as error:
             raise _told(self.path / kind, "listed", error) from None
@@ -225,63 +221,19 @@ class Url(Place):
         return "/".join((self._opened()[1], *parts))
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and those above it, so that they are there after a power cut, too. Raises OSError."""
-    if path.is_dir():
-        return
-    make_folder(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
-    sync_folder(path.parent)
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file that is seen only when it is whole, durably. Raises OSError, and then leaves nothing.
-
-    What a crash leaves goes when the file is written again. No two may write one of the same name at the same time.
-    """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb", buffering=0) as file:
-            view = memoryview(content)
-            while view:
-                view = view[file.write(view) :]
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make durable which files are in a folder. Raises OSError."""
-    if sys.platform == "win32":  # a folder cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
+def _opened_at_once(path: str, flags: int) -> int:
+    """Open a file; raise OSError for what is none, such as a pipe, which would wait for a writer."""
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-
-
-def _nearest(path: Path) -> Path:
-    """Return a folder, or the nearest above it that is there already."""
-    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+        raise OSError(errno.EINVAL, "it is no file")
+    return descriptor
 
 
 def require_no_tilde(name: str, path: str) -> None:
     """Raise ParameterError for a path that a shell would have begun with somebody's home: it would be a folder ~."""
     if path.startswith("~"):
         raise ParameterError(name, f"{path}: only a shell knows what ~ is; write the whole path")
-
-
-def room_at(path: Path) -> int:
-    """Return the bytes of room in a folder, or where it is to be. Raises OSError."""
-    try:
-        return shutil.disk_usage(path).free
-    except FileNotFoundError:
-        return shutil.disk_usage(_nearest(path)).free
 
 
 def _check(scheme: str) -> None:

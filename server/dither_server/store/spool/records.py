@@ -7,6 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import SpoolError
+
 __all__ = ["BUCKETS", "Records", "day_of", "number_of"]
 
 BUCKETS = 256
@@ -19,8 +21,14 @@ _AT_ONCE = 1 << 21
 
 
 def number_of(day: date) -> int:
-    """Return a day as a record holds it: the days since 2000-01-01, of which 16 bits reach until 2179."""
-    return (day - _FIRST).days
+    """Return a day as a record holds it: the days since 2000-01-01, of which 16 bits reach until 2179.
+
+    Raises SpoolError for any other day: the clock is wrong.
+    """
+    number = (day - _FIRST).days
+    if not 0 <= number <= 0xFFFF:
+        raise SpoolError(f"spool: {day} is not within the years that a spool knows; set the clock")
+    return number
 
 
 def day_of(number: int) -> date:

@@ -11,8 +11,9 @@ from typing import NamedTuple
 from dither_shared import ParameterError
 
 from ..errors import SpoolError
+from .files import make_folder, room_at
 from .journal import DAMAGED, SEGMENTS, SUFFIX, abandoned
-from .places import Place, make_folder, place_at, require_no_tilde, room_at
+from .places import Place, place_at, require_no_tilde
 from .records import BUCKETS
 from .segment import is_segment
 

@@ -81,10 +81,9 @@ class Segment:
         if magic != _MAGIC:
             raise _damaged(name, "is no segment, or of a version that this program does not know")
         head = self._read(_FRONT.size, size)
-        if zlib.crc32(head) != checksum:
+        table = 4 + 8 * int.from_bytes(head[:4], "little")
+        if zlib.crc32(head) != checksum or len(head) != table + BUCKETS * _BUCKET.itemsize:
             raise _damaged(name, "is damaged in its head")
-        (versions,) = struct.unpack_from("<I", head)
-        table = 4 + 8 * versions
         self.versions = [head[start : start + 8] for start in range(4, table, 8)]
         self._table = np.frombuffer(head, _BUCKET, BUCKETS, table)
         self._start = _FRONT.size + size
@@ -95,11 +94,15 @@ class Segment:
         """Return the records whose id begins with a byte."""
         start, size, count, packed, checksum = (int(self._table[name][number]) for name in _BUCKET.names or ())
         part = self._read(self._start + start, size)
-        if zlib.crc32(part) != checksum:
+        end = 16 * count + packed
+        if zlib.crc32(part) != checksum or end > size or (short := _unpacked(part[16 * count : end], count)) is None:
             raise _damaged(self._name, f"is damaged in bucket {number}")
         ids = np.frombuffer(part, np.uint8, 16 * count).reshape(-1, 16)
-        version, day, stratum, lengths = _columns(zlib.decompress(part[16 * count : 16 * count + packed]), count)
-        return Records(ids, self.versions, version, day, stratum, lengths, part[16 * count + packed :])
+        version, day, stratum, lengths = _columns(short, count)
+        records = Records(ids, self.versions, version, day, stratum, lengths, part[end:])
+        if not _is_possible(records, number):
+            raise _damaged(self._name, f"holds in bucket {number} what no collector writes")
+        return records
 
     def _read(self, start: int, size: int) -> bytes:
         try:
@@ -114,6 +117,25 @@ class Segment:
 
 def _damaged(name: str, why: str) -> DamagedError:
     return DamagedError(f"spool: {name} {why}; restore it from a copy, or give it up with fold --give-up")
+
+
+def _unpacked(packed: bytes, count: int) -> bytes | None:
+    """Return the compressed part of so many records, None if it is no such part; never more than is right."""
+    size = count * sum(kind.itemsize for kind in _SHORT)
+    try:
+        short = zlib.decompressobj().decompress(packed, size + 1)
+    except zlib.error:
+        return None
+    return short if len(short) == size else None
+
+
+def _is_possible(records: Records, bucket: int) -> bool:
+    """Return whether records are of a bucket, of versions that are named, and as long together as their rows."""
+    return (
+        bool((records.ids[:, 0] == bucket).all())
+        and bool((records.version < len(records.versions)).all())
+        and int(records.lengths.sum(dtype=np.int64)) == len(records.rows)
+    )
 
 
 def _columns(short: bytes, count: int) -> Iterator[NDArray[np.unsignedinteger]]:

@@ -19,11 +19,12 @@ __all__ = [
     "NUMBERS",
     "REFUSALS",
     "SCHEMA",
+    "SEALED",
     "TALLIES",
     "TOKENS",
 ]
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest of ``migrations/versions``, which together make these tables."""
 
 SCHEMA = sa.MetaData()
@@ -94,6 +95,17 @@ TALLIES = sa.Table(
     sa.Column("shard", sa.LargeBinary(16), primary_key=True),
     sa.Column("block", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("counts", sa.LargeBinary, nullable=False),
+)
+
+# What of these came sealed, through a relay: also what the privacy of shuffling rests on, the least total.
+SEALED = sa.Table(
+    "sealed",
+    SCHEMA,
+    sa.Column("version", sa.String(16), sa.ForeignKey(METRICS.c.version), primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("stratum", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("shard", sa.LargeBinary(16), primary_key=True),
+    *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("batches", "reports", "least_total", "refused")),
 )
 
 # What each day's estimates were made from, and so whether they are still true: a day's reports only ever grow.

@@ -13,7 +13,7 @@ from ...tally.blocks import add_blocks, blocks_of_reports, from_blocks, from_byt
 from ...tally.tally import Tally
 from .schema import METRICS, TALLIES
 
-__all__ = ["Places", "read_active_days", "read_days", "read_days_by_version", "read_reports", "read_tally"]
+__all__ = ["Places", "chosen", "read_active_days", "read_days", "read_days_by_version", "read_reports", "read_tally"]
 
 Places = Collection[int] | None
 """The places of strata among those of a metric; None is all of them."""
@@ -26,7 +26,7 @@ def read_tally(
     connection: sa.Connection, metric: Metric, since: date | None, until: date | None, places: Places
 ) -> Tally:
     """Return the tally of the days from ``since`` to ``until``, both included."""
-    query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*_of(metric, since, until, places))
+    query = sa.select(TALLIES.c.block, TALLIES.c.counts).where(*chosen(TALLIES, metric, since, until, places))
     blocks = no_blocks(metric.mechanism)
     for rows in connection.execute(query).partitions(_AT_ONCE):
         numbers, stored = zip(*rows, strict=True)
@@ -36,7 +36,9 @@ def read_tally(
 
 def read_days(connection: sa.Connection, metric: Metric, places: Places) -> tuple[date, date] | None:
     """Return the first and the last day with reports, or None if there are none."""
-    query = sa.select(sa.func.min(TALLIES.c.day), sa.func.max(TALLIES.c.day)).where(*_of(metric, places=places))
+    query = sa.select(sa.func.min(TALLIES.c.day), sa.func.max(TALLIES.c.day)).where(
+        *chosen(TALLIES, metric, places=places)
+    )
     first, last = connection.execute(query).one()
     return None if first is None else (first, last)
 
@@ -51,7 +53,7 @@ def read_days_by_version(connection: sa.Connection) -> dict[str, tuple[date, dat
 
 def read_active_days(connection: sa.Connection, metric: Metric, places: Places) -> list[date]:
     """Return every day with reports, ascending."""
-    query = sa.select(TALLIES.c.day).where(*_of(metric, places=places)).distinct().order_by(TALLIES.c.day)
+    query = sa.select(TALLIES.c.day).where(*chosen(TALLIES, metric, places=places)).distinct().order_by(TALLIES.c.day)
     return list(connection.scalars(query))
 
 
@@ -65,7 +67,7 @@ def read_reports(
 ) -> dict[Any, int]:
     """Return the number of reports by the values of a column, ascending."""
     query = sa.select(by, TALLIES.c.counts).where(
-        *_of(metric, since, until, places), TALLIES.c.block < blocks_of_reports(metric.mechanism)
+        *chosen(TALLIES, metric, since, until, places), TALLIES.c.block < blocks_of_reports(metric.mechanism)
     )
     reports: dict[Any, int] = {}
     for value, counts in connection.execute(query.order_by(by)):
@@ -73,15 +75,15 @@ def read_reports(
     return reports
 
 
-def _of(
-    metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
+def chosen(
+    table: sa.Table, metric: Metric, since: date | None = None, until: date | None = None, places: Places = None
 ) -> list[sa.ColumnElement[bool]]:
-    """Return the conditions on tallies of a metric version, a span of days, and strata."""
-    conditions = [TALLIES.c.version == metric.version]
+    """Return the conditions on rows of a metric version, a span of days, and strata."""
+    conditions = [table.c.version == metric.version]
     if since is not None:
-        conditions.append(TALLIES.c.day >= since)
+        conditions.append(table.c.day >= since)
     if until is not None:
-        conditions.append(TALLIES.c.day <= until)
+        conditions.append(table.c.day <= until)
     if places is not None:
-        conditions.append(TALLIES.c.stratum.in_(places))
+        conditions.append(table.c.stratum.in_(places))
     return conditions

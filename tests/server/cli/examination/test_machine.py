@@ -106,15 +106,15 @@ def test_clocks(apart: timedelta, said: str, level: Level) -> None:
 
 
 def test_what_comes_from_the_field(store: Store) -> None:
-    assert levels(in_field(store, TODAY)) == [
+    assert levels(in_field(store, TODAY, 0.05)) == [
         ("none have come yet", Level.OK),
         ("nothing in the last 7 days", Level.OK),
     ]
     store.commit([upload()], TODAY, SHARD)
-    assert levels(in_field(store, TODAY), "reports") == [(f"the last came on {TODAY}", Level.OK)]
-    assert levels(in_field(store, TODAY + timedelta(days=1)), "reports")[0][1] is Level.OK
-    assert levels(in_field(store, TODAY + timedelta(days=2)), "reports")[0][1] is Level.WARNING
-    assert levels(in_field(store, TODAY - timedelta(days=1)), "clock")[0][1] is Level.PROBLEM
+    assert levels(in_field(store, TODAY, 0.05), "reports") == [(f"the last came on {TODAY}", Level.OK)]
+    assert levels(in_field(store, TODAY + timedelta(days=1), 0.05), "reports")[0][1] is Level.OK
+    assert levels(in_field(store, TODAY + timedelta(days=2), 0.05), "reports")[0][1] is Level.WARNING
+    assert levels(in_field(store, TODAY - timedelta(days=1), 0.05), "clock")[0][1] is Level.PROBLEM
     many = {Refusal("theme", TODAY, "version-conflict", f"{number:016x}"): 100 - number for number in range(8)}
     now_known = Refusal("theme", TODAY, "version-conflict", THEME.version)
     store.add_refusals(
@@ -127,7 +127,7 @@ def test_what_comes_from_the_field(store: Store) -> None:
         },
         SHARD,
     )
-    told = levels(in_field(store, TODAY))
+    told = levels(in_field(store, TODAY, 0.05))
     assert "1,782 batches in the last 7 days (version-conflict 1,779, malformed 3)" in told[1][0]
     assert (told[2][1], "registered by now" in told[2][0]) == (Level.OK, True)
     assert [level for _, level in told[3:]] == [Level.WARNING] * 5

@@ -18,7 +18,7 @@ from server.collecting import LAYOUT, THEME, TODAY, upload
 from server.dask import cluster_of
 from server.database import execute, url_of
 from server.ingest.folding.runs import NOW, PATIENCE, KilledError, at, emptied, folded, folding, opened
-from server.ingest.folding.spooling import Delivery, assert_same, deliver, put, some
+from server.ingest.folding.spooling import Delivery, assert_same, deliver, put, some, tables
 
 
 def test_what_was_spooled_is_counted_once(counts: Store, place: Folder, tmp_path: Path) -> None:
@@ -196,6 +196,19 @@ def test_ids_and_notes_of_old_days_are_forgotten(counts: Store, place: Folder, t
     assert len(days) == 2
     assert len(execute(url_of(tmp_path), "SELECT * FROM fold_runs")) == 2
     assert execute(url_of(tmp_path), "SELECT * FROM folds") == []
+
+
+@pytest.mark.parametrize("behind", [20, 44, 60, 4000])
+def test_ids_of_a_collector_whose_clock_is_behind_are_kept_for_as_long(
+    counts: Store, place: Folder, tmp_path: Path, behind: int
+) -> None:
+    sent = [Delivery(upload(THEME, b"\x00"), (NOW - timedelta(days=behind)).date())]
+    for later in (0, 1, 30):
+        when = NOW + timedelta(days=later)
+        put(place, sent)
+        put(place, [Delivery(upload(THEME, b"\x00"), when.date())])
+        folded(folding(counts, place, now=lambda when=when: when))
+    assert sum(tally.total for tally in tables(counts).values()) == 1 + 3
 
 
 def test_a_version_that_the_database_does_not_know_stops_it_before_anything_is_done(

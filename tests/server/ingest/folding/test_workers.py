@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,23 @@ def test_results_come_in_the_order_of_the_items() -> None:
     for jobs in (1, 2):
         with workers(jobs) as spread:
             assert list(spread(doubled, range(9))) == list(range(0, 18, 2))
+
+
+def test_few_results_wait_however_many_items_there_are() -> None:
+    class Counted(list[int]):
+        taken = 0
+
+        def __iter__(self) -> Iterator[int]:
+            for one in super().__iter__():
+                self.taken += 1
+                yield one
+
+    items = Counted(range(100))
+    with workers(2) as spread:
+        results = spread(doubled, items)
+        assert next(results) == 0
+        assert items.taken == 5
+        assert list(results) == list(range(2, 200, 2))
 
 
 def test_what_is_wrong_comes_back_from_another_process() -> None:

@@ -4,7 +4,7 @@ from dither_server.store import Store
 from dither_server.store.counting.folds import Sums
 from dither_server.tally.blocks import to_blocks
 from dither_server.tally.fold import fold
-from server.collecting import MOBILE, THEME, TODAY, rows_of, upload
+from server.collecting import MOBILE, THEME, TODAY, rows_of, sealed_upload, upload
 
 RUN = b"r" * 16
 YESTERDAY = TODAY - timedelta(days=1)
@@ -23,3 +23,13 @@ def test_days_of_both_are_found_and_no_others(store: Store) -> None:
     assert store.counted_both_ways(days[-1]) == [days[2], days[1]]
     assert store.counted_both_ways(YESTERDAY) == [YESTERDAY]
     assert store.counted_both_ways(TODAY) == []
+
+
+def test_what_came_sealed_is_counted_by_collectors_that_spool_too(store: Store) -> None:
+    blocks = to_blocks(THEME.mechanism, fold(THEME.mechanism, rows_of(THEME, 3)))
+    store.folds.begin(RUN, datetime.fromisoformat("2026-11-20T10:00:00+00:00"))
+    store.folds.add(RUN, 0, {(THEME.version, TODAY, 0): blocks}, Sums())
+    store.commit([sealed_upload()], TODAY, b"s" * 16)
+    assert store.counted_both_ways(YESTERDAY) == []
+    store.commit([upload()], TODAY, b"t" * 16)
+    assert store.counted_both_ways(YESTERDAY) == [TODAY]

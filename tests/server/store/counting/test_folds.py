@@ -133,6 +133,14 @@ def test_how_far_runs_have_come(store: Store) -> None:
     assert store.folds.up_to() == AT + timedelta(minutes=10)
 
 
+def test_a_clock_that_was_ahead_once_is_not_believed_for_ever(store: Store) -> None:
+    for run, at in ((OTHER, AT + timedelta(days=9_000)), (b"n" * 16, AT + timedelta(hours=1))):
+        store.folds.begin(run, at)
+        store.folds.finish(run)
+        assert store.folds.up_to() == at
+        assert store.folds.add(run, 1, {}, Sums()) is False
+
+
 def test_runs_that_nobody_will_finish_are_forgotten_when_they_are_old(store: Store, url: str) -> None:
     store.folds.add(RUN, 3, {}, SUMS)
     store.folds.forget(AT.date())

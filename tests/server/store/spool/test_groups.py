@@ -1,3 +1,6 @@
+import struct
+import zlib
+
 import pytest
 
 from dither_server.store import Upload
@@ -60,6 +63,36 @@ def test_damage_before_a_whole_group_is_told_and_costs_one_group_alone() -> None
         assert rows_in(found.records) == sorted(row_of(group[0]) for group in (uploads[0], uploads[2]))
         assert found.damaged == len(second)
         assert found.end == len(first + second + third)
+
+
+def test_damage_to_the_last_two_groups_is_told() -> None:
+    """The last but one was durable before the last was begun; so is the last where it does not begin as any does."""
+    first, second, third = (group_of(MARK, group, TODAY) for group in given(3, 1))
+    found = read_groups(MARK, first + flipped(second, 30) + flipped(third, 30))
+    assert (len(found.records.ids), found.end, found.damaged) == (1, len(first), len(second + third))
+    assert read_groups(MARK, first + flipped(second, 3)).damaged
+    assert read_groups(MARK, first + second + b"another file").damaged
+    assert not read_groups(MARK, first + flipped(second, 30)).damaged  # or was it torn?
+
+
+def test_a_journal_under_the_name_of_another_is_told() -> None:
+    content = b"".join(group_of(MARK, group, TODAY) for group in given(3, 1))
+    assert read_groups(b"another!", content).damaged
+
+
+def flipped(group: bytes, place: int) -> bytes:
+    return group[:place] + bytes([group[place] ^ 1]) + group[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    "body", [b"", bytes(5), b"\xff" * 6, struct.pack("<IH", 1, 0), struct.pack("<IH25xI", 1, 0, 9)]
+)
+def test_a_body_that_no_collector_writes_is_damage_though_its_checksum_is_right(body: bytes) -> None:
+    checksum = zlib.crc32(body, zlib.crc32(struct.pack("<I", len(body))))
+    (group,) = given(1, 1)
+    found = read_groups(MARK, struct.pack("<8sII", MARK, len(body), checksum) + body + group_of(MARK, group, TODAY))
+    assert rows_in(found.records) == [row_of(group[0])]
+    assert found.damaged
 
 
 def test_rows_that_look_like_a_group_are_none() -> None:

@@ -1,6 +1,8 @@
+import os
 import pickle
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import fsspec
@@ -46,6 +48,24 @@ def test_files_are_put_named_read_and_deleted(place: Place) -> None:
     assert place.names("segments") == ["b.segment"]
     with pytest.raises(FileNotFoundError):
         place.open("segments", "a.segment")
+
+
+@pytest.mark.parametrize("make", [lambda path: path.symlink_to("not-there"), os.mkfifo])
+def test_what_stands_in_the_place_of_a_file_is_named_and_not_waited_for(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    place = Folder(tmp_path)
+    place.put("segments", "a.segment", b"")
+    make(tmp_path / "segments" / "b.segment")
+    assert place.names("segments") == ["a.segment", "b.segment"]
+    with pytest.raises((SpoolError, FileNotFoundError), match=r"b\.segment"):
+        place.open("segments", "b.segment")
+
+
+def test_a_folder_on_a_disk_that_is_away_is_not_empty(tmp_path: Path) -> None:
+    (tmp_path / "ids").symlink_to(tmp_path / "away")
+    with pytest.raises(SpoolError, match="ids cannot be listed"):
+        Folder(tmp_path).names("ids")
 
 
 def test_a_folder_knows_its_room_and_a_url_none(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dither_server.store.errors import SpoolError
 from dither_server.store.spool import records
 from dither_server.store.spool.records import day_of, number_of
 from server.store.spool.spooling import arranged, batches, rows_in
@@ -22,6 +23,12 @@ BATCH = st.tuples(
 def test_a_day_is_a_number_of_sixteen_bits(day: date) -> None:
     assert day_of(number_of(day)) == day
     assert 0 <= number_of(day) < 1 << 16
+
+
+@pytest.mark.parametrize("day", [date(1970, 1, 1), date(1999, 12, 31), date(2179, 6, 7)])
+def test_a_day_of_other_years_is_refused(day: date) -> None:
+    with pytest.raises(SpoolError, match=f"{day} is not within the years"):
+        number_of(day)
 
 
 @given(st.lists(BATCH, max_size=30))

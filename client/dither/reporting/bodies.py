@@ -1,0 +1,60 @@
+"""Bodies: what the body of an upload says to whoever holds it, and where it belongs.
+
+A body is in the clear, one row for the collector itself, or sealed, for a relay to carry. Its bytes tell which, so that
+nothing need be kept beside it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from dither_shared.metrics.metric import Metric
+from dither_shared.sealed import SealedReport
+from dither_shared.wire import Batch
+
+__all__ = ["CLEAR", "SEALED", "Body", "Kind", "kind_for", "kind_of", "read"]
+
+
+class Body(NamedTuple):
+    """What can be read in a body; ``row`` is empty if it is sealed, for then only the collector can read it."""
+
+    metric: str
+    version: str
+    stratum: str | None
+    row: bytes
+
+
+class Kind(NamedTuple):
+    """A kind of body: what it is in a word, to which path below the endpoint it is posted, and how it is read."""
+
+    word: str
+    path: str
+    read: Callable[[bytes], Body]
+    """Raises WireError for a body that no client wrote."""
+
+
+def _clear(body: bytes) -> Body:
+    batch = Batch.decode(body)
+    return Body(batch.metric, batch.version, batch.stratum, batch.reports)
+
+
+def _sealed(body: bytes) -> Body:
+    return Body(*SealedReport.decode(body).pool, b"")
+
+
+CLEAR = Kind("in the clear", "/v1/reports", _clear)
+SEALED = Kind("sealed", "/v1/sealed", _sealed)
+
+
+def kind_of(body: bytes) -> Kind:
+    """Return the kind of a body, by how it begins."""
+    return SEALED if body.startswith(b'{"pool"') else CLEAR
+
+
+def kind_for(metrics: Iterable[Metric]) -> Kind:
+    """Return the kind of body that reports of ``metrics`` are sent as: all are sealed, or none."""
+    return CLEAR if all(metric.seal is None for metric in metrics) else SEALED
+
+
+def read(body: bytes) -> Body:
+    """Return what can be read in a body; raise WireError for one that no client wrote."""
+    return kind_of(body).read(body)

@@ -1,0 +1,84 @@
+"""The relay's routes: sealed reports, whether it lives and is ready, and its numbers."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from dither_server.access.locality import Here
+from dither_server.observability.prometheus import CONTENT_TYPE
+from dither_server.protocol.problems import SAFE_HEADERS, Answer, Kind, Problem, http_answer, reason
+from dither_server.store import StoreError
+
+from .relay import Relay
+
+__all__ = ["create_app"]
+
+_log = logging.getLogger(__name__)
+
+_Routes = Mapping[str, Mapping[str, Callable[[WSGIEnvironment], Answer]]]
+"""What answers, by path and method."""
+
+
+def create_app(relay: Relay, local_address: str = "") -> WSGIApplication:
+    """Return a relay as a WSGI app; ``local_address`` is where it listens, so that it knows who is on this machine."""
+    here = Here.at(local_address)
+
+    def healthz(environ: WSGIEnvironment) -> Answer:
+        return _json({"status": "ok"})
+
+    def readyz(environ: WSGIEnvironment) -> Answer:
+        relay.ready()
+        if not relay.pools.is_known:
+            raise Problem(Kind.UNAVAILABLE, "the collector has not told yet which pools there are", 60)
+        return _json({"status": "ready"})
+
+    def metrics(environ: WSGIEnvironment) -> Answer:
+        if not relay.limits.open_metrics and not here.made(environ):
+            raise Problem(Kind.FORBIDDEN, "only this machine may read this; open_metrics lets others")
+        return _answer(relay.numbers.text(relay.gauges.families()), CONTENT_TYPE)
+
+    def introduce(environ: WSGIEnvironment) -> Answer:
+        return _json({"relay": "dither"})  # by which an app's developer sees that the endpoint is right
+
+    (path,) = relay.reception.paths
+    routes: _Routes = {
+        path: {"GET": introduce, "POST": relay.reception.respond},
+        "/healthz": {"GET": healthz},
+        "/readyz": {"GET": readyz},
+        "/metrics": {"GET": metrics},
+    }
+
+    def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        status, headers, body = _routed(routes, environ)
+        start_response(reason(status), headers)
+        return [body]
+
+    return app
+
+
+def _routed(routes: _Routes, environ: WSGIEnvironment) -> Answer:
+    methods = routes.get(environ.get("PATH_INFO", ""))
+    if methods is None:
+        return http_answer(HTTPStatus.NOT_FOUND)
+    asked = environ["REQUEST_METHOD"]
+    route = methods.get("GET" if asked == "HEAD" else asked)
+    if route is None:
+        status, headers, body = http_answer(HTTPStatus.METHOD_NOT_ALLOWED)
+        return status, [*headers, ("Allow", ", ".join(methods))], body
+    try:
+        return route(environ)
+    except Problem as problem:
+        return problem.answer()
+    except StoreError as error:
+        _log.warning("%s", error)
+        return Problem(Kind.UNAVAILABLE, "the database cannot be read now", 10).answer()
+
+
+def _json(told: object) -> Answer:
+    return _answer(json.dumps(told).encode("ascii"), "application/json")
+
+
+def _answer(body: bytes, content_type: str) -> Answer:
+    return 200, [("Content-Type", content_type), ("Content-Length", str(len(body))), *SAFE_HEADERS], body

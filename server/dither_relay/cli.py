@@ -1,0 +1,107 @@
+"""The command line: run a relay, forward now, and see how it fares."""
+
+import json
+import time
+from contextlib import closing
+
+import click
+
+from dither_server.cli.options import Denial, Found, denying, settings_options
+from dither_server.config.sources import Setting
+from dither_shared import DitherError, ParameterError
+
+from .config import RELAY
+
+__all__ = ["cli"]
+
+_TRIES, _PAUSE = 5, 5.0
+"""How often ``forward`` tries a collector that takes nothing now, and seconds between."""
+
+
+_UNASKED = Setting("http://localhost", "default")
+"""In the place of a collector, for a command that asks none."""
+
+
+@click.group("dither-relay", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="dither")
+def cli() -> None:
+    """Take sealed reports from devices, and forward them to the collector many at a time, in no order.
+
+    The relay sees addresses and no report; the collector sees reports and no address.
+    """
+
+
+@cli.command()
+@settings_options(*RELAY.settings, sources=RELAY)
+def run(found: Found) -> None:
+    """Run a relay. The first line on stdout is its URL.
+
+    Every day at the hour, each pool with enough reports is forwarded. An hour that was missed is made up for.
+    """
+    from dither_server.observability.logs import log_json
+    from dither_server.serving.server import listen, serve, url_of
+
+    from .app import create_app
+    from .collector_url import CollectorUrl
+    from .relay import Relay
+
+    with denying():
+        config = RELAY.configured(found)
+        log_json(config.log_level)
+        try:
+            listener = listen(config.host, config.port)
+        except ParameterError as error:
+            raise Denial(str(error)) from None
+        with listener:
+            relay = Relay(config)
+            if config.token and CollectorUrl.parse(config.collector).is_exposed:
+                click.echo("collector: without https, whoever is on the way reads the token", err=True)
+            app = create_app(relay, url_of(listener).removeprefix("http://"))
+            serve(app, relay, listener, click.echo)
+
+
+@cli.command()
+@settings_options("db", "collector", "token", "batch", "max_age", sources=RELAY)
+def forward(found: Found) -> None:
+    """Forward now what is enough, by the same rules as at the hour. A relay may run meanwhile.
+
+    Exits with 1 if the collector did not take everything; what it did not take is kept.
+    """
+    from .collector import Collector
+    from .forwarding.forwarder import ANOTHER_ROUND
+    from .relay import rounds_of
+    from .store import RelayStore
+
+    with denying():
+        config = RELAY.configured(found)
+        collector = Collector(config.collector, config.token, config.collector_seconds)
+        with closing(RelayStore(config.db, create=False, lock_wait=config.lock_wait)) as store:
+            with store.alone("round", ANOTHER_ROUND):
+                rounds, reports = rounds_of(config, store, collector), 0
+                rounds.freeze()
+                for tries in range(_TRIES):
+                    if tries:
+                        time.sleep(_PAUSE)
+                    posted = rounds.post({})
+                    reports += posted.reports
+                    if posted.is_over:
+                        break
+                rounds.tidy()
+            click.echo(f"{reports:,} reports forwarded, {sum(one.waiting for one in store.held()):,} wait")
+        if posted.trouble:
+            raise DitherError(posted.trouble)
+
+
+@cli.command()
+@settings_options("db", "batch", "at", sources=RELAY)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(found: Found, as_json: bool) -> None:
+    """Show what waits, what has left, and what went wrong."""
+    from .status import as_lines, status_of
+    from .store import RelayStore
+
+    with denying():
+        config = RELAY.configured({**found, "collector": found["collector"] or _UNASKED})
+        with closing(RelayStore(config.db, create=False, read_only=True)) as store:
+            told = status_of(store, config.batch, config.hour(), config.now())
+        click.echo(json.dumps(told, indent=2) if as_json else "\n".join(as_lines(told)))

@@ -1,0 +1,98 @@
+"""The configuration of a relay: every setting, with its default and its help text."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, time
+from typing import Any
+
+from dither_server.access.proxies import Proxies
+from dither_server.config.settings import RETRY_DAYS
+from dither_server.config.sources import Sources, settings_of
+from dither_shared import ParameterError
+
+from .collector_url import CollectorUrl
+
+__all__ = ["RELAY", "RelayConfig"]
+
+
+def _setting(default: Any, about: str) -> Any:
+    """Return the dataclass field of a setting, which flags, environment and file may give."""
+    return field(default=default, metadata={"about": about})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayConfig:
+    """Every setting, and the clock. Raises ParameterError for an invalid value."""
+
+    db: str = field(metadata={"about": "The database's URL, for example sqlite:///relay.db."})
+    collector: str = field(metadata={"about": "The collector's URL, for example https://collector.example."})
+    token: str = _setting("", "Token of the role report, if the collector asks for one.")
+    batch: int = _setting(500, "Fewest reports that are forwarded together.")
+    at: str = _setting("03:00", "Hour of the day, in UTC, at which reports are forwarded.")
+    max_age: int = _setting(14, "Days after which reports are dropped that are still too few, or not taken.")
+    horizon: int = _setting(45, "Days for which a report that has left is known, so that a retry does not count again.")
+    rate: int = _setting(600, "Most reports of one address in an hour; loopback may send any number.")
+    host: str = _setting("127.0.0.1", "Address to listen on.")
+    port: int = _setting(8080, "Port to listen on; 0 takes any free one.")
+    proxies: str = _setting(
+        "", "Addresses or networks of proxies in front; their requests count for the address that they forward."
+    )
+    open_metrics: bool = _setting(False, "Show /metrics to whoever reaches the port, not only to this machine.")
+    threads: int = _setting(8, "Threads for everything but small reports, which need none.")
+    connections: int = _setting(
+        1000, "Most connections at a time; beyond it, the one that has waited longest is closed."
+    )
+    connections_per_address: int = _setting(
+        100, "Most connections of one address at a time; loopback may have any number."
+    )
+    request_seconds: float = _setting(30.0, "Seconds for a request to come in whole, and for an answer to be taken.")
+    collector_seconds: float = _setting(300.0, "Seconds to wait for the collector, which opens each report of a body.")
+    body_limit: int = _setting(1 << 16, "Most bytes of a request's body.")
+    queue_limit: int = _setting(1024, "Most reports that wait for their commit.")
+    queue_bytes: int = _setting(1 << 26, "Most bytes of requests that wait for their commit.")
+    group_limit: int = _setting(512, "Most reports in one transaction.")
+    lock_wait: float = _setting(5.0, "Seconds to wait for another process's write lock.")
+    log_level: str = _setting("info", "Lowest level that is logged: debug, info, warning, error.")
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value = getattr(self, one.name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if is_number and value <= 0 and one.name != "port":
+                raise ParameterError(one.name, f"{value!r} is not positive")
+        from dither_server.store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what help would wait for
+
+        database_url(self.db)
+        Proxies(self.proxies)
+        self.hour()
+        CollectorUrl.parse(self.collector)
+        if self.batch < 2:
+            raise ParameterError("batch", f"{self.batch} is below 2; a report alone is not hidden among others")
+        if not 0 <= self.port <= 65_535:
+            raise ParameterError("port", f"{self.port} is not between 0 and 65535")
+        if self.horizon <= RETRY_DAYS:
+            raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
+        if self.max_age > RETRY_DAYS:
+            raise ParameterError(
+                "max_age", f"{self.max_age} is above {RETRY_DAYS}; the collector knows retries so long"
+            )
+        if self.log_level not in {"debug", "info", "warning", "error"}:
+            raise ParameterError("log_level", f"{self.log_level!r} is not one of debug, info, warning, error")
+
+    def hour(self) -> time:
+        """Return the hour of the day, in UTC; raise ParameterError if it is none."""
+        try:
+            return datetime.strptime(self.at, "%H:%M").replace(tzinfo=UTC).timetz()
+        except ValueError:
+            raise ParameterError("at", f"{self.at!r} is no time of a day, in UTC; 03:00 is one") from None
+
+
+RELAY = Sources(
+    RelayConfig,
+    settings_of(RelayConfig),
+    "DITHER_RELAY_",
+    "relay.toml",
+    {"db": "sqlite:///relay.db", "collector": "https://collector.example"},
+)
+"""Where a relay's settings come from."""

@@ -1,0 +1,106 @@
+"""The thread that forwards: at the hour, and afterwards until the collector has everything."""
+
+import logging
+import threading
+import time as clock
+from collections.abc import Callable
+from datetime import datetime, time
+
+from dither_server.store import StoreError
+
+from ..store import RelayStore
+from .rounds import Posted, Rounds
+from .schedule import is_due, latest
+
+__all__ = ["ANOTHER_ROUND", "Forwarder"]
+
+_log = logging.getLogger(__name__)
+
+ANOTHER_ROUND = "another process forwards from it now"
+
+_LOOK = 30.0
+"""Seconds between two looks at the clock: it may be set, and a machine that slept has missed the time."""
+
+_FIRST, _LAST, _LONGEST = 10.0, 600.0, 3600.0
+"""Seconds to the first try after a failure, which double up to the second; and the most that the collector may ask."""
+
+_PATIENCE = 5.0
+"""Seconds for a body that is on its way at the end. It is posted again after the next start."""
+
+
+class Forwarder:
+    """Freezes at the hour ``at`` what ``store`` holds, and posts it. One thread calls ``beat`` for ever."""
+
+    def __init__(
+        self,
+        store: RelayStore,
+        rounds: Callable[[Callable[[], bool]], Rounds],
+        at: time,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float] = clock.monotonic,
+    ) -> None:
+        self._store = store
+        self._at = at
+        self._now = now
+        self._monotonic = monotonic
+        self._ended = threading.Event()
+        self._rounds = rounds(lambda: not self._ended.is_set())
+        self._thread = threading.Thread(target=self._run, name="dither-forwarder", daemon=True)
+        self._rejected: dict[str, str] = {}
+        self._is_open = True  # a former process may have left something on its way
+        self._is_tidy = False
+        self._try_at = float("-inf")
+        self._failures = 0
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Post no other body, and end the thread; one that is still on its way is left to the next start."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join(_PATIENCE)
+
+    def beat(self) -> float:
+        """Do what there is to do now; return after how many seconds to look again."""
+        now = self._now()
+        hour, last = latest(now, self._at), self._store.last_hour()
+        if last is None:  # a relay's first start: the next hour is the first
+            self._store.use_hour(hour)
+        elif is_due(now, self._at, last):
+            self._rounds.freeze(hour)
+            self._rejected.clear()
+            self._is_open, self._is_tidy, self._failures, self._try_at = True, False, 0, float("-inf")
+        if self._is_open and self._monotonic() >= self._try_at:
+            self._judge(self._rounds.post(self._rejected))
+        if not self._is_tidy:  # after the first try, so that nothing is dropped that could have left
+            self._rounds.tidy()
+            self._is_tidy = True
+        return min(_LOOK, max(0.0, self._try_at - self._monotonic())) if self._is_open else _LOOK
+
+    def _judge(self, posted: Posted) -> None:
+        self._is_open = not posted.is_over
+        if self._is_open:
+            self._pause(posted.after)
+        else:
+            self._failures = 0
+
+    def _pause(self, after: int | None = None) -> None:
+        pause = min(_LAST, _FIRST * 2 ** min(self._failures, 10))
+        self._failures += 1
+        self._try_at = self._monotonic() + max(pause, min(after or 0, _LONGEST))
+
+    def _run(self) -> None:
+        self._store.fold_in()
+        while not self._ended.is_set():
+            try:
+                with self._store.alone("round", ANOTHER_ROUND):
+                    pause = self.beat()
+            except StoreError as error:
+                _log.warning("reports are forwarded later: %s", error)
+                pause = _FIRST
+            except Exception:
+                _log.exception("reports could not be forwarded")
+                pause = _LAST
+            self._ended.wait(pause)

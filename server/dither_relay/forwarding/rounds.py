@@ -1,0 +1,128 @@
+"""A round: freeze what is enough, post it, and drop what has grown too old.
+
+Each step is a transaction by itself, and each may be repeated: a relay that dies in the midst begins again with the
+same bodies, which the collector counts once.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import NamedTuple
+
+from ..collector import Collector, RejectedError, TroubleError
+from ..store import Frozen, ListedPool, RelayStore
+from .bodies import body_of, share_of
+
+__all__ = ["Posted", "Rounds", "Rules"]
+
+_log = logging.getLogger(__name__)
+
+TROUBLE = "trouble"
+"""The name under which the store keeps the last trouble; empty if there is none."""
+
+
+class Rules(NamedTuple):
+    """The fewest reports of a batch, the days for which one waits, and those for which its digest is kept."""
+
+    batch: int
+    max_age: int
+    horizon: int
+
+
+@dataclass
+class Posted:
+    """How posting ended: reports that the collector took, bodies that it did not, what is wrong, and when to go on.
+
+    ``is_over`` is whether all was posted: what was rejected waits for another round.
+    """
+
+    reports: int = 0
+    rejected: int = 0
+    trouble: str = ""
+    after: int | None = None
+    is_over: bool = True
+
+
+class Rounds:
+    """What is done at the hour. ``goes_on`` says before each body whether to post it."""
+
+    def __init__(
+        self,
+        store: RelayStore,
+        collector: Collector,
+        rules: Rules,
+        today: Callable[[], date],
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._store = store
+        self._collector = collector
+        self._rules = rules
+        self._today = today
+        self._goes_on = goes_on
+
+    def freeze(self, hour: date | None = None) -> None:
+        """Freeze each pool's open batch that has enough reports; what comes later waits for the next round.
+
+        ``hour`` is the day of the hour at which this is done, if it is done at one, which is used up then.
+        """
+        limits = self._store.state()
+
+        def cut(pool: ListedPool, total: int) -> int | None:
+            if total < self._rules.batch or "batch_limit" not in limits:
+                return None
+            share = share_of(pool, total, int(limits["batch_limit"]), int(limits["body_limit"]))
+            if share is None:
+                _log.error("%s: not one report fits in a body that the collector takes", pool.pool)
+            return share
+
+        self._store.freeze(self._today(), cut, hour)
+
+    def post(self, rejected: dict[str, str]) -> Posted:
+        """Post what is frozen, body by body, but not what is in ``rejected``: of this round, with what was told of it.
+
+        What is rejected now is added there.
+        """
+        posted = Posted()
+        try:
+            for batch in self._store.frozen():
+                self._post(batch, posted, rejected)
+        except TroubleError as error:
+            posted.trouble, posted.after, posted.is_over = str(error), error.after, False
+            _log.warning("%s; what waits is posted again later", error)
+        if posted.trouble != self._store.state().get(TROUBLE, ""):
+            self._store.note(TROUBLE, posted.trouble)
+        if posted.reports:
+            self._store.fold_in()  # what has left is not in the log beside the database either
+        return posted
+
+    def _post(self, batch: Frozen, posted: Posted, rejected: dict[str, str]) -> None:
+        after = b""
+        while rows := self._store.body(batch, after):
+            if not self._goes_on():
+                posted.is_over = False
+                return
+            after = rows[-1].digest
+            place = f"{batch.number} {after.hex()}"
+            if place not in rejected:
+                try:
+                    receipt = self._collector.post(body_of(batch, [row.sealed for row in rows]))
+                except RejectedError as error:
+                    rejected[place] = f"{batch.pool}: {error}"
+                    _log.error("%s: %d reports are kept for another day: %s", batch.pool, len(rows), error)
+            if place in rejected:
+                posted.rejected += 1
+                posted.trouble = rejected[place]
+                continue
+            self._store.leave(batch, rows, self._today(), min(receipt.refused, len(rows)))
+            posted.reports += len(rows)
+            if receipt.refused:
+                _log.warning("%s: the collector could not read %d of %d", batch.pool, receipt.refused, len(rows))
+
+    def tidy(self) -> None:
+        """Drop what has grown too old, and forget digests beyond the horizon."""
+        today = self._today()
+        if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
+            _log.warning("%d reports were dropped: too few, or not taken, for %d days", dropped, self._rules.max_age)
+            self._store.fold_in()
+        self._store.forget_digests(today - timedelta(days=self._rules.horizon))

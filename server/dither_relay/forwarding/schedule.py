@@ -1,0 +1,26 @@
+"""Say when it is time to forward: once a day, at an hour of UTC, whatever the clock does meanwhile."""
+
+from datetime import date, datetime, time, timedelta
+
+__all__ = ["following", "is_due", "latest"]
+
+_DAY = timedelta(days=1)
+
+
+def latest(now: datetime, at: time) -> date:
+    """Return the day of the last hour that has come."""
+    return now.date() if now.timetz() >= at else now.date() - _DAY
+
+
+def following(now: datetime, at: time) -> datetime:
+    """Return the next hour."""
+    return datetime.combine(latest(now, at) + _DAY, at)
+
+
+def is_due(now: datetime, at: time, last: date) -> bool:
+    """Return whether an hour has come that was not used, given the day of the last one that was.
+
+    A clock that is set back by some hours is waited for; a day that is further ahead was a clock's fault.
+    """
+    hour = latest(now, at)
+    return hour > last or last - hour > _DAY

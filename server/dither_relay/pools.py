@@ -1,0 +1,97 @@
+"""Know which pools there are: what the collector lists, asked each hour, and sooner for a pool that is unknown."""
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from dither_server.protocol.problems import Kind, Problem
+from dither_server.store import StoreError
+
+from .collector import Collector, RejectedError, TroubleError
+from .store import RelayStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Pools"]
+
+_log = logging.getLogger(__name__)
+
+_REFRESH = 3600.0
+"""Seconds after which the collector is asked again."""
+
+_AT_MOST = 60.0
+"""Seconds in which it is asked once, whatever strangers ask for."""
+
+
+class Pools:
+    """The pools, by name and length of a sealed row. Nobody but the collector adds one."""
+
+    def __init__(self, store: RelayStore, collector: Collector) -> None:
+        self._store = store
+        self._collector = collector
+        self._known: Mapping[str, Mapping[int, int]] = {}
+        self._wanted = threading.Event()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="dither-pools", daemon=True)
+        self.trouble = ""
+        self._read()
+
+    def start(self) -> None:
+        """Start the thread that asks the collector."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it; it is not waited for while it asks."""
+        self._ended.set()
+        self._wanted.set()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any pool is known."""
+        return bool(self._known)
+
+    def number(self, pool: str, length: int) -> int:
+        """Return the number of a pool for whose reports this is the length; raise Problem if there is none."""
+        lengths = self._known.get(pool)
+        if lengths is not None and length in lengths:
+            return lengths[length]
+        self._wanted.set()
+        if self.trouble or not self._known:
+            raise Problem(Kind.UNAVAILABLE, "which pools there are is not known now", int(_AT_MOST))
+        if lengths is None:
+            raise Problem(Kind.UNKNOWN_POOL, "pool: the collector lists none of this name; it is asked again soon")
+        right = " or ".join(map(str, sorted(lengths)))
+        raise Problem(Kind.MALFORMED, f"sealed: {length} bytes; a sealed row of this pool has {right}")
+
+    def refresh(self) -> None:
+        """Ask the collector now. Raises TroubleError, RejectedError or StoreError, and then knows what it knew."""
+        listing = self._collector.listing()
+        limits = {"batch_limit": listing.batch_limit, "body_limit": listing.body_limit}
+        self._store.list_pools(listing.pools, limits)
+        self._read()
+
+    def _read(self) -> None:
+        known: dict[str, dict[int, int]] = {}
+        for one in self._store.pools():
+            known.setdefault(one.pool, {})[one.length] = one.number
+        self._known = known
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            self._wanted.clear()
+            try:
+                self.refresh()
+                self.trouble = ""
+            except (TroubleError, RejectedError, StoreError) as error:
+                self.trouble = str(error)
+                _log.warning("which pools there are could not be asked: %s", error)
+            except Exception:
+                _log.exception("which pools there are could not be asked")
+            self._rest()
+
+    def _rest(self) -> None:
+        """Wait a minute in any case, and if all is well until an unknown pool is asked for, or for an hour."""
+        self._ended.wait(_AT_MOST)
+        if not self.trouble and not self._ended.is_set():
+            self._wanted.wait(_REFRESH - _AT_MOST)

@@ -1,0 +1,101 @@
+"""Put a relay together from store, collector, pools, reception and forwarder, and close them in order."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import date
+from types import TracebackType
+from typing import Self
+
+from dither_server.access.proxies import Proxies
+from dither_server.ingest.committer import Committer, Limits
+from dither_server.serving.crowd import forget_addresses
+
+from .collector import Collector
+from .config import RelayConfig
+from .forwarding.forwarder import Forwarder
+from .forwarding.rounds import TROUBLE, Rounds, Rules
+from .numbers import Gauges, RelayNumbers
+from .pools import Pools
+from .rates import Rates
+from .reception import Reception
+from .store import Arrival, RelayStore
+
+__all__ = ["Relay", "rounds_of"]
+
+
+def rounds_of(
+    config: RelayConfig, store: RelayStore, collector: Collector, goes_on: Callable[[], bool] = lambda: True
+) -> Rounds:
+    """Return the rounds of a configuration."""
+    rules = Rules(config.batch, config.max_age, config.horizon)
+    return Rounds(store, collector, rules, lambda: config.now().date(), goes_on)
+
+
+class Relay:
+    """The parts behind the routes. Raises ParameterError or StoreError for a configuration that it cannot use."""
+
+    def __init__(self, config: RelayConfig) -> None:
+        self.limits = config
+        self.proxies = Proxies(config.proxies)
+        self.numbers = RelayNumbers()
+        with ExitStack() as opened:
+            self.store = RelayStore(config.db, lock_wait=config.lock_wait)
+            opened.callback(self.store.close)
+            opened.enter_context(
+                self.store.alone("relay", "another relay runs on it; one address is to have one limit")
+            )
+            collector = Collector(config.collector, config.token, config.collector_seconds)
+            self.pools = Pools(self.store, collector)
+            self._opened = opened.pop_all()
+        self.committer: Committer[Arrival] = Committer(
+            self.store,
+            self._today,
+            Limits(config.queue_limit, config.group_limit, config.queue_bytes),
+            prometheus=self.numbers,
+        )
+        self.rates = Rates(config.rate, self._forget_addresses)
+        self.reception = Reception(
+            self.pools, self.committer, self.rates, self.proxies, self.numbers, config.body_limit
+        )
+        self.forwarder = Forwarder(
+            self.store, lambda goes_on: rounds_of(config, self.store, collector, goes_on), config.hour(), config.now
+        )
+        self.gauges = Gauges(self.store.held, self.troubles)
+
+    def start(self) -> None:
+        """Start the relay's own threads."""
+        self.pools.start()
+        self.rates.start()
+        self.forwarder.start()
+
+    def ready(self) -> None:
+        """Raise StoreError if reports cannot be taken."""
+        self.store.ping()
+
+    def troubles(self) -> list[str]:
+        """Return what failed when it was tried last."""
+        return [told for told in (self.pools.trouble, self.store.state().get(TROUBLE, "")) if told]
+
+    def close(self) -> None:
+        """Commit what was accepted, and let go of the database."""
+        self.pools.close()
+        self.rates.close()
+        self.committer.close()
+        self.forwarder.close()
+        self.store.fold_in()
+        self._opened.close()
+
+    def _today(self) -> date:
+        return self.limits.now().date()
+
+    def _forget_addresses(self) -> None:
+        forget_addresses()
+        self.proxies.forget_addresses()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,50 @@
+"""Say how a relay fares, from its database: for programs as JSON, and for a terminal."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, time
+from typing import Any
+
+from dither_server.cli.terminal_tables import aligned, printable
+
+from .forwarding.rounds import TROUBLE
+from .forwarding.schedule import following, is_due
+from .store import RelayStore
+
+__all__ = ["as_lines", "status_of"]
+
+_COUNTS = ("waiting", "frozen", "forwarded", "unread", "dropped")
+
+
+def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[str, Any]:
+    """Return pools, counts, the next hour and the last trouble."""
+    last, state = store.last_hour(), store.state()
+    return {
+        "pools": [one._asdict() for one in store.held()],
+        "batch": batch,
+        "last": last and last.isoformat(),
+        "next": following(now, at).isoformat(timespec="minutes"),
+        "overdue": last is not None and is_due(now, at, last),
+        "trouble": state.get(TROUBLE) or None,
+    }
+
+
+def as_lines(status: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a status."""
+    return [*_pools(status["pools"]), "", *_hours(status)]
+
+
+def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not pools:
+        return ["no pools: the collector has listed none yet, or has no key to seal for"]
+    rows = [["pool", "suite", *_COUNTS, ""]]
+    for one in pools:
+        numbers = [f"{one[name]:,}" for name in _COUNTS]
+        rows.append([printable(one["pool"]), one["suite"], *numbers, "" if one["listed"] else "listed no more"])
+    return aligned(rows)
+
+
+def _hours(status: Mapping[str, Any]) -> list[str]:
+    once = f"forwards at {status['next'][11:16]} UTC each pool with {status['batch']:,} reports waiting or more"
+    last = f"the last hour was that of {status['last']}" if status["last"] else "no hour has come yet"
+    late = "; overdue: does a relay run?" if status["overdue"] else ""
+    return [f"{once}; {last}{late}", f"trouble: {printable(status['trouble'])}" if status["trouble"] else "no trouble"]

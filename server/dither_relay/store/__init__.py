@@ -1,0 +1,12 @@
+"""The relay's database: which pools there are, what waits for them, and digests of what has left.
+
+Nothing here tells one person from another: no address, no user, no time finer than a UTC day, and rows stand in the
+order of their digests.
+"""
+
+from .batches import Cut, Frozen
+from .holding import Arrival
+from .pools import Held, KnownPool, ListedPool
+from .store import RelayStore
+
+__all__ = ["Arrival", "Cut", "Frozen", "Held", "KnownPool", "ListedPool", "RelayStore"]

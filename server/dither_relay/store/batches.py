@@ -1,0 +1,104 @@
+"""From a batch that is open to one that has left: freeze it, read its bodies, forget what the collector has."""
+
+from collections.abc import Callable
+from datetime import date
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dither_shared.sealed import SUITES, Pool, Suite
+
+from .pools import ListedPool
+from .schema import BATCHES, FORWARDED, POOLS, SEALED
+
+__all__ = ["Cut", "Frozen", "Sealed", "drop", "forget", "freeze", "leave", "read_frozen", "read_rows"]
+
+Cut = Callable[[ListedPool, int], int | None]
+"""Says of how many reports each body of a batch is, given its pool and its reports; None leaves the batch open."""
+
+
+class Frozen(NamedTuple):
+    """A batch of which nothing changes any more: so many reports in all, to be posted in bodies of ``share``."""
+
+    number: int
+    pool: Pool
+    suite: Suite
+    total: int
+    share: int
+
+
+class Sealed(NamedTuple):
+    """A sealed report under its digest."""
+
+    digest: bytes
+    sealed: bytes
+
+
+def freeze(connection: sa.Connection, day: date, cut: Cut) -> None:
+    """Freeze the open batches that ``cut`` says how to cut. What comes from now on goes into another batch."""
+    opened = (
+        sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, POOLS.c.length)
+        .join(POOLS, POOLS.c.number == BATCHES.c.pool)
+        .where(BATCHES.c.frozen.is_(None))
+        .with_for_update(of=BATCHES)
+    )
+    for number, pool, suite, length in connection.execute(opened).all():
+        total = connection.scalar(sa.select(sa.func.count()).where(SEALED.c.batch == number)) or 0
+        share = cut(ListedPool(Pool.parse(pool), SUITES[suite], length), total)
+        if total and share is not None:
+            fixed = {"frozen": day, "total": total, "share": share}
+            connection.execute(sa.update(BATCHES).where(BATCHES.c.number == number).values(fixed))
+
+
+def read_frozen(connection: sa.Connection) -> list[Frozen]:
+    """Return the batches that are on their way."""
+    columns = sa.select(BATCHES.c.number, POOLS.c.pool, POOLS.c.suite, BATCHES.c.total, BATCHES.c.share)
+    frozen = columns.join(POOLS, POOLS.c.number == BATCHES.c.pool).where(BATCHES.c.frozen.is_not(None))
+    return [
+        Frozen(number, Pool.parse(pool), SUITES[suite], total, share)
+        for number, pool, suite, total, share in connection.execute(frozen.order_by(POOLS.c.pool, BATCHES.c.number))
+    ]
+
+
+def read_rows(connection: sa.Connection, batch: Frozen, after: bytes) -> list[Sealed]:
+    """Return the reports of the first body behind a digest. Bodies leave whole, so a retry finds the same ones."""
+    rows = sa.select(SEALED.c.digest, SEALED.c.sealed).where(SEALED.c.batch == batch.number, SEALED.c.digest > after)
+    return [Sealed(*row) for row in connection.execute(rows.order_by(SEALED.c.digest).limit(batch.share))]
+
+
+def leave(connection: sa.Connection, batch: Frozen, first: bytes, last: bytes, day: date, unread: int) -> None:
+    """Keep only the digests of the body from one digest to another, which the collector has taken."""
+    body = sa.and_(SEALED.c.batch == batch.number, SEALED.c.digest.between(first, last))
+    digests = sa.select(SEALED.c.digest, sa.bindparam("day", day, sa.Date)).where(body).order_by(SEALED.c.digest)
+    connection.execute(sa.insert(FORWARDED).from_select(["digest", "day"], digests))
+    gone = connection.execute(sa.delete(SEALED).where(body)).rowcount
+    counts = {"forwarded": POOLS.c.forwarded + gone, "unread": POOLS.c.unread + unread}
+    connection.execute(sa.update(POOLS).where(POOLS.c.number == _pool_of(batch.number)).values(counts))
+    left = sa.exists().where(SEALED.c.batch == batch.number)
+    connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == batch.number, ~left))
+
+
+def drop(connection: sa.Connection, before: date) -> int:
+    """Drop the reports that came before a day and are still too few, and what was frozen before it; return how many."""
+    dropped = 0
+    for number, frozen in connection.execute(sa.select(BATCHES.c.number, BATCHES.c.frozen)).all():
+        if frozen is not None and frozen >= before:
+            continue
+        old = [SEALED.c.batch == number, *([SEALED.c.day < before] if frozen is None else [])]
+        gone = connection.execute(sa.delete(SEALED).where(*old)).rowcount
+        counts = {"dropped": POOLS.c.dropped + gone}
+        connection.execute(sa.update(POOLS).where(POOLS.c.number == _pool_of(number)).values(counts))
+        if frozen is not None:
+            connection.execute(sa.delete(BATCHES).where(BATCHES.c.number == number))
+        dropped += gone
+    return dropped
+
+
+def forget(connection: sa.Connection, before: date, first: bytes, last: bytes | None) -> None:
+    """Forget the digests from one on, before another, of what left before a day."""
+    part = [FORWARDED.c.digest >= first, *([] if last is None else [FORWARDED.c.digest < last])]
+    connection.execute(sa.delete(FORWARDED).where(FORWARDED.c.day < before, *part))
+
+
+def _pool_of(number: int) -> sa.ScalarSelect[int]:
+    return sa.select(BATCHES.c.pool).where(BATCHES.c.number == number).scalar_subquery()

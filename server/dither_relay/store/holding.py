@@ -1,0 +1,74 @@
+"""Take sealed reports in, each once: the statements of one commit."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date
+from hashlib import blake2b
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dither_server.store.hot import Hot
+
+from .schema import BATCHES, FORWARDED, SEALED
+
+__all__ = ["Arrival", "hold"]
+
+_LIVE = Hot(
+    sa.select(BATCHES.c.number, BATCHES.c.pool, BATCHES.c.frozen)
+    .where(BATCHES.c.pool.in_(sa.bindparam("pools", expanding=True)))
+    .with_for_update()  # a freeze waits for us, or we for it; SQLite has one writer at a time anyway
+)
+_HELD = Hot(
+    sa.select(SEALED.c.digest).where(
+        SEALED.c.batch.in_(sa.bindparam("batches", expanding=True)),
+        SEALED.c.digest.in_(sa.bindparam("digests", expanding=True)),
+    )
+)
+_LEFT = Hot(sa.select(FORWARDED.c.digest).where(FORWARDED.c.digest.in_(sa.bindparam("digests", expanding=True))))
+_ADD = Hot(sa.insert(SEALED))
+
+
+class Arrival(NamedTuple):
+    """A sealed report, as one row, and the number of its pool."""
+
+    pool: int
+    rows: bytes
+
+    @property
+    def digest(self) -> bytes:
+        """16 bytes by which a retry is known. The pool is in them: a row sealed for one opens in no other."""
+        return blake2b(self.rows, digest_size=16, salt=self.pool.to_bytes(4, "big")).digest()
+
+
+def hold(connection: sa.Connection, arrivals: Sequence[Arrival], day: date) -> None:
+    """Add each of these to the open batch of its pool, unless it waits already or has left."""
+    fresh = {arrival.digest: arrival for arrival in arrivals}
+    pools = {arrival.pool for arrival in arrivals}
+    live = _LIVE.rows(connection, {"pools": sorted(pools)})
+    known = {row[0] for row in _LEFT.rows(connection, {"digests": list(fresh)})}
+    if live:
+        batches = sorted(number for number, _, _ in live)
+        known |= {row[0] for row in _HELD.rows(connection, {"batches": batches, "digests": list(fresh)})}
+    new: dict[int, list[bytes]] = defaultdict(list)
+    for digest in sorted(fresh.keys() - known):
+        new[fresh[digest].pool].append(digest)
+    opened = _opened(connection, new, {pool: number for number, pool, frozen in live if frozen is None})
+    rows = [
+        {"batch": opened[pool], "digest": digest, "day": day, "sealed": fresh[digest].rows}
+        for pool, digests in new.items()
+        for digest in digests
+    ]
+    if rows:
+        _ADD.each(connection, rows)
+
+
+def _opened(connection: sa.Connection, pools: Collection[int], opened: Mapping[int, int]) -> Mapping[int, int]:
+    """Return the open batch of each pool, having opened those that are missing."""
+    missing = [pool for pool in pools if pool not in opened]
+    if not missing:
+        return opened
+    last = connection.scalar(sa.select(sa.func.max(BATCHES.c.number))) or 0
+    made = {pool: last + place for place, pool in enumerate(missing, 1)}
+    connection.execute(sa.insert(BATCHES), [{"number": number, "pool": pool} for pool, number in made.items()])
+    return {**opened, **made}

@@ -1,0 +1,1 @@
+"""Each a step of the schema, by its number."""

@@ -1,0 +1,75 @@
+"""The relay's tables. A change here needs a migration beside it; a test compares the two."""
+
+import sqlalchemy as sa
+
+from dither_server.store.migrate import Schema
+
+__all__ = ["BATCHES", "FORWARDED", "POOLS", "RELAY", "SEALED", "STATE", "TABLES"]
+
+TABLES = sa.MetaData()
+
+# What the collector has listed, each once and for ever; ``listed`` is whether it still does. The counts are of reports:
+# those that the collector has taken, those of them that it could not open or read, and those that grew too old here.
+POOLS = sa.Table(
+    "relay_pools",
+    TABLES,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("pool", sa.Text, nullable=False),
+    sa.Column("suite", sa.String(16), nullable=False),
+    sa.Column("length", sa.Integer, nullable=False),
+    sa.Column("listed", sa.Boolean, nullable=False),
+    *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("forwarded", "unread", "dropped")),
+    sa.UniqueConstraint("pool", "suite"),
+)
+
+# A pool has at most one batch that is open; the others are frozen: of so many reports, to be posted in bodies of
+# ``share`` reports, which a retry must cut in the same way.
+BATCHES = sa.Table(
+    "relay_batches",
+    TABLES,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("pool", sa.Integer, sa.ForeignKey(POOLS.c.number), nullable=False),
+    sa.Column("frozen", sa.Date),
+    sa.Column("total", sa.BigInteger),
+    sa.Column("share", sa.Integer),
+)
+
+# Sealed reports by digest: in the file they stand in an order that says nothing of their arrival.
+SEALED = sa.Table(
+    "relay_sealed",
+    TABLES,
+    sa.Column("batch", sa.Integer, sa.ForeignKey(BATCHES.c.number), primary_key=True, autoincrement=False),
+    sa.Column("digest", sa.LargeBinary(16), primary_key=True),
+    sa.Column("day", sa.Date, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Digests of what has left, by which a retry is known, and the day on which it left.
+FORWARDED = sa.Table(
+    "relay_forwarded",
+    TABLES,
+    sa.Column("digest", sa.LargeBinary(16), primary_key=True),
+    sa.Column("day", sa.Date, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# What else is kept in mind: the limits of the collector, the day of the last round, the last trouble.
+STATE = sa.Table(
+    "relay_state",
+    TABLES,
+    sa.Column("name", sa.String(32), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+# What is deleted is overwritten. Pages are large enough for rows sealed with X-Wing: one that does not fit takes a page
+# to itself.
+RELAY = Schema(
+    "relay",
+    "0001",
+    "dither_relay.store:migrations",
+    "relay_version",
+    POOLS,
+    ("page_size=8192", "secure_delete=ON"),
+)
+"""The schema; its number is that of the newest of ``migrations/versions``."""

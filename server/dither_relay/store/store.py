@@ -1,0 +1,141 @@
+"""The store: what the rest of the relay asks of its database."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import date
+
+import sqlalchemy as sa
+
+from dither_server.store import Outcome, Refusal, StoreError
+from dither_server.store.database import Database
+from dither_server.store.engine import sqlite_path
+from dither_server.store.lock import FileLock
+
+from .batches import Cut, Frozen, Sealed, drop, forget, freeze, leave, read_frozen, read_rows
+from .holding import Arrival, hold
+from .pools import Held, KnownPool, ListedPool, list_pools, read_held, read_pools
+from .schema import RELAY, STATE
+
+__all__ = ["RelayStore"]
+
+_KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
+"""The numbers of PostgreSQL's advisory locks: the names in ASCII."""
+
+_HOUR = "hour"
+
+
+class RelayStore(Database):
+    """One relay's database. Safe to use from many threads."""
+
+    def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
+        """Open the database at ``url``, as ``Database`` does; raise what that raises."""
+        super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only, schema=RELAY)
+
+    def commit(self, uploads: Sequence[Arrival], day: date, shard: bytes) -> list[Outcome]:
+        """Hold each of these reports once, durably. Raises StoreError, and then holds none of them."""
+        with self._transaction(write=True) as connection:
+            hold(connection, uploads, day)
+        return [Outcome.COUNTED] * len(uploads)
+
+    def tend(self) -> bool:
+        """Return that nothing is to be done after a commit."""
+        return False
+
+    def forget(self, before: date) -> bool:
+        """Return that nothing is to be forgotten after a commit: rounds do that."""
+        return False
+
+    def add_refusals(self, refused: Mapping[Refusal, int], shard: bytes) -> None:
+        """Keep nothing of what was refused."""
+
+    def list_pools(self, listed: Collection[ListedPool], limits: Mapping[str, int]) -> None:
+        """Take note of what the collector lists, and of its limits."""
+        with self._transaction(write=True) as connection:
+            list_pools(connection, listed)
+            for name, value in limits.items():
+                _note(connection, name, str(value))
+
+    def pools(self) -> list[KnownPool]:
+        """Return the pools that the collector lists."""
+        with self._transaction() as connection:
+            return read_pools(connection)
+
+    def held(self) -> list[Held]:
+        """Return how each pool fares, also those that are listed no more."""
+        with self._transaction() as connection:
+            return read_held(connection)
+
+    def freeze(self, day: date, cut: Cut, hour: date | None) -> None:
+        """Freeze the open batches that ``cut`` says how to cut; with it an hour is used up, if this is done at one."""
+        with self._transaction(write=True) as connection:
+            freeze(connection, day, cut)
+            if hour is not None:
+                _note(connection, _HOUR, hour.isoformat())
+
+    def use_hour(self, hour: date) -> None:
+        """Take the hour of a day for used."""
+        self.note(_HOUR, hour.isoformat())
+
+    def last_hour(self) -> date | None:
+        """Return the day of the last hour that was used."""
+        hour = self.state().get(_HOUR)
+        return None if hour is None else date.fromisoformat(hour)
+
+    def frozen(self) -> list[Frozen]:
+        """Return the batches that are on their way."""
+        with self._transaction() as connection:
+            return read_frozen(connection)
+
+    def body(self, batch: Frozen, after: bytes = b"") -> list[Sealed]:
+        """Return the reports of the first body of a batch behind a digest; none behind the last."""
+        with self._transaction() as connection:
+            return read_rows(connection, batch, after)
+
+    def leave(self, batch: Frozen, body: Sequence[Sealed], day: date, unread: int) -> None:
+        """Forget a body that the collector has taken, and of which it could read all but some; keep the digests."""
+        with self._transaction(write=True) as connection:
+            leave(connection, batch, body[0].digest, body[-1].digest, day, unread)
+
+    def drop(self, before: date) -> int:
+        """Drop what came before a day and is still too few, or was frozen before it and not taken; return how many."""
+        with self._transaction(write=True) as connection:
+            return drop(connection, before)
+
+    def forget_digests(self, before: date) -> None:
+        """Forget what left before a day: a 256th of the digests at a time, so that no commit waits long."""
+        bounds = [bytes([one]) for one in range(256)]
+        for first, last in zip(bounds, [*bounds[1:], None], strict=True):
+            with self._transaction(write=True) as connection:
+                forget(connection, before, first, last)
+
+    def note(self, name: str, value: str) -> None:
+        """Keep a text in mind under a name."""
+        with self._transaction(write=True) as connection:
+            _note(connection, name, value)
+
+    def state(self) -> dict[str, str]:
+        """Return what is kept in mind."""
+        with self._transaction() as connection:
+            return {row.name: row.value for row in connection.execute(sa.select(STATE))}
+
+    @contextmanager
+    def alone(self, what: str, told: str, wait: float = 0.0) -> Iterator[None]:
+        """Hold one of the locks ``relay`` and ``round`` between processes; raise StoreError with ``told`` if taken."""
+        path = sqlite_path(self._engine)
+        if path is not None:
+            with FileLock(path.with_name(f"{path.name}.{what}"), taken=told).held(wait):
+                yield
+            return
+        with self._engine.connect() as connection:
+            if not connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_KEYS[what]))):
+                raise StoreError(f"database: {told}")
+            connection.commit()
+            try:
+                yield
+            finally:
+                connection.invalidate()  # the lock goes with the connection
+
+
+def _note(connection: sa.Connection, name: str, value: str) -> None:
+    connection.execute(sa.delete(STATE).where(STATE.c.name == name))
+    connection.execute(sa.insert(STATE).values(name=name, value=value))

@@ -1,0 +1,98 @@
+"""What a report tells among others: by the better of two bounds, for one batch and for several."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+from dither_shared import Mechanism, ParameterError
+from dither_shared.primitives.probability import float_above
+from dither_shared.privacy.optimal import optimal
+from dither_shared.privacy.parts import Part
+from dither_shared.privacy.shuffling import checked_shuffle, generic_epsilon
+
+from .blanket import blanket_epsilon
+
+__all__ = ["CONDITIONS", "Amplified", "amplified"]
+
+CONDITIONS = (
+    "whoever shuffles does not collude with whoever collects",
+    "who collects sees one multiset of reports: no ids, no addresses, no times, no order, no cohort that lasts",
+    "n counts the honest reports of one batch, of one metric, version and stratum: forged ones hide nobody",
+    "several batches with reports of one device compose, and δ adds",
+)
+"""What must be true for any of these numbers to be."""
+
+
+_LEAST_GAIN = 0.01
+"""The share of a sum that a δ must save to be worth it."""
+
+
+@dataclass(frozen=True)
+class Amplified:
+    """What one report tells whoever sees all ``reports`` of a batch in no order; no number is below the truth.
+
+    - ``local``: ε₀, what it tells by itself, which holds whatever becomes of the batch;
+    - ``generic``: an ε with ``delta`` for any mechanism of that ε₀, None where there is no amplification;
+    - ``blanket``: the same by the law of the mechanism, None where it has more than two levels;
+    - ``reason``: why there is no amplification, or None.
+    """
+
+    reports: int
+    delta: float
+    local: float
+    generic: float | None = None
+    blanket: float | None = None
+    reason: str | None = None
+
+    @property
+    def best(self) -> float:
+        """The least of the bounds; ε₀ where there is none, and never above it."""
+        return min(bound for bound in (self.local, self.generic, self.blanket) if bound is not None)
+
+    def after(self, batches: int) -> tuple[float, float]:
+        """Return (ε, δ) of so many batches of as many reports, if one device has a report in each of them.
+
+        That is the sum or, if it is a hundredth less, the optimal composition, which takes ``delta`` once more.
+        Without amplification it is the sum of ε₀, with no δ. Raises ParameterError for no batches, or if δ reaches 1.
+        """
+        each, delta = Fraction(self.best), Fraction(self.delta) if self.best < self.local else Fraction(0)
+        part = Part(each, batches, delta)
+        if part.total_delta + delta >= 1:
+            raise ParameterError("delta", f"{batches} batches lose {float(part.total_delta):.3g}; nothing is promised")
+        together = optimal([part], delta) if batches > 1 else math.inf
+        if together < (1 - _LEAST_GAIN) * part.total:
+            return together, float_above(part.total_delta + delta)
+        return float_above(part.total), float_above(part.total_delta)
+
+
+def amplified(mechanism: Mechanism, reports: int, delta: float, forged: float = 0.0) -> Amplified:
+    """Return what one report of ``mechanism`` tells among ``reports``, a share ``forged`` of which hides nobody.
+
+    It is true under ``CONDITIONS`` alone. Half a second, or a few for 10^9 reports. Raises ParameterError for
+    no reports, for a δ that is not between 0 and 1, and for a share that is not from 0 to below 1.
+    """
+    if not 0 <= forged < 1:
+        raise ParameterError("forged", f"{forged!r} is not a share from 0 to below 1")
+    honest = math.floor(reports * (1 - Fraction(str(forged))))
+    checked_shuffle(mechanism.epsilon, honest, delta)
+    return _amplified(mechanism, honest, delta)
+
+
+@lru_cache(maxsize=256)
+def _amplified(mechanism: Mechanism, honest: int, delta: float) -> Amplified:
+    local, law = mechanism.epsilon, mechanism.two_level
+    reason = _reason(mechanism)
+    if reason is not None:
+        return Amplified(honest, delta, local, reason=reason)
+    blanket = None if law is None else min(local, blanket_epsilon(law, honest, delta))
+    return Amplified(honest, delta, local, min(local, generic_epsilon(local, honest, delta)), blanket)
+
+
+def _reason(mechanism: Mechanism) -> str | None:
+    """Return why a shuffle adds nothing to what the mechanism promises, or None."""
+    if mechanism.memoised:
+        return "reports of one device repeat its permanent draw, in its own cohort: no shuffle parts them"
+    if mechanism.delta:
+        return "it has a δ of its own, for which these bounds are not proven"
+    return None

@@ -1,0 +1,113 @@
+"""What shuffling is worth to a mechanism of two levels: the privacy blanket.
+
+With probability γ a report says nothing of its value, whoever sent it: it is drawn from μ. Those that are so drawn hide
+the one in question, even if all other reports are known (Balle, Bell, Gascón and Nissim, CRYPTO 2019, arXiv 1903.02837,
+lemma 5.3): among n reports, with E = e^ε and r, s, o the ratio, share and overlap of the law,
+
+    δ(ε) = E[(X_1 + … + X_n)_+]/n,      X = 0          with probability 1 - γ, and with γ times
+                                             r - E     s - o           (the first value alone owns the report)
+                                             1 - E r   s - o           (the second)
+                                             r (1-E)   o               (both)
+                                             1 - E     1 - 2s + o      (none).
+
+More overlap makes δ less, for both pairs of values that it moves have one mean, and those that it moves to lie between
+the others. So the least overlap of any two values is safe for all.
+
+The law of the sum is exact but for this: each X is split on a lattice such that it keeps its mean. That makes δ more,
+never less (Jensen), and the lattice is so fine that the variance grows by less than a thousandth.
+"""
+
+import math
+
+import numpy as np
+
+from dither_shared.primitives.probability import float_above
+from dither_shared.primitives.two_level import TwoLevel
+from dither_shared.privacy.shuffling import MARGIN, checked_shuffle, least_epsilon
+
+from .lattice import OUTSIDE, Steps, TiltedSum
+
+__all__ = ["blanket_delta", "blanket_epsilon"]
+
+_ADDED, _LEAST_ADDED = 1e-3, 1e-5
+"""The share of the variance that a lattice may add; and that it may add if it is small."""
+
+_FEW_POINTS, _MOST_POINTS = 1 << 14, 1 << 20
+"""A small lattice, a millisecond each, and the largest one, a tenth of a second each, about."""
+
+_COARSEST = 60
+"""The lattice is from 2^60 times to 2^-60 times the greatest value."""
+
+
+def blanket_epsilon(law: TwoLevel, reports: int, delta: float) -> float:
+    """Return an ε for which a mechanism of that law is (ε, ``delta``)-private among so many honest ``reports``.
+
+    Never above ln(law.ratio), rounded up. Raises ParameterError as ``checked_shuffle`` does.
+    """
+    odds = float_above(law.ratio)
+    most = math.log(odds) * (1 + 1e-15)
+    checked_shuffle(most, reports, delta)
+    variance = 2 * float(law.blanket * (law.share - law.overlap)) * (odds - 1) ** 2
+    guess = math.sqrt(-2 * math.log(delta) * variance / reports)
+    return least_epsilon(lambda loss: blanket_delta(law, reports, loss), most, delta, guess)
+
+
+def blanket_delta(law: TwoLevel, reports: int, after: float) -> float:
+    """Return a δ for which a mechanism of that law is (``after``, δ)-private among so many honest ``reports``."""
+    steps = _steps(law, after)
+    if steps.values.max() <= 0:
+        return 0.0
+    unit = _unit(steps, reports)
+    steps = _split(steps, unit)
+    found = steps.sum_of(reports, steps.tilt_to(0.0))
+    return min(1.0, MARGIN * math.exp(found.log_scale) * _excess(found) * unit / reports)
+
+
+def _excess(law: TiltedSum) -> float:
+    """Return E[S_+ e^(-λS)] after the tilt λ, or a little more: what the window and rounding may cost is added."""
+    above = law.places > 0
+    places = law.places[above]
+    weights = places * np.exp(-law.tilt * places)
+    if not len(weights):
+        return 1 / (math.e * law.tilt)
+    return float(weights @ (law.masses[above] + law.wrong)) + 2 * OUTSIDE * float(weights.max())
+
+
+def _steps(law: TwoLevel, after: float) -> Steps:
+    """Return the law of X."""
+    odds, share, overlap = float_above(law.ratio), float(law.share), float(law.overlap)
+    more = math.expm1(after)
+    blanket = 1 / (1 + (odds - 1) * share)
+    values = np.array([0.0, odds - 1 - more, 1 - odds - more * odds, -more * odds, -more])
+    alone = share - overlap
+    masses = blanket * np.array([(odds - 1) * share, alone, alone, overlap, max(0.0, 1 - 2 * share + overlap)])
+    return Steps(values[masses > 0], masses[masses > 0])
+
+
+def _unit(steps: Steps, count: int) -> float:
+    """Return the coarsest step of a lattice that adds little variance or, if that is too fine, the finest there is.
+
+    It divides the greatest value, or the other way round, so that this one and 0 lie on the lattice; with many reports
+    all others then lie next to it.
+    """
+    tilt, greatest = steps.tilt_to(0.0), float(steps.values.max())
+    weights, (_, variance) = steps.tilted(tilt), steps.moments(tilt)
+    low, high = steps.window(count, tilt)
+    for power in range(_COARSEST, -_COARSEST, -1):
+        unit = math.ldexp(greatest, power)
+        parts, points = steps.values / unit % 1, (high - low) / unit
+        added = unit**2 * float(weights @ (parts * (1 - parts))) / variance
+        if added <= (_LEAST_ADDED if points < _FEW_POINTS else _ADDED) or points > _MOST_POINTS / 2:
+            break
+    return unit
+
+
+def _split(steps: Steps, unit: float) -> Steps:
+    """Return steps on a lattice, in units of it: each value goes to its two neighbours, such that it keeps its mean."""
+    exact = steps.values / unit
+    below = np.floor(exact)
+    values, places = np.unique(np.concatenate([below, below + 1]), return_inverse=True)
+    parts = exact - below
+    masses = np.bincount(places, np.concatenate([steps.masses * (1 - parts), steps.masses * parts]))
+    kept = masses > 0
+    return Steps(values[kept], np.asarray(masses[kept], dtype=float))

@@ -1,0 +1,129 @@
+"""HPKE (RFC 9180) by the package ``cryptography``, which is an extra: nothing else here imports it.
+
+A private key is kept as bytes: of X25519 its 32, of X-Wing the seed of ML-KEM-768 (64) and the X25519 key (32).
+"""
+
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dither_shared import ParameterError
+from dither_shared.sealed import SealKey, Suite
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.hpke import Suite as Hpke
+
+__all__ = ["Opener", "draw_key", "opener", "require_cryptography"]
+
+_PACKAGE = "cryptography.hazmat.primitives.hpke"
+
+Opener = Callable[[bytes, bytes], bytes | None]
+"""Takes a sealed row and the ``info`` that it was sealed with; returns the row, None if it does not open."""
+
+
+def require_cryptography() -> None:
+    """Raise ParameterError that says what to install if sealed reports cannot be opened here."""
+    try:
+        found = find_spec(_PACKAGE)
+    except ModuleNotFoundError:
+        found = None
+    if found is None:
+        raise ParameterError(
+            "sealed reports", "need the package cryptography, 47 or later: pip install 'dither[server,sealed]'"
+        )
+
+
+def draw_key(suite: Suite) -> tuple[SealKey, bytes]:
+    """Return a fresh key: the public one, and the private one as bytes. Raises ParameterError without the package."""
+    require_cryptography()
+    private = _KINDS[suite.name].draw()
+    return SealKey(suite, _KINDS[suite.name].public(private)), private
+
+
+def opener(public: SealKey, private: bytes) -> Opener:
+    """Return what opens rows that were sealed for a key.
+
+    Raises ParameterError without the package, and if the private key is not that of the public one.
+    """
+    require_cryptography()
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra, and this is its only door
+
+    kind = _KINDS[public.suite.name]
+    try:
+        if kind.public(private) != public.public:
+            raise ValueError
+        hpke, key = kind.hpke(), kind.load(private)
+    except ValueError:
+        raise ParameterError(f"key {public.fingerprint}", "its private part is not that of the public one") from None
+
+    def opened(sealed: bytes, info: bytes) -> bytes | None:
+        try:
+            return hpke.decrypt(sealed, key, info)
+        except InvalidTag:
+            return None
+
+    return opened
+
+
+class _Kind(NamedTuple):
+    """How keys of a suite are made and read; ValueError for bytes that are none."""
+
+    draw: Callable[[], bytes]
+    load: Callable[[bytes], Any]
+    public: Callable[[bytes], bytes]
+    hpke: Callable[[], "Hpke"]
+
+
+def _hpke(kem: str) -> "Hpke":
+    from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite  # noqa: PLC0415
+
+    return Suite(getattr(KEM, kem), KDF.HKDF_SHA256, AEAD.CHACHA20_POLY1305)
+
+
+def _load_x25519(private: bytes) -> Any:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey  # noqa: PLC0415
+
+    return X25519PrivateKey.from_private_bytes(private)
+
+
+def _draw_x25519() -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey  # noqa: PLC0415
+
+    return X25519PrivateKey.generate().private_bytes_raw()
+
+
+def _load_mlkem(private: bytes) -> Any:
+    from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey  # noqa: PLC0415
+
+    return MLKEM768PrivateKey.from_seed_bytes(private[:_SEED])
+
+
+def _load_xwing(private: bytes) -> Any:
+    from cryptography.hazmat.primitives.hpke import MLKEM768X25519PrivateKey  # noqa: PLC0415
+
+    return MLKEM768X25519PrivateKey(_load_mlkem(private), _load_x25519(private[_SEED:]))
+
+
+def _draw_xwing() -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey  # noqa: PLC0415
+
+    return MLKEM768PrivateKey.generate().private_bytes_raw() + _draw_x25519()
+
+
+def _public_x25519(private: bytes) -> bytes:
+    public: bytes = _load_x25519(private).public_key().public_bytes_raw()
+    return public
+
+
+def _public_xwing(private: bytes) -> bytes:
+    public: bytes = _load_mlkem(private).public_key().public_bytes_raw()
+    return public + _public_x25519(private[_SEED:])
+
+
+_SEED = 64
+"""Bytes of the seed of a key of ML-KEM-768."""
+
+_KINDS: Mapping[str, _Kind] = {
+    "x25519": _Kind(_draw_x25519, _load_x25519, _public_x25519, lambda: _hpke("X25519")),
+    "xwing": _Kind(_draw_xwing, _load_xwing, _public_xwing, lambda: _hpke("MLKEM768_X25519")),
+}

@@ -1,0 +1,130 @@
+"""The file of the collector's seal keys: whoever has it can open what devices seal, so nobody else may read it.
+
+    {"keys": [{"key": "x25519:…", "private": "<base64url>", "made": "2026-11-20"}, …]}
+
+It is replaced whole, and read anew when it has changed: collectors that run follow, and several may share one file.
+"""
+
+import json
+import os
+import stat
+import tempfile
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from dither_shared import ParameterError
+from dither_shared.sealed import SealKey
+
+from ...store.lock import FileLock
+
+__all__ = ["KeyFile", "SecretKey"]
+
+_WAIT = 5.0
+"""Seconds to wait for another command that changes the file."""
+
+_LONGEST = 1 << 20
+"""Bytes that are read of a file."""
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True)
+class SecretKey:
+    """A key, the day on which it was made, and its private part, which nothing shows."""
+
+    public: SealKey
+    made: date
+    private: bytes = field(repr=False)
+
+
+class KeyFile:
+    """The file at a path, which need not be there: then there are no keys."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def state(self) -> tuple[int, ...]:
+        """What changes when the file does; empty where there is none. Raises ParameterError where it cannot be seen."""
+        with self._told("read"):
+            try:
+                seen = self.path.stat()
+            except FileNotFoundError:
+                return ()
+        return (seen.st_ino, seen.st_mtime_ns, seen.st_size, seen.st_mode)
+
+    def read(self) -> list[SecretKey]:
+        """Return the keys, in the order in which they were made.
+
+        Raises ParameterError for a file that others may read, or that is none of ours; it repeats nothing of it.
+        """
+        with self._told("read"):
+            try:
+                opened = self.path.open("rb")
+            except FileNotFoundError:
+                return []
+            with opened as file:
+                mode = os.fstat(file.fileno()).st_mode
+                if os.name == "posix" and mode & _OTHERS:
+                    raise ParameterError(str(self.path), f"others may read it; chmod 600 {self.path}")
+                content = file.read(_LONGEST)
+        try:
+            keys = [_key(one) for one in json.loads(content)["keys"]]
+        except (ValueError, LookupError, TypeError, AttributeError, ParameterError, RecursionError):
+            raise ParameterError(
+                str(self.path), "no file of seal keys as dither-server key create writes it; restore it from a copy"
+            ) from None
+        return keys
+
+    def change(self, changed: Callable[[list[SecretKey]], Sequence[SecretKey]]) -> None:
+        """Replace the keys by what is made of them; no other command changes them meanwhile.
+
+        Raises ParameterError where the file cannot be read or written, StoreError where another command holds it.
+        """
+        lock = FileLock(self.path.with_name(self.path.name + ".lock"), "seal keys", "another command changes them")
+        with lock.held(_WAIT):
+            self._write(changed(self.read()))
+
+    def _write(self, keys: Sequence[SecretKey]) -> None:
+        text = json.dumps({"keys": [_written(one) for one in keys]}, indent=1) + "\n"
+        with self._told("written"):
+            descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.absolute().parent)
+            part = Path(name)  # which mkstemp lets nobody else read
+            try:
+                with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                    file.write(text)
+                    file.flush()
+                    os.fsync(file.fileno())
+                part.replace(self.path)
+            except BaseException:
+                with suppress(OSError):
+                    part.unlink()
+                raise
+            if os.name == "posix":
+                folder = os.open(self.path.absolute().parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ParameterError(str(self.path), f"cannot be {what}: {error.strerror}") from None
+
+
+def _key(one: Any) -> SecretKey:
+    private = urlsafe_b64decode(one["private"])
+    return SecretKey(SealKey.parse(one["key"]), date.fromisoformat(one["made"]), private)
+
+
+def _written(one: SecretKey) -> dict[str, str]:
+    private = urlsafe_b64encode(one.private).decode("ascii")
+    return {"key": str(one.public), "private": private, "made": one.made.isoformat()}

@@ -1,0 +1,72 @@
+"""What is told of reports that came sealed, through a relay: how many, and what it is worth that they were shuffled."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dither_shared import Metric
+
+from ..analysis.shuffling import amplified
+from ..analysis.shuffling.amplified import CONDITIONS
+from ..store import Sealed
+
+__all__ = ["about_sealed", "words_of_sealed"]
+
+_CONDITIONS = (
+    f"That stands beside ε, never in its place, and is true only if {'; '.join(CONDITIONS)} "
+    "(dither-sim shuffle --forged 10% subtracts them)."
+)
+
+_MOST_DELTA = 1e-6
+"""The greatest δ that is granted: what holds for ε may fail with this probability. Less for many reports."""
+
+_MOST = 10**9
+"""Reports that are counted as shuffled together: more take long to compute."""
+
+
+def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: int = 1) -> dict[str, Any]:
+    """Return what an answer tells of what came sealed: nothing where nothing did.
+
+    With a ``metric``, also what that is worth to a device which reported in each of so many ``periods``: that takes
+    half a second the first time.
+    """
+    if sealed is None:
+        return {}
+    worth = {} if metric is None else {"shuffled": _worth(metric, sealed, periods)}
+    return {"sealed": sealed._asdict() | worth}
+
+
+def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a page says of the member ``sealed`` of an answer: how many reports, what it is worth, and when."""
+    refused = f"; {told['refused']:,} more did not open" if told["refused"] else ""
+    batches = "1 batch" if told["batches"] == 1 else f"{told['batches']:,} batches"
+    yield (
+        f"{told['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the relay "
+        f"says, each was shuffled among at least {told['least_total']:,}."
+    )
+    worth = told["shuffled"]
+    if "none" in worth:
+        yield f"Shuffling adds nothing here: {worth['none']}."
+        return
+    each = f"n = {worth['reports']:,} and δ = {worth['delta']:g} the ε of one report is {worth['epsilon']:.3g}"
+    if worth["periods"] > 1:
+        together = f"ε = {worth['together']:.3g} and δ = {worth['together_delta']:.3g}"
+        each += f", and that of {worth['periods']:,} reports, one in each batch, {together}"
+    yield f"To whoever sees all reports of a batch and nothing else, for {each}."
+    yield _CONDITIONS
+
+
+def _worth(metric: Metric, sealed: Sealed, periods: int) -> dict[str, Any]:
+    """Return the ε of shuffled reports.
+
+    n is what the relay says less what did not open, rounded down: so few are ever computed, and none promises too much.
+    """
+    least = min(max(1, sealed.least_total - sealed.refused), _MOST)
+    among = least - least % 10 ** max(0, len(str(least)) - 2)
+    delta = min(_MOST_DELTA, 10.0 ** -(len(str(among)) + 1))
+    found = amplified(metric.mechanism, among, delta)
+    if found.reason is not None:
+        return {"none": found.reason}
+    together, lost = found.after(periods)
+    worth = {"reports": among, "delta": delta, "epsilon": found.best, "any_law": found.generic}
+    bound = {} if found.blanket is None else {"this_law": found.blanket}
+    return worth | bound | {"periods": periods, "together": together, "together_delta": lost}

@@ -1,0 +1,59 @@
+"""What came sealed, through a relay, of a metric version on a day and of a stratum."""
+
+from datetime import date
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from dither_shared import Metric
+
+from .schema import SEALED
+from .tallies import Places, chosen
+
+__all__ = ["Sealed", "add_sealed", "read_sealed"]
+
+
+class Sealed(NamedTuple):
+    """Batches that came sealed, each counted once.
+
+    ``reports`` of them are counted, ``refused`` did not open or no device could have sent them. ``least_total`` is the
+    least number of reports that a relay said it had shuffled together: with so many others each one hides.
+    """
+
+    batches: int
+    reports: int
+    least_total: int
+    refused: int
+
+    def plus(self, other: "Sealed | None") -> "Sealed":
+        """Return both together."""
+        if other is None:
+            return self
+        batches, reports, refused = (getattr(self, name) + getattr(other, name) for name in _ADDED)
+        return Sealed(batches, reports, min(self.least_total, other.least_total), refused)
+
+
+_ADDED = ("batches", "reports", "refused")
+_COLUMNS = [SEALED.c[name] for name in Sealed._fields]
+
+
+def add_sealed(connection: sa.Connection, version: str, day: date, stratum: int, shard: bytes, sealed: Sealed) -> None:
+    """Add to what a shard, whose only writer we are, has of a version, day and stratum."""
+    key = {"version": version, "day": day, "stratum": stratum, "shard": shard}
+    same = [SEALED.c[name] == value for name, value in key.items()]
+    before = connection.execute(sa.select(*_COLUMNS).where(*same)).one_or_none()
+    if before is None:
+        connection.execute(sa.insert(SEALED), key | sealed._asdict())
+    else:
+        connection.execute(sa.update(SEALED).where(*same).values(sealed.plus(Sealed(*before))._asdict()))
+
+
+def read_sealed(
+    connection: sa.Connection, metric: Metric, since: date | None, until: date | None, places: Places
+) -> Sealed | None:
+    """Return what came sealed from ``since`` to ``until``, both included; None if nothing did."""
+    parts = (
+        (sa.func.min if name == "least_total" else sa.func.sum)(SEALED.c[name]).label(name) for name in Sealed._fields
+    )
+    found = connection.execute(sa.select(*parts).where(*chosen(SEALED, metric, since, until, places))).one()
+    return None if found.batches is None else Sealed(*map(int, found))

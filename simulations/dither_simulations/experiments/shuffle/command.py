@@ -1,0 +1,95 @@
+"""The command ``dither-sim shuffle``."""
+
+from pathlib import Path
+
+import click
+
+from ...limits import MAX_SIZE
+from ...options.common import plot_option, share, users_list
+from ...options.mechanism import epsilon_option, mechanism_option, permanent_option
+from ...options.run import Run, run_options
+from ...trials.mechanism_by_name import AUTO, DISCOVERING, NAMES, NUMERIC, SETTLED, named
+
+__all__ = ["shuffle"]
+
+
+def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
+    """Read a share such as 10% or 0.1, which may be 0: an option's callback."""
+    try:
+        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1:
+        raise click.BadParameter(f"{text!r} is not a share from 0 to below 1, such as 10% or 0.1", param=parameter)
+    return number
+
+
+@click.command()
+@mechanism_option((*NAMES, *NUMERIC, *SETTLED, *DISCOVERING), "Shuffle reports of this; repeatable.  [default: auto]")
+@epsilon_option
+@click.option(
+    "-k",
+    "--size",
+    type=click.IntRange(2, MAX_SIZE),
+    default=16,
+    show_default=True,
+    help="Number of values; a set of them that is limited has at most half.",
+)
+@permanent_option
+@click.option(
+    "-n",
+    "--reports",
+    callback=users_list,
+    metavar="NUMBER",
+    default="10000",
+    show_default=True,
+    help="Reports of one batch, such as 10000 or 1e6, or a list.",
+)
+@click.option(
+    "--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="Grant each batch this δ."
+)
+@click.option(
+    "--forged", callback=_forged, metavar="SHARE", default="0", show_default=True, help="Share of forged reports, 10%."
+)
+@click.option(
+    "--batches",
+    type=click.IntRange(1, 10**6),
+    default=1,
+    show_default=True,
+    help="Batches in which one device has a report.",
+)
+@run_options
+@plot_option
+def shuffle(
+    run: Run,
+    names: tuple[str, ...],
+    epsilon: float,
+    size: int,
+    permanent_epsilon: float | None,
+    reports: tuple[int, ...],
+    delta: float,
+    forged: float,
+    batches: int,
+    plot: Path | None,
+) -> None:
+    """Say what one report tells among others that a second party shuffles, by two bounds and an attack.
+
+    Everything is computed and nothing drawn, so --seed changes nothing.
+    """
+    from .output import shuffle_plot, shuffle_table
+    from .weigh import Shuffle, course, weigh
+
+    mechanisms = [named(name, size, epsilon, permanent_epsilon, at_most=size // 2) for name in names or (AUTO,)]
+    shuffles = [
+        Shuffle(mechanism, count, delta, forged, batches)
+        for mechanism in dict.fromkeys(mechanisms)
+        for count in reports
+    ]
+    with run.workers() as spread:
+        rows = list(spread(weigh, shuffles))
+        pictured = [] if plot is None else list(spread(weigh, list(course(shuffles))))
+    run.tell(rows, lambda: shuffle_table(rows))
+    if plot is not None:
+        from ...output.plots import save
+
+        save(shuffle_plot(pictured), plot)

@@ -1,0 +1,110 @@
+"""The relay: what one process takes and holds, and what a round costs. ``python -m tests.benchmarks.relay [reports]``.
+
+wrk sends sealed reports over 64 connections to a relay on SQLite with synchronous=FULL; "per core" divides by its own
+CPU time. Then relays that hold 100,000 reports, and as many as are asked for, forward them to a collector in another
+process that opens nothing: the time is that of the relay and of sockets.
+"""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from multiprocessing import Queue, get_context
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from dither_relay.store import RelayStore
+from relay.fake_collector import collecting
+from relay.relaying import LIMITS, LISTED, POOLS, THEME, TODAY, arrivals, rounds, rows, running, until_ready, url_of
+
+_SECONDS = 8
+_PAGES = ("page_count", "freelist_count", "page_size")
+
+
+def taken(digits: int) -> None:
+    """Print what one relay takes of sealed rows of so many base64 digits."""
+    script = str(Path(__file__).with_name("ingest") / "sealed.lua")
+    with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
+        with running(Path(folder), collector.url) as (url, process):
+            until_ready(url)
+            command = ["wrk", "-t1", "-c64", f"-d{_SECONDS}s", "-s", script, url, "--", str(THEME), str(digits)]
+            before = _cpu_seconds(process.pid)
+            told = json.loads(
+                subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+            )
+            used = _cpu_seconds(process.pid) - before
+            peak = _peak(process.pid)
+        assert told["refused"] == 0, told
+        rate = told["requests"] / told["seconds"]
+        print(
+            f"rows of {digits * 3 // 4} bytes: {rate:,.0f} a second, {told['requests'] / used:,.0f} per core, "
+            f"p99 {told['p99']:.0f} ms, {peak:.0f} MB"
+        )
+
+
+def forwarded(reports: int, length: int, pool: int) -> None:
+    """Print what a round of so many reports costs, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
+        fresh = get_context("spawn")
+        measured: Queue[tuple[float, ...]] = fresh.Queue()
+        work = fresh.Process(target=_round, args=(Path(folder), collector.url, reports, length, pool, measured))
+        work.start()
+        held, left, seconds, cpu, frozen, peak = measured.get()
+        work.join()
+        assert sum(collector.rows().values()) == reports
+        print(
+            f"{reports:,} reports of {length} bytes: {held:.0f} bytes each while they wait, {left:.0f} afterwards; "
+            f"{seconds:.1f} s to forward in {len(collector.bodies)} bodies, {cpu:.1f} s of them computing, "
+            f"{frozen:.2f} s to freeze; {peak:.0f} MB"
+        )
+
+
+def _round(folder: Path, url: str, reports: int, length: int, pool: int, measured: "Queue[tuple[float, ...]]") -> None:
+    with closing(RelayStore(url_of(folder))) as store:
+        store.list_pools(LISTED, LIMITS)
+        for start in range(0, reports, 500):
+            store.commit(arrivals(rows(min(500, reports - start), start, length), pool), TODAY, b"")
+        store.fold_in()
+        held = (folder / "relay.db").stat().st_size / reports
+        began, cpu = time.perf_counter(), time.process_time()
+        one = rounds(store, url)
+        one.freeze()
+        frozen = time.perf_counter() - began
+        assert one.post({}).reports == reports
+        one.tidy()
+        spent = time.perf_counter() - began, time.process_time() - cpu
+        left = _used_bytes(folder / "relay.db")
+        measured.put((held, left / reports, *spent, frozen, _peak(os.getpid())))
+
+
+def _used_bytes(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        values = [int(connection.execute(f"PRAGMA {one}").fetchone()[0]) for one in _PAGES]
+    return (values[0] - values[1]) * values[2]
+
+
+def _cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak(process: int) -> float:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def main() -> None:
+    """Print everything."""
+    taken(68)
+    for reports in (100_000, *map(int, sys.argv[1:])):
+        forwarded(reports, 51, 1)
+    forwarded(20_000, 1139, 3)
+
+
+if __name__ == "__main__":
+    main()

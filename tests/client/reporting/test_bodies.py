@@ -1,0 +1,32 @@
+"""A body tells by its bytes what it is and where it belongs."""
+
+import pytest
+
+from client.devices import METRICS
+from client.seals import KEY, sealing
+from dither.reporting.bodies import CLEAR, SEALED, Body, kind_for, kind_of, read
+from dither.reporting.sealing import sealed
+from dither_shared import Batch, WireError
+
+STRATA = (None, "linux", "mac os/beta", "linüx")
+
+
+@pytest.mark.parametrize("stratum", STRATA)
+def test_both_kinds_tell_all_but_the_row(stratum: str | None) -> None:
+    batch = Batch("a" * 32, "theme", "b" * 16, b"row", stratum)
+    clear, shut = batch.encode(), sealed(batch, KEY)
+    assert (kind_of(clear), kind_of(shut)) == (CLEAR, SEALED)
+    assert read(clear) == Body("theme", "b" * 16, stratum, b"row")
+    assert read(shut) == Body("theme", "b" * 16, stratum, b"")
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"pool":"theme"}', b'{"pool"', b"\xff"])
+def test_what_no_client_wrote_is_refused(body: bytes) -> None:
+    with pytest.raises(WireError):
+        read(body)
+
+
+def test_an_app_sends_one_kind() -> None:
+    assert kind_for(METRICS.values()) is CLEAR
+    assert kind_for(sealing().values()) is SEALED
+    assert kind_for([]) is CLEAR

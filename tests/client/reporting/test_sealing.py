@@ -1,0 +1,188 @@
+"""What is sealed opens to the very row that would have been sent, for whoever has the key, and in its pool."""
+
+import dataclasses
+import os
+from typing import Any
+
+import pytest
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hpke
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from hypothesis import given
+from hypothesis import strategies as st
+
+from client.devices import BROWSER, MOBILE
+from client.seals import KEY, KEYS, opened, sealing, take_package
+from client.test_processes import needs_fork
+from dither.reporting.bodies import read
+from dither.reporting.draws.keys import Keys
+from dither.reporting.report import build
+from dither.reporting.sealing import SealError, require, sealed, sealer
+from dither_shared import Batch, KeyedEntropy, Metric, Strata, parse_metrics
+from dither_shared.sealed import SUITES, Pool, SealedReport, SealKey
+
+STRATA = Strata.of([("platform", ["linux", "mac os", "linüx"]), ("channel", ["stable", "beta"])])
+BATCH = Batch("a" * 32, "theme", "b" * 16, b"row")
+
+KINDS = parse_metrics(
+    f"""
+    [metrics.one]
+    type = "boolean"
+    epsilon = 1.0
+    [metrics.ten]
+    type = "choice"
+    values = {[str(number) for number in range(10)]}
+    epsilon = 1.0
+    permanent_epsilon = 2.0
+    [metrics.widest]
+    type = "choice"
+    mechanism = "optimized-unary"
+    values = {[str(number) for number in range(2000)]}
+    epsilon = 1.0
+    [metrics.used]
+    type = "selection"
+    values = {[str(number) for number in range(32)]}
+    epsilon = 1.0
+    [metrics.seconds]
+    type = "number"
+    low = 0
+    high = 60
+    epsilon = 1.0
+    [metrics.words]
+    type = "string"
+    epsilon = 2.0
+    bits = 2048
+    hashes = 8
+    cohorts = 1
+    """
+)
+ANSWERS: dict[str, list[object]] = {
+    "boolean": [True, False, None],
+    "choice": ["0", "9", "none"],
+    "selection": [[], ["1"], [str(number) for number in range(32)]],
+    "number": [-1, 0.5, 60, 1e9],
+    "string": ["", "a", "x" * 1000],
+}
+
+# RFC 9180, A.2.1: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, base mode, first encryption.
+RFC = {
+    "info": "4f6465206f6e2061204772656369616e2055726e",
+    "enc": "1afa08d3dec047a643885163f1180476fa7ddb54c6a8029ea33f95796bf2ac4a",
+    "private": "8057991eef8f1f1af18f4a9491d16a1ce333f695d4db8e38da75975c4478e0fb",
+    "key": "ad2744de8e17f4ebba575b3f5f5a8fa1f69c2a07f6e7500bc60ca6e3e3ec1c91",
+    "nonce": "5c4d98150661b848853b547f",
+    "aad": "436f756e742d30",
+    "text": "4265617574792069732074727574682c20747275746820626561757479",
+    "sealed": ("1c5250d8034ec2b784ba2cfd69dbdb8af406cfe3ff938e131f0def8c8b60b4db21993c62ce81883d2dd1b51a28"),
+}
+
+
+def test_the_package_seals_as_the_rfc_says() -> None:
+    """It takes no ``aad``, as the vector has: so the vector's key and nonce are checked with it, and used without."""
+    rfc = {name: bytes.fromhex(text) for name, text in RFC.items()}
+    aead = ChaCha20Poly1305(rfc["key"])
+    assert aead.encrypt(rfc["nonce"], rfc["text"], rfc["aad"]) == rfc["sealed"]
+    ours = aead.encrypt(rfc["nonce"], rfc["text"], b"")
+    suite = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.CHACHA20_POLY1305)
+    private = X25519PrivateKey.from_private_bytes(rfc["private"])
+    assert suite.decrypt(rfc["enc"] + ours, private, rfc["info"]) == rfc["text"]
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=lambda suite: suite.name)
+def test_a_sealed_row_is_longer_by_what_the_suite_says(suite: Any) -> None:
+    body = sealed(BATCH, KEYS[suite.name])
+    report = SealedReport.decode(body)
+    assert report.pool == Pool("theme", "b" * 16)
+    assert len(report.sealed) == len(b"row") + suite.overhead
+    assert opened(body, suite.name) == b"row"
+    assert b"row" not in report.sealed
+
+
+def test_what_is_sealed_for_one_pool_opens_in_no_other() -> None:
+    report = SealedReport.decode(sealed(BATCH, KEY))
+    for pool in (Pool("them", "b" * 16), Pool("theme", "c" * 16), Pool("theme", "b" * 16, "linux")):
+        with pytest.raises(InvalidTag):
+            opened(SealedReport(pool, report.sealed).encode())
+
+
+def test_two_calls_share_nothing() -> None:
+    pieces = [SealedReport.decode(sealed(BATCH, KEY)).sealed for _ in range(100)]
+    assert len({piece[:32] for piece in pieces}) == len({piece[32:] for piece in pieces}) == 100
+
+
+@needs_fork
+def test_parent_and_children_share_nothing() -> None:
+    """Two rows under one key of HPKE's would be read by their difference."""
+    sealer(KEY)
+    reading, writing = os.pipe()
+    for _ in range(3):
+        if os.fork() == 0:
+            os.write(writing, SealedReport.decode(sealed(BATCH, KEY)).sealed)
+            os._exit(0)
+        os.wait()
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        told = pipe.read()
+    ours = SealedReport.decode(sealed(BATCH, KEY)).sealed
+    size = len(ours)
+    assert len(told) == 3 * size
+    assert len({ours[:32], *(told[start : start + 32] for start in range(0, len(told), size))}) == 4
+
+
+def pair(metric: Metric, item: Any, seed: bytes, stratum: str | None, suite: str) -> tuple[bytes, bytes]:
+    """Return the body in the clear and the sealed one of one draw."""
+    keys = Keys(bytes(32))
+    clear, shut = (
+        build(one, item, keys, KeyedEntropy(b"device", seed), 739_000, False, stratum=stratum).body
+        for one in (metric, dataclasses.replace(metric, seal=KEYS[suite]))
+    )
+    return clear, shut
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_report_is_sealed_as_it_is(name: str) -> None:
+    metric, lengths = KINDS[name], set()
+    for number, value in enumerate(ANSWERS[metric.question.kind]):
+        clear, shut = pair(metric, metric.item(value), b"%d" % number, None, "x25519")
+        assert opened(shut) == read(clear).row
+        assert read(shut)[:3] == read(clear)[:3]
+        lengths.add(len(shut))
+    assert len(lengths) == 1
+
+
+@given(st.binary(max_size=8), st.booleans(), st.sampled_from([None, *STRATA.labels]), st.sampled_from(sorted(SUITES)))
+def test_the_row_is_that_of_the_same_draw(seed: bytes, value: bool, stratum: str | None, suite: str) -> None:
+    metric = MOBILE if stratum is None else dataclasses.replace(MOBILE, strata=STRATA)
+    clear, shut = pair(metric, metric.item(value), seed, stratum, suite)
+    assert opened(shut, suite) == read(clear).row
+    assert read(shut) == read(clear)._replace(row=b"")
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_the_length_depends_on_no_answer(one: str, other: str) -> None:
+    bodies = [pair(BROWSER, BROWSER.item(value), b"", None, "x25519")[1] for value in (one, other)]
+    assert len(bodies[0]) == len(bodies[1])
+
+
+def test_what_is_for_the_users_eyes_is_not_sealed() -> None:
+    metric = sealing()["mobile"]
+    body = build(metric, metric.item(True), Keys(bytes(32)), KeyedEntropy(b"device"), 739_000, local=True).body
+    assert read(body).row
+
+
+def test_a_key_of_low_order_is_told_before_a_report_is_drawn() -> None:
+    with pytest.raises(SealError, match=r"^seal: nothing can be sealed for [0-9a-f]{16}: ValueError$"):
+        sealer(SealKey(SUITES["x25519"], bytes(32)))
+    with pytest.raises(SealError, match="nothing can be sealed"):
+        sealer(SealKey(SUITES["xwing"], b"\xff" * SUITES["xwing"].key_bytes))
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    take_package(monkeypatch)
+    for look in (require, lambda: sealer(KEY)):
+        with pytest.raises(SealError, match=r'pip install "dither\[sealed\]"'):
+            look()
+    monkeypatch.undo()
+    require()
+    assert sealed(BATCH, KEY)

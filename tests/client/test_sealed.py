@@ -1,0 +1,344 @@
+"""Sealed reports from an answer to a relay: what is kept, what leaves, and what happens where nothing can be sealed."""
+
+import base64
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dither
+from client.conftest import Collector
+from client.devices import BROWSER, ENDPOINT, METRICS, Calendar, Make, Script, compact, parts_on
+from client.seals import KEY, KEYS, opened, sealing, take_package
+from client.test_processes import FLOORS, needs_fork, run
+from dither.reporting.bodies import read
+from dither.upload.transport import Nowhere
+from dither_shared import Rappor, Report
+from dither_shared.sealed import SUITES, SealKey
+
+WIDE = {"browser": dither.Metric("browser", BROWSER.question, Rappor.calibrate(None, 2.0, 4.0, cohorts=1, bits=2048))}
+ZEROS = str(SealKey(SUITES["x25519"], bytes(32)))
+
+
+def files_of(folder: Path) -> bytes:
+    return b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def holds(folder: Path, row: bytes) -> bool:
+    """Return whether a row stands in any file of a state, whichever way it is written."""
+    written, text = files_of(folder), base64.b64encode(row).rstrip(b"=")
+    pieces = [text[start : start + 40] for start in range(0, len(text) - 40, 40)]
+    return any(one in written for one in (row, row.hex().encode(), *pieces))
+
+
+@pytest.mark.parametrize("suite", KEYS)
+def test_a_relay_gets_what_only_the_collector_opens(make: Make, collector: Collector, suite: str) -> None:
+    client = make(transport=None, endpoint=collector.endpoint + "/relay/", seal=str(KEYS[suite]))
+    for name in METRICS:
+        client.record(name, "true")
+    shown = client.preview()
+    collector.answers = [(503, {})]
+    while not client.flush(10):
+        assert client.status().dropped == 0
+    assert {request.path for request in collector.arrived} == {"/relay/v1/sealed"}
+    assert sorted(request.body for request in collector.arrived) == sorted([shown[0], *shown])
+    assert sorted(client.sent()) == sorted(shown)
+    for name, body in zip(METRICS, shown, strict=True):
+        assert (read(body).metric, read(body).version) == (name, METRICS[name].version)
+        Report.decode(opened(body, suite), METRICS[name].mechanism)
+
+
+def test_no_row_ever_stands_on_the_disk(make: Make, folder: Path, calendar: Calendar) -> None:
+    client = make(folder, metrics=sealing(WIDE))
+    client.record("browser", "firefox")
+    (body,) = client.preview()
+    row = opened(body)
+    assert len(row) == 256
+    assert not holds(folder, row)
+    assert client.flush(5)
+    assert not holds(folder, row)
+    client.close()
+    compact(folder, calendar, metrics=sealing(WIDE))
+    assert not holds(folder, row)
+    assert base64.b64encode(row) not in files_of(folder)
+
+
+def test_the_search_finds_a_row_that_is_not_sealed(make: Make, folder: Path) -> None:
+    client = make(folder, metrics=WIDE)
+    client.record("browser", "firefox")
+    assert holds(folder, read(client.preview()[0]).row)
+
+
+@needs_fork
+def test_what_a_killed_process_recorded_leaves_as_it_was_sealed(make: Make, folder: Path) -> None:
+    make(folder, seal=KEY).close()
+    if (child := os.fork()) == 0:
+        client = make(folder, mode=None, seal=KEY)
+        for name in METRICS:
+            client.record(name, "true")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    script = Script([503, 429, OSError("cut")])
+    after = make(folder, mode=None, seal=KEY, transport=script)
+    kept = after.preview()
+    assert len(kept) == len(METRICS)
+    while not after.flush(5):
+        assert after.status().dropped == 0
+    assert set(script.bodies) == set(kept)
+    assert len(script.bodies) == len(kept) + 3
+    for body in kept:
+        Report.decode(opened(body), METRICS[read(body).metric].mechanism)
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, KEY), (KEY, None)])
+def test_what_waits_from_before_the_app_changed_goes_nowhere(
+    make: Make, folder: Path, before: SealKey | None, after: SealKey | None
+) -> None:
+    first = make(folder, metrics=WIDE | {"mobile": METRICS["mobile"]}, seal=before)
+    first.record("browser", "firefox")
+    first.record("mobile", True)
+    shown = first.preview()
+    first.close()
+    script = Script()
+    second = make(folder, metrics=METRICS | WIDE, seal=after, transport=script)
+    second.record("browser", "firefox")
+    assert second.status().ignored == 1, "what was spent stays spent"
+    second.record("theme", "dark")
+    assert not second.flush(5), "not all has arrived"
+    status = second.status()
+    assert (status.sent, status.dropped, status.queued) == (1, 2, 0)
+    assert [read(body).metric for body in script.bodies] == ["theme"]
+    word = "in the clear" if after is None else "sealed"
+    assert status.trouble == {f"a report was dropped: the app's reports are {word} now, and this one is not": 2}
+    second.record("weekly", True)
+    assert second.flush(5)
+    second.close()
+    assert not any(body in files_of(folder) for body in shown), "it was written anew with the next report"
+
+
+def test_an_app_that_has_another_key_sends_what_waits(make: Make, folder: Path) -> None:
+    first = make(folder, seal=KEYS["xwing"])
+    first.record("mobile", True)
+    first.close()
+    script = Script()
+    second = make(folder, seal=KEY, transport=script)
+    assert second.flush(5)
+    assert len(script.bodies) == 1
+    assert opened(script.bodies[0], "xwing")
+
+
+@pytest.mark.parametrize("answer", [200, 202, 400, 401, 404, 409, 410, 413, 429, 500, 503, OSError("cut")])
+def test_a_relays_answers_mean_what_a_collectors_do(make: Make, answer: int | OSError) -> None:
+    found = []
+    for seal in (None, KEY):
+        script = Script([answer])
+        client = make(transport=script, seal=seal)
+        client.record("mobile", True)
+        client.record("theme", "dark")
+        client.flush(5)
+        status = client.status()
+        states = [metric.state for metric in status.metrics]
+        found.append((status.sent, status.dropped, status.queued, status.failed_attempts, states, len(script.bodies)))
+    assert found[0] == found[1]
+
+
+def test_a_version_that_is_disabled_falls_silent(make: Make, calendar: Calendar) -> None:
+    client = make(transport=Script([410]), seal=KEY)
+    for _ in range(3):
+        client.record("mobile", True)
+        calendar.pass_days(1)
+    client.record("theme", "dark")
+    client.flush(5)
+    status = client.status()
+    assert (status.sent, status.dropped, status.queued) == (1, 3, 0)
+    assert [metric.name for metric in status.metrics if metric.state == "disabled"] == ["mobile"]
+
+
+def test_hpke_is_loaded_while_nobody_waits_for_the_journal(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make(folder, seal=KEY)
+    client.record("theme", "dark")
+    other, loaded = parts_on(folder).journal, []
+
+    def load(key: SealKey) -> None:
+        with other.transaction():
+            loaded.append(key)
+
+    monkeypatch.setattr("dither.reporting.recorder.sealer", load)
+    client.record("mobile", True)
+    other.close()
+    assert loaded == [KEY]
+
+
+def test_many_threads_seal_at_once(make: Make) -> None:
+    client = make(seal=KEY)
+    start = threading.Barrier(4)
+
+    def work(name: str) -> None:
+        start.wait(20)
+        client.record(name, "true")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("mobile", "theme", "weekly", "browser")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    bodies = client.preview()
+    assert len(bodies) == len({read(body).metric for body in bodies}) == 4
+    assert all(map(opened, bodies))
+
+
+def test_in_the_mode_local_the_user_sees_the_row(make: Make, folder: Path) -> None:
+    client = make(folder, mode="local", seal=KEY)
+    client.record("mobile", True)
+    (body,) = client.preview()
+    assert read(body).row
+    client.consent("on")
+    assert client.preview() == []
+    assert client.status().dropped == 1
+
+
+BAD: list[tuple[Any, str]] = [
+    ("", "seal: does not begin with x25519: or xwing:"),
+    ("x25519:AA", "seal: not 32 bytes"),
+    (5, "seal: a value of type int, where a key is wanted"),
+    (b"x25519:", "seal: a value of type bytes"),
+]
+
+
+@pytest.mark.parametrize(("seal", "said"), BAD)
+def test_a_wrong_key_is_a_mistake(make: Make, folder: Path, seal: Any, said: str) -> None:
+    with pytest.raises(dither.ParameterError, match=f"^{said}"):
+        make(folder, seal=seal)
+    client = make(folder, seal=seal, strict=False)
+    client.record("mobile", True)
+    assert said in client.status().decided_by
+    assert (client.status().mode, client.preview(), client.flush()) == ("off", [], False)
+
+
+def test_metrics_of_which_only_some_have_a_key_are_a_mistake(make: Make) -> None:
+    some = METRICS | {"theme": sealing()["theme"]}
+    with pytest.raises(dither.ParameterError, match="metrics: mobile has no seal key, and others have one"):
+        make(metrics=some)
+    client = make(metrics=some, seal=KEY)
+    client.record("mobile", True)
+    assert opened(client.preview()[0])
+
+
+def test_without_the_package_nothing_is_drawn(
+    make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    take_package(monkeypatch)
+    with pytest.raises(dither.ParameterError, match="the package cryptography"):
+        make(folder, seal=KEY)
+    with caplog.at_level(logging.WARNING, "dither"):
+        client = make(folder, seal=KEY, strict=False)
+        for name in METRICS:
+            client.record(name, "true")
+    assert len(caplog.messages) == 1
+    assert "the package cryptography" in caplog.messages[0]
+    status = client.status()
+    assert "the package cryptography" in status.decided_by
+    assert (status.mode, status.queued, status.unrecorded) == ("off", 0, len(METRICS))
+    assert not folder.exists()
+
+
+def test_a_key_that_seals_nothing_costs_nothing(make: Make, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    script = Script()
+    client = make(folder, seal=ZEROS, strict=False, transport=script)
+    for name in METRICS:
+        client.record(name, "true")
+    status = client.status()
+    assert "seal: nothing can be sealed for" in status.decided_by
+    assert {metric.reports for metric in status.metrics} == {0}
+    assert {metric.spent for metric in status.metrics} == {0.0}
+    assert (status.queued, status.shown, script.bodies) == (0, 0, [])
+    assert b"queued" not in files_of(folder)
+    assert b"debit" not in files_of(folder)
+    assert not client.flush(1), "answers went nowhere"
+    assert len(caplog.messages) == 1
+    with pytest.raises(dither.ParameterError, match="nothing can be sealed"):
+        make(seal=ZEROS).record("mobile", True)
+
+
+def test_a_row_that_cannot_be_sealed_leaves_no_debit(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = make(folder, seal=KEY, strict=False)
+
+    def fails(*_: object) -> bytes:
+        raise MemoryError
+
+    monkeypatch.setattr("dither.reporting.report.sealed", fails)
+    client.record("browser", "firefox")
+    assert client.status().trouble == {"record failed: MemoryError": 1}
+    assert {metric.spent for metric in client.status().metrics} == {0.0}
+    monkeypatch.undo()
+    client.record("browser", "firefox")
+    assert opened(client.preview()[0])
+
+
+def test_who_only_looks_needs_no_package(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    take_package(monkeypatch)
+    client = make(transport=Nowhere(), metrics=sealing())
+    assert KEY.fingerprint in client.consent_text()
+    assert client.status().metrics[0].sealed_for == KEY.fingerprint
+
+
+def test_nothing_is_imported_without_a_key_or_before_a_report() -> None:
+    program = (
+        f"import sys; sys.path[:0] = {FLOORS!r}\n"
+        "import dither\n"
+        "from dither_shared import BooleanQuestion, RandomizedResponse\n"
+        "metrics = {'m': dither.Metric('m', BooleanQuestion(), RandomizedResponse.calibrate(2, 1.0))}\n"
+        "def looked(**more):\n"
+        "    state = dither.MemoryState('on')\n"
+        "    client = dither.Client(metrics, 'http://127.0.0.1:9', 'a', state, environ={}, background=False, **more)\n"
+        "    print(client.status().mode, 'cryptography.hazmat.bindings._rust' in sys.modules, end=' ')\n"
+        "    client.record('m', True)\n"
+        "    print(client.status().queued, 'cryptography.hazmat.bindings._rust' in sys.modules)\n"
+        "looked()\n"
+        f"looked(seal={str(KEY)!r})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["on False 1 False", "on False 1 True"]
+
+
+def test_a_python_without_packages_says_why_it_is_silent() -> None:
+    done = run(
+        "import dither\n"
+        f"client = dither.Client({{}}, {ENDPOINT!r}, 'app', dither.MemoryState('on'), environ={{}})\n"
+        "print(client.status().mode)\n"
+        "from dither_shared import BooleanQuestion, RandomizedResponse\n"
+        "metrics = {'m': dither.Metric('m', BooleanQuestion(), RandomizedResponse.calibrate(2, 1.0))}\n"
+        "state = dither.MemoryState('on')\n"
+        f"client = dither.Client(metrics, {ENDPOINT!r}, 'app', state, environ={{}}, seal={str(KEY)!r})\n"
+        "client.record('m', True)\n"
+        "print(client.status().mode, client.status().decided_by)\n"
+    )
+    first, second = done.stdout.splitlines()
+    assert first == "on"
+    assert second.startswith("off a mistake: telemetry is disabled in this program: seal: ")
+    assert done.stderr.startswith("telemetry is disabled: seal: "), "one line, on what Python logs to"
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_answer_at_exit_may_be_the_first_to_be_sealed(folder: Path) -> None:
+    program = (
+        f"import sys; sys.path[:0] = {FLOORS!r}\n"
+        "import atexit, dither\n"
+        "from dither_shared import BooleanQuestion, RandomizedResponse\n"
+        "metrics = {'m': dither.Metric('m', BooleanQuestion(), RandomizedResponse.calibrate(2, 1.0))}\n"
+        f"client = dither.Client(metrics, {ENDPOINT!r}, 'app', {str(folder)!r}, environ={{'DITHER': 'on'}},\n"
+        f"                       seal={str(KEY)!r}, background=False)\n"
+        "atexit.register(client.record, 'm', True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+    assert b'{"pool":"m/' in files_of(folder)

@@ -1,0 +1,98 @@
+"""What a user is told of reports that go through a relay: before consent, of each upload, and of a device."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from client.devices import METRICS, Make
+from client.seals import KEY, KEYS, opened, sealing, take_package
+from dither import __main__ as program
+from dither.cli.users import run
+from dither.reporting.bodies import read
+from dither.transparency.explain import catalogue
+from dither_shared import Report, Strata
+
+WHO = (
+    "The relay sees this device's address, the moment, which question it is and what is sent in the clear, not the"
+    " report.",
+    "The collector sees the report, not the address.",
+    "This holds unless the two work together.",
+)
+
+
+@pytest.mark.parametrize("suite", KEYS)
+def test_who_is_asked_reads_who_sees_what(make: Make, suite: str) -> None:
+    text = make(seal=KEYS[suite]).consent_text(["browser"])
+    for sentence in WHO:
+        assert sentence in text
+    assert f"Sealed for: the collector's key {KEYS[suite].fingerprint}" in text
+    clear, shut = (
+        text.partition(f"    {name}: ")[2].partition("\n")[0].encode()
+        for name in ("An upload, for example", "Sealed, as the relay gets it")
+    )
+    assert opened(shut, suite) == read(clear).row, "it is the same report"
+    Report.decode(read(clear).row, METRICS["browser"].mechanism)
+
+
+def test_without_a_key_nobody_reads_of_relays(make: Make) -> None:
+    client = make()
+    client.record("mobile", True)
+    assert "relay" not in client.consent_text() + catalogue(METRICS.values())
+    assert "seal" not in client.consent_text().lower()
+    assert (client.status().relayed, {metric.sealed_for for metric in client.status().metrics}) == ("", {""})
+
+
+def test_the_status_names_relay_and_key(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    client = make(seal=KEY, endpoint="https://relay.example.org/t")
+    client.record("browser", "firefox")
+    status = client.status()
+    assert "(https://relay.example.org/t)" in status.relayed
+    assert all(sentence in status.relayed for sentence in WHO)
+    assert {metric.sealed_for for metric in status.metrics} == {KEY.fingerprint}
+    assert run(client) == 0
+    told = capsys.readouterr().out
+    assert status.relayed in told
+    assert told.count(f"sealed for the collector's key {KEY.fingerprint}") == len(METRICS)
+
+
+def test_a_sealed_upload_says_that_nobody_here_can_open_it(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    client = make(seal=KEY)
+    client.record("browser", "firefox")
+    (body,) = client.preview()
+    assert client.explain(body) == "sealed; only the collector can open it, not even this device"
+    assert run(client, ["preview"]) == 0
+    assert capsys.readouterr().out == f"{body.decode()}\n    {client.explain(body)}\n"
+    assert client.explain(b'{"pool":"x"}') == ""
+
+
+def test_the_catalogue_names_the_key() -> None:
+    assert f"| Sealed for | the collector's key {KEY.fingerprint} |" in catalogue(sealing().values())
+
+
+def test_a_device_is_looked_at_without_its_questions(
+    home: Path, make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = make(home / "notes", app="notes", seal=KEY)
+    notes.record("mobile", True)
+    notes.record("theme", "dark")
+    take_package(monkeypatch)
+    assert program.main(["status", "--app", "notes"], environ={}) == 0
+    assert "2 of those that wait are sealed: a relay carries them, only the collector reads them" in (
+        capsys.readouterr().out
+    )
+    assert program.main(["status", "--app", "notes", "--json"], environ={}) == 0
+    assert json.loads(capsys.readouterr().out)["sealed"] == 2
+    assert program.main(["preview", "--app", "notes"], environ={}) == 0
+    told = capsys.readouterr().out
+    assert told.count("sealed; only the collector can open it") == 2
+    assert [line.encode() for line in told.splitlines()[::2]] == notes.preview(), "looking has dropped nothing"
+
+
+def test_a_stratum_is_told_in_the_clear(make: Make) -> None:
+    metric = dataclasses.replace(METRICS["mobile"], strata=Strata.of([("platform", ["linux", "mac os"])]))
+    client = make(metrics={"mobile": metric}, seal=KEY, strata={"platform": "mac os"})
+    client.record("mobile", True)
+    (body,) = client.preview()
+    assert client.explain(body).endswith("not even this device; in the clear: platform mac os")

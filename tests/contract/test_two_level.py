@@ -1,0 +1,87 @@
+"""Laws of two levels, held to the exact law of every report: what a value owns, and what values share."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+
+from contract.cases import items, name_of, small
+from contract.exact_law import exact_law
+from dither_shared import MECHANISMS, Mechanism, RandomizedResponse, Report
+from dither_shared.mechanism import Item
+from dither_shared.primitives.two_level import TwoLevel
+
+CASES = [case for name in MECHANISMS for epsilon in (0.5, 2.0) for case in small(name, epsilon) if case.two_level]
+WITHOUT = {"bit-flip", "rappor", "discrete-laplace", "exponential", "discrete-gaussian"}
+
+Row = tuple[int, bytes]
+
+
+def laws(mechanism: Mechanism, item: Item) -> dict[Row, Fraction]:
+    """Return the law of a whole report, its cohort and its payload."""
+    weights = mechanism.cohort_law or (Fraction(1, mechanism.cohorts),) * mechanism.cohorts
+    return {
+        (cohort, payload): weight * chance
+        for cohort, weight in enumerate(weights)
+        for payload, chance in exact_law(
+            lambda entropy, cohort=cohort: mechanism.randomize(item, entropy, cohort)  # type: ignore[misc]
+        ).items()
+    }
+
+
+def owns(mechanism: Mechanism, item: Item, row: Row) -> bool:
+    return not set(Report(*row).cells(mechanism)).isdisjoint(mechanism.marked(item, row[0]))
+
+
+def said(mechanism: Mechanism) -> TwoLevel:
+    assert mechanism.two_level
+    return mechanism.two_level
+
+
+def owned(mechanism: Mechanism) -> Iterator[tuple[dict[Row, Fraction], frozenset[Row]]]:
+    """Yield for some items μ of each report, and the reports that the item owns."""
+    law = said(mechanism)
+    for item in items(mechanism)[:16]:
+        mine = laws(mechanism, item)
+        has = frozenset(row for row in mine if owns(mechanism, item, row))
+        yield {row: chance / law.blanket / (law.ratio if row in has else 1) for row, chance in mine.items()}, has
+
+
+@pytest.mark.parametrize("mechanism", CASES, ids=name_of)
+def test_a_law_of_two_levels_is_the_law_of_the_reports(mechanism: Mechanism) -> None:
+    law, found = said(mechanism), [*owned(mechanism)]
+    base = found[0][0]
+    assert sum(base.values()) == 1
+
+    def measure(rows: frozenset[Row]) -> Fraction:
+        return sum((base[row] for row in rows), Fraction(0))
+
+    for other, has in found:
+        assert other == base  # so the weights are 1 and the ratio, next to a law that is the same for all
+        assert measure(has) == law.share
+    overlaps = [measure(one & two) for (_, one), (_, two) in permutations(found, 2)]
+    assert min(overlaps) == law.overlap or (mechanism.items.open and min(overlaps) > law.overlap)
+
+
+@pytest.mark.parametrize("mechanism", [case for case in CASES if said(case).aside is not None], ids=name_of)
+def test_a_third_value_stands_aside_as_is_said(mechanism: Mechanism) -> None:
+    law, found = said(mechanism), [*owned(mechanism)]
+    base = found[0][0]
+
+    def measure(rows: frozenset[Row]) -> Fraction:
+        return sum((base[row] for row in rows), Fraction(0))
+
+    assert any(
+        measure(one & two) == law.overlap and measure(third & one - two) == measure(third & two - one) == law.aside
+        for (_, one), (_, two), (_, third) in permutations(found, 3)
+    )
+
+
+def test_only_laws_of_more_levels_have_none() -> None:
+    assert set(MECHANISMS) == WITHOUT | {case.name for case in CASES}
+
+
+def test_a_coin_that_lies_more_often_than_not_is_one_of_two_levels() -> None:
+    told = RandomizedResponse(size=2, truth=Fraction(3, 4)).two_level
+    assert RandomizedResponse(size=2, truth=Fraction(1, 4)).two_level == told == TwoLevel(3, Fraction(1, 2), 0)  # type: ignore[arg-type]

@@ -1,0 +1,41 @@
+import pytest
+
+from dither_relay.forwarding.bodies import body_of, share_of
+from dither_relay.store import Frozen, ListedPool
+from dither_shared.sealed import SUITES, Pool, SealedBatch
+from relay.relaying import LISTED, rows
+
+WIDE = ListedPool(Pool("theme", "0" * 16, "é" * 40), SUITES["xwing"], 5000)
+
+
+@pytest.mark.parametrize("pool", [*LISTED, WIDE])
+@pytest.mark.parametrize("total", [1, 5, 99, 100, 101, 12_345])
+@pytest.mark.parametrize("limit", [8_000, 20_000, 100_001])
+def test_no_body_is_above_the_limits(pool: ListedPool, total: int, limit: int) -> None:
+    share = share_of(pool, total, 100, limit)
+    assert share is not None
+    assert share <= 100
+    batch = Frozen(1, pool.pool, pool.suite, total, share)
+    body = body_of(batch, rows(share, length=pool.length))
+    assert len(body) <= limit
+    assert SealedBatch.decode(body).total == total
+    bodies = -(-total // share)
+    assert bodies * share - total < bodies  # none is much smaller than the others
+
+
+def test_a_body_is_as_large_as_it_may_be() -> None:
+    share = share_of(LISTED[0], 10**9, 10**9, 100_000)
+    assert share is not None
+    batch = Frozen(1, LISTED[0].pool, LISTED[0].suite, 10**9, share)
+    assert len(body_of(batch, rows(share))) > 100_000 - 4 * 51
+
+
+def test_where_not_one_report_fits() -> None:
+    assert share_of(WIDE, 10, 100, 6_000) is None
+
+
+def test_a_body_is_the_same_in_any_order() -> None:
+    some = rows(20)
+    batch = Frozen(1, LISTED[0].pool, LISTED[0].suite, 20, 20)
+    assert body_of(batch, some) == body_of(batch, some[::-1])
+    assert SealedBatch.decode(body_of(batch, some)).split(3) == sorted(some)

@@ -1,0 +1,161 @@
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+
+from dither_relay.collector import Collector
+from dither_relay.forwarding.forwarder import Forwarder
+from dither_relay.forwarding.rounds import Rounds, Rules
+from dither_relay.store import RelayStore
+from relay.fake_collector import LOST, FakeCollector, collecting
+from relay.relaying import PATIENCE, POOLS, hold, rows, stored, waiting
+
+AT = time(3, tzinfo=UTC)
+
+
+class Clock:
+    """A wall clock and a monotonic one, both set by hand."""
+
+    def __init__(self) -> None:
+        self.wall = datetime(2026, 11, 20, 2, tzinfo=UTC)
+        self.seconds = 0.0
+
+    def now(self) -> datetime:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def pass_by(self, **spans: float) -> None:
+        self.wall += timedelta(**spans)
+        self.seconds += timedelta(**spans).total_seconds()
+
+
+@contextmanager
+def forwarding(folder: Path) -> Iterator[tuple[Clock, RelayStore, FakeCollector, Forwarder]]:
+    """A forwarder that beats when it is told to; the hour of yesterday is used."""
+    clock = Clock()
+    with stored(folder) as store, collecting(POOLS) as collector:
+        store.freeze(clock.wall.date(), lambda *_: None, clock.wall.date() - timedelta(days=1))
+        yield clock, store, collector, forwarder_of(store, collector, clock)
+
+
+def forwarder_of(store: RelayStore, collector: FakeCollector, clock: Clock) -> Forwarder:
+    asked, rules = Collector(collector.url, "", PATIENCE), Rules(5, 14, 45)
+    return Forwarder(
+        store,
+        lambda goes_on: Rounds(store, asked, rules, lambda: clock.now().date(), goes_on),
+        AT,
+        clock.now,
+        clock.monotonic,
+    )
+
+
+def test_at_the_hour_and_not_before_nor_twice(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold(store, rows(9))
+        assert 0 < forwarder.beat() <= 60
+        assert collector.bodies == []
+        clock.pass_by(hours=1)
+        forwarder.beat()
+        assert len(collector.bodies) == 1
+        hold(store, rows(9, 1))
+        clock.pass_by(hours=23, minutes=59)
+        forwarder.beat()
+        assert len(collector.bodies) == 1
+        clock.pass_by(minutes=1)
+        forwarder.beat()
+        assert collector.rows() == Counter(rows(9) + rows(9, 1))
+
+
+def test_a_relay_that_never_ran_waits_for_the_next_hour(tmp_path: Path) -> None:
+    clock = Clock()
+    clock.pass_by(hours=12)
+    with stored(tmp_path) as store, collecting(POOLS) as collector:
+        hold(store, rows(9))
+        forwarder = forwarder_of(store, collector, clock)
+        forwarder.beat()
+        assert waiting(store) == [(9, 0, 0, 0)]
+        clock.pass_by(hours=13)
+        forwarder.beat()
+        assert waiting(store) == [(0, 0, 9, 0)]
+
+
+def test_a_missed_hour_is_made_up_for_at_the_start(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, _):
+        hold(store, rows(9))
+        clock.pass_by(days=3)
+        forwarder = forwarder_of(store, collector, clock)
+        forwarder.beat()
+        assert len(collector.bodies) == 1
+        hold(store, rows(9, 1))
+        forwarder_of(store, collector, clock).beat()  # and not again at the next start
+        assert len(collector.bodies) == 1
+
+
+def test_what_a_process_left_on_its_way_is_posted_at_the_next_start(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold(store, rows(9))
+        collector.answers.extend([LOST])
+        clock.pass_by(hours=1)
+        forwarder.beat()
+        assert waiting(store) == [(0, 9, 0, 0)]
+        clock.pass_by(minutes=1)
+        forwarder_of(store, collector, clock).beat()
+        assert collector.rows() == Counter(rows(9))
+        assert collector.bodies[0] == collector.bodies[1]
+
+
+def test_it_tries_again_and_waits_longer_each_time(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold(store, rows(9))
+        collector.answers.extend([503, (503, {"Retry-After": "100"}), 503, 503])
+        clock.pass_by(hours=1)
+        tries: list[float] = []
+        for _ in range(600):
+            before = len(collector.answers)
+            forwarder.beat()
+            if len(collector.answers) < before or (collector.bodies and len(tries) < 5):
+                tries.append(clock.seconds - 3600)
+            clock.pass_by(seconds=1)
+        assert tries == [0, 10, 110, 150, 230]
+        assert collector.rows() == Counter(rows(9))
+
+
+def test_what_was_rejected_waits_for_another_day(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold(store, rows(9))
+        collector.answers.extend([404])
+        clock.pass_by(hours=1)
+        for _ in range(5):
+            forwarder.beat()
+            clock.pass_by(hours=4)
+        assert collector.bodies == []
+        clock.pass_by(hours=4)
+        forwarder.beat()
+        assert collector.rows() == Counter(rows(9))
+
+
+def test_a_clock_far_ahead_drops_nothing_that_is_enough(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold(store, rows(9))
+        clock.pass_by(days=400)
+        forwarder.beat()
+        assert collector.rows() == Counter(rows(9))
+        clock.pass_by(days=-400)
+        hold(store, rows(9, 1))
+        forwarder.beat()
+        clock.pass_by(days=1)
+        forwarder.beat()
+        assert collector.rows() == Counter(rows(9) + rows(9, 1))
+
+
+def test_asked_to_end_it_posts_no_other_body(tmp_path: Path) -> None:
+    with forwarding(tmp_path) as (clock, store, collector, forwarder):
+        hold(store, rows(9))
+        forwarder.close()
+        clock.pass_by(hours=1)
+        forwarder.beat()
+        assert collector.bodies == []
+        assert waiting(store) == [(0, 9, 0, 0)]

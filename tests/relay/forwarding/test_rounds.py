@@ -1,0 +1,192 @@
+"""Rounds against a collector that fails in every way: each report arrives once, or is kept."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_relay.store import RelayStore
+from dither_server.store import StoreError
+from relay.fake_collector import LOST, FakeCollector, collecting
+from relay.relaying import LIMITS, LISTED, POOLS, TODAY, bytes_of, hold, rounds, rows, stored, url_of, waiting
+from server.database import full_disk
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RelayStore]:
+    with stored(tmp_path) as store:
+        store.list_pools(LISTED, LIMITS | {"batch_limit": 10})
+        yield store
+
+
+@pytest.fixture
+def collector() -> Iterator[FakeCollector]:
+    with collecting(POOLS, batch_limit=10) as collector:
+        yield collector
+
+
+def test_each_report_arrives_once_with_the_size_of_the_whole(store: RelayStore, collector: FakeCollector) -> None:
+    some, few = rows(32), rows(4, 1)
+    hold(store, some)
+    hold(store, few, pool=2)
+    one = rounds(store, collector.url)
+    one.freeze()
+    posted = one.post({})
+    assert (posted.reports, posted.rejected, posted.is_over, posted.trouble) == (32, 0, True, "")
+    assert collector.rows() == Counter(some)
+    assert set(collector.totals.values()) == {32}
+    assert sorted(map(len, collector.batches.values())) == [8, 8, 8, 8]
+    assert waiting(store) == [(0, 0, 32, 0)] or waiting(store) == [(4, 0, 0, 0), (0, 0, 32, 0)]
+    assert one.post({}).reports == 0
+    assert len(collector.bodies) == 4
+
+
+@pytest.mark.parametrize("answer", [LOST, 500, 503, 429, (503, {"Retry-After": "7"})])
+def test_a_body_is_posted_again_as_it_was(
+    store: RelayStore, collector: FakeCollector, answer: int | tuple[int, dict[str, str]]
+) -> None:
+    some = rows(32)
+    hold(store, some)
+    collector.answers.extend([202, answer])
+    one = rounds(store, collector.url)
+    one.freeze()
+    posted = one.post({})
+    assert (posted.reports, posted.is_over) == (8, False)
+    assert posted.after == (7 if isinstance(answer, tuple) else None)
+    assert store.state()["trouble"] == posted.trouble
+    assert ("cannot be reached" if answer == LOST else "answered") in posted.trouble
+    hold(store, rows(40, 7))  # which must not change the cut
+    one.freeze()
+    assert one.post({}).is_over
+    assert collector.rows() == Counter(some + rows(40, 7))
+    assert store.state()["trouble"] == ""
+    if answer == LOST:
+        assert collector.bodies[1] == collector.bodies[2]
+
+
+def test_limits_that_change_do_not_change_the_cut(store: RelayStore, collector: FakeCollector) -> None:
+    some = rows(32)
+    hold(store, some)
+    collector.answers.extend([LOST])
+    one = rounds(store, collector.url)
+    one.freeze()
+    assert one.post({}).reports == 0
+    store.list_pools(LISTED, LIMITS | {"batch_limit": 9})
+    assert one.post({}).reports == 32
+    assert collector.rows() == Counter(some)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 200, 301, 302, 307])
+def test_what_is_rejected_is_kept_and_told_and_the_others_go_on(
+    store: RelayStore, collector: FakeCollector, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    some = rows(32)
+    hold(store, some)
+    collector.answers.extend([202, (status, {"Location": collector.url})])
+    one, already = rounds(store, collector.url), dict[str, str]()
+    one.freeze()
+    posted = one.post(already)
+    assert (posted.reports, posted.rejected, posted.is_over) == (24, 1, True)
+    assert f"answered {status}" in posted.trouble or status == 200
+    assert store.state()["trouble"] == posted.trouble
+    assert "are kept for another day" in caplog.text
+    assert one.post(already).reports == 0
+    assert waiting(store) == [(0, 8, 24, 0)]
+    assert rounds(store, collector.url, today=TODAY + timedelta(days=1)).post({}).reports == 8
+    assert collector.rows() == Counter(some)
+
+
+def test_what_was_rejected_is_told_until_it_is_taken(store: RelayStore, collector: FakeCollector) -> None:
+    """Also when the collector was away meanwhile, and has all else by now."""
+    hold(store, rows(32))
+    collector.answers.extend([400, 503])
+    one, rejected = rounds(store, collector.url), dict[str, str]()
+    one.freeze()
+    assert not one.post(rejected).is_over
+    assert "answered 503" in store.state()["trouble"]
+    assert one.post(rejected).reports == 24
+    assert "answered 400" in store.state()["trouble"]
+    assert one.post({}).reports == 8
+    assert store.state()["trouble"] == ""
+
+
+def test_what_is_never_taken_is_dropped_and_counted(store: RelayStore, collector: FakeCollector) -> None:
+    hold(store, rows(32))
+    collector.answers.extend([400] * 8)
+    one = rounds(store, collector.url)
+    one.freeze()
+    one.post({})
+    for days, left in ((14, 32), (15, 0)):
+        rounds(store, collector.url, today=TODAY + timedelta(days=days)).tidy()
+        assert waiting(store) == [(0, left, 0, 32 - left)]
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_too_few_never_leave(store: RelayStore, collector: FakeCollector, count: int) -> None:
+    hold(store, rows(count))
+    for days in range(15):
+        one = rounds(store, collector.url, today=TODAY + timedelta(days=days))
+        one.freeze()
+        one.post({})
+        one.tidy()
+        assert waiting(store) == [(count, 0, 0, 0)]
+    one = rounds(store, collector.url, today=TODAY + timedelta(days=15))
+    one.freeze()
+    one.post({})
+    one.tidy()
+    assert waiting(store) == [(0, 0, 0, count)]
+    assert collector.bodies == []
+
+
+def test_a_relay_that_was_told_no_limits_freezes_nothing(tmp_path: Path, collector: FakeCollector) -> None:
+    with stored(tmp_path) as store:
+        hold(store, rows(9))
+        store.list_pools(LISTED, {"body_limit": 80})
+        rounds(store, collector.url).freeze()
+        assert store.frozen() == []
+
+
+def test_a_disk_that_is_full_loses_nothing(store: RelayStore, collector: FakeCollector, tmp_path: Path) -> None:
+    some = rows(400)
+    hold(store, some)
+    one = rounds(store, collector.url)
+    one.freeze()
+    with full_disk(url_of(tmp_path)), pytest.raises(StoreError, match="full"):
+        hold(store, rows(4000, 9))
+    try:
+        with full_disk(url_of(tmp_path)):
+            one.post({})
+    except StoreError:
+        pass
+    one.post({})
+    assert collector.rows() == Counter(some)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "https://127.0.0.1:1"])
+def test_a_collector_that_is_not_there(store: RelayStore, url: str) -> None:
+    hold(store, rows(5))
+    one = rounds(store, url)
+    one.freeze()
+    posted = one.post({})
+    assert not posted.is_over
+    assert "cannot be reached" in posted.trouble
+
+
+def test_no_ciphertext_is_left_when_all_are_posted(store: RelayStore, collector: FakeCollector, tmp_path: Path) -> None:
+    some = rows(50)
+    hold(store, some)
+    one = rounds(store, collector.url)
+    one.freeze()
+    one.post({})
+    left = bytes_of(tmp_path)
+    assert not any(row[k : k + 16] in left for row in some for k in (0, 20, 35))
+
+
+def test_what_the_collector_could_not_read_is_counted(store: RelayStore, collector: FakeCollector) -> None:
+    hold(store, rows(5))
+    one = rounds(store, collector.url)
+    one.freeze()
+    one.post({})
+    assert [held.unread for held in store.held() if held.forwarded] == [0]

@@ -1,0 +1,49 @@
+from datetime import UTC, date, datetime, time, timedelta
+
+from dither_relay.forwarding.schedule import following, is_due, latest
+
+AT = time(3, tzinfo=UTC)
+DAY = date(2026, 3, 29)  # on which many clocks change
+
+
+def at(hour: int, minute: int = 0, days: int = 0) -> datetime:
+    return datetime(2026, 3, 29, hour, minute, tzinfo=UTC) + timedelta(days=days)
+
+
+def test_once_a_day() -> None:
+    used, last = [], DAY - timedelta(days=1)
+    for minutes in range(0, 3 * 1440, 7):
+        now = at(0) + timedelta(minutes=minutes)
+        if is_due(now, AT, last):
+            used.append(now)
+            last = latest(now, AT)
+    assert [one.date() for one in used] == [DAY + timedelta(days=days) for days in range(3)]
+    assert all(timedelta() <= one - datetime.combine(one.date(), AT) < timedelta(minutes=7) for one in used)
+
+
+def test_an_hour_that_was_missed_is_made_up_for_once() -> None:
+    assert is_due(at(2), AT, DAY - timedelta(days=3))
+    assert latest(at(2), AT) == DAY - timedelta(days=1)
+    assert not is_due(at(2), AT, DAY - timedelta(days=1))
+    assert is_due(at(3), AT, DAY - timedelta(days=1))
+
+
+def test_a_clock_that_is_set_back_does_not_use_an_hour_twice() -> None:
+    assert not is_due(at(2, 50), AT, DAY)
+    assert not is_due(at(3, 10), AT, DAY)
+    assert not is_due(at(23, days=-1), AT, DAY)
+
+
+def test_a_clock_that_was_years_ahead_does_not_stop_the_relay() -> None:
+    assert is_due(at(4), AT, date(2031, 1, 1))
+
+
+def test_the_hour_may_be_moved() -> None:
+    assert not is_due(at(4), time(5, tzinfo=UTC), DAY - timedelta(days=1))
+    assert not is_due(at(5), time(5, tzinfo=UTC), DAY)
+
+
+def test_the_next_hour() -> None:
+    assert following(at(2), AT) == at(3)
+    assert following(at(3), AT) == at(3, days=1)
+    assert following(at(0), time(0, tzinfo=UTC)) == at(0, days=1)

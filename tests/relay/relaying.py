@@ -1,0 +1,125 @@
+"""What the relay's tests share: pools, sealed rows that nobody can open, and a relay to send them to."""
+
+import http.client
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dither_relay.collector import Collector
+from dither_relay.config import RelayConfig
+from dither_relay.forwarding.rounds import Rounds, Rules
+from dither_relay.store import Arrival, ListedPool, RelayStore
+from dither_shared.sealed import SUITES, Pool, SealedReport
+
+THEME = Pool("theme", "0123456789abcdef")
+LAYOUT = Pool("layout", "fedcba9876543210", "linux")
+LENGTH = 51
+POOLS = [(str(THEME), "x25519", LENGTH), (str(LAYOUT), "x25519", LENGTH), (str(THEME), "xwing", 1139)]
+LISTED = [ListedPool(Pool.parse(pool), SUITES[suite], length) for pool, suite, length in POOLS]
+LIMITS = {"batch_limit": 100_000, "body_limit": 1 << 20}
+TODAY = date(2026, 11, 20)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+JSON = {"Content-Type": "application/json"}
+PATIENCE = 30.0
+
+
+def url_of(folder: Path) -> str:
+    """The URL of the relay's database in a folder."""
+    return f"sqlite:///{folder}/relay.db"
+
+
+def rows(count: int, seed: int = 0, length: int = LENGTH) -> list[bytes]:
+    """Bytes as random as sealed rows are."""
+    chance = random.Random(seed)
+    return [chance.randbytes(length) for _ in range(count)]
+
+
+def arrivals(sealed: Sequence[bytes], pool: int = 1) -> list[Arrival]:
+    """Sealed rows as the store takes them."""
+    return [Arrival(pool, row) for row in sealed]
+
+
+def hold(store: RelayStore, sealed: Sequence[bytes], pool: int = 1, day: date = TODAY) -> None:
+    """Hold these, in groups."""
+    for start in range(0, len(sealed), 500):
+        store.commit(arrivals(sealed[start : start + 500], pool), day, b"")
+
+
+@contextmanager
+def stored(folder: Path, limits: Mapping[str, int] = LIMITS) -> Iterator[RelayStore]:
+    """A store that knows the pools, the first of which has number 1."""
+    with closing(RelayStore(url_of(folder), lock_wait=0.05)) as store:
+        store.list_pools(LISTED, {**LIMITS, **limits})
+        yield store
+
+
+def rounds(store: RelayStore, url: str, batch: int = 5, today: date = TODAY) -> Rounds:
+    """Rounds to a collector at this URL."""
+    return Rounds(store, Collector(url, "", PATIENCE), Rules(batch, 14, 45), lambda: today)
+
+
+def config(folder: Path, url: str, **changed: object) -> RelayConfig:
+    """A configuration with a clock that stands still."""
+    settings: dict[str, object] = {"db": url_of(folder), "collector": url, "batch": 5, "now": lambda: NOON}
+    return RelayConfig(**settings | changed)  # type: ignore[arg-type]  # a test names only what it changes
+
+
+def waiting(store: RelayStore) -> list[tuple[int, int, int, int]]:
+    """Of each pool with any reports: those that wait, are frozen, have left, were dropped."""
+    counts = [(one.waiting, one.frozen, one.forwarded, one.dropped) for one in store.held()]
+    return [one for one in counts if any(one)]
+
+
+def bytes_of(folder: Path) -> bytes:
+    """All that the database's files hold."""
+    return b"".join(path.read_bytes() for path in sorted(folder.glob("relay.db*")))
+
+
+@contextmanager
+def running(folder: Path, collector: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """A relay process on ``folder``: its URL, and itself. It is killed at the end unless it has ended."""
+    command = [sys.executable, "-m", "dither_relay", "run", "--port", "0", "--batch", "5", *options]
+    environment = {**os.environ, "DITHER_RELAY_DB": url_of(folder), "DITHER_RELAY_COLLECTOR": collector}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.kill()
+
+
+def ask(url: str, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
+    """The status and the body of an answer."""
+    address = urlsplit(url)
+    with closing(http.client.HTTPConnection(address.hostname or "", address.port, timeout=PATIENCE)) as connection:
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, ({} if body is None else JSON) | given)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def send(url: str, sealed: bytes, pool: Pool = THEME, **headers: str) -> int:
+    """Post a sealed row; return the status."""
+    return ask(url, "POST", "/v1/sealed", SealedReport(pool, sealed).encode(), **headers)[0]
+
+
+def until_ready(url: str) -> None:
+    """Wait until the collector has told which pools there are."""
+    for _ in range(3000):
+        if ask(url, "GET", "/readyz")[0] == 200:
+            return
+    raise AssertionError("never ready")
+
+
+def problem_of(body: bytes) -> str:
+    """The end of a problem's type."""
+    return str(json.loads(body)["type"]).removeprefix("urn:dither:problem:")

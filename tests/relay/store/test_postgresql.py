@@ -1,0 +1,93 @@
+"""The relay's store on PostgreSQL: the same promises."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from dither_relay.store import RelayStore
+from dither_relay.store.schema import RELAY, TABLES
+from dither_server.store import StoreError
+from relay.fake_collector import collecting
+from relay.relaying import LIMITS, LISTED, PATIENCE, POOLS, TODAY, arrivals, hold, rounds, rows, waiting
+from server.database import connected
+from server.postgresql import WHY_NOT, fresh, server
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with server() as url:
+        if url is None:
+            pytest.skip(WHY_NOT)
+        yield url
+
+
+@pytest.fixture
+def url(postgresql: str) -> str:
+    """The URL of a fresh database."""
+    return fresh(postgresql)
+
+
+@pytest.fixture
+def pg(url: str) -> Iterator[RelayStore]:
+    with closing(RelayStore(url)) as store:
+        store.list_pools(LISTED, LIMITS | {"batch_limit": 10})
+        yield store
+
+
+@pytest.mark.usefixtures("pg")
+def test_the_migrations_make_what_the_schema_says(url: str) -> None:
+    with connected(url) as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": RELAY.revisions})
+        assert compare_metadata(context, TABLES) == []
+
+
+def test_from_arrival_to_the_collector(pg: RelayStore) -> None:
+    some = rows(32)
+    hold(pg, some)
+    hold(pg, some[:9])
+    with collecting(POOLS, batch_limit=10) as collector:
+        one = rounds(pg, collector.url)
+        one.freeze()
+        hold(pg, some[:9])
+        assert one.post({}).reports == 32
+        one.tidy()
+        hold(pg, some)
+        assert waiting(pg) == [(0, 0, 32, 0)]
+        assert collector.rows() == Counter(some)
+
+
+def test_only_one_at_a_time(pg: RelayStore, url: str) -> None:
+    with closing(RelayStore(url)) as other:
+        with (
+            pg.alone("relay", "taken"),
+            pytest.raises(StoreError, match="database: taken"),
+            other.alone("relay", "taken"),
+        ):
+            pass
+        with other.alone("relay", "taken"):
+            pass
+
+
+def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(pg: RelayStore, url: str) -> None:
+    some = rows(600)
+    with closing(RelayStore(url)) as other:
+
+        def arrive() -> None:
+            for row in some:
+                other.commit(arrivals([row]), TODAY, b"")
+
+        device = threading.Thread(target=arrive)
+        device.start()
+        while device.is_alive():
+            pg.freeze(TODAY, lambda *_: 1000, None)
+        device.join(PATIENCE)
+        pg.freeze(TODAY, lambda *_: 1000, None)
+        frozen = pg.frozen()
+        assert len(frozen) > 2
+        assert [len(pg.body(one)) for one in frozen] == [one.total for one in frozen]
+        assert sum(one.total for one in frozen) == 600

@@ -1,0 +1,218 @@
+"""The relay's store: each report once, batches that freeze, and what is left behind."""
+
+import random
+import sqlite3
+import threading
+from contextlib import closing, suppress
+from datetime import timedelta
+from pathlib import Path
+
+import alembic.autogenerate
+import pytest
+import sqlalchemy
+from alembic.migration import MigrationContext
+
+from dither_relay.forwarding.bodies import body_of, share_of
+from dither_relay.store import Cut, ListedPool, RelayStore
+from dither_relay.store.schema import RELAY, TABLES
+from dither_server.store import StoreError
+from dither_shared import ParameterError
+from relay.relaying import LAYOUT, LIMITS, LISTED, TODAY, arrivals, bytes_of, hold, rows, stored, url_of, waiting
+from server.database import connected, execute, listening
+
+CUT: Cut = lambda pool, total: share_of(pool, total, 7, 1 << 20) if total >= 5 else None  # noqa: E731
+
+
+def bodies(store: RelayStore) -> list[bytes]:
+    """What would be posted, having taken each body as posted."""
+    made = []
+    for batch in store.frozen():
+        while body := store.body(batch):
+            made.append(body_of(batch, [row.sealed for row in body]))
+            store.leave(batch, body, TODAY, 0)
+    return made
+
+
+def test_migrations_make_the_tables_that_the_schema_describes(tmp_path: Path) -> None:
+    with stored(tmp_path), connected(url_of(tmp_path)) as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": RELAY.revisions})
+        assert alembic.autogenerate.compare_metadata(context, TABLES) == []
+
+
+def test_a_retry_is_one_report_before_and_after_it_has_left(tmp_path: Path) -> None:
+    some = rows(12)
+    with stored(tmp_path) as store:
+        hold(store, some)
+        hold(store, some[:4])
+        store.commit(arrivals([some[0], some[0]]), TODAY, b"")
+        assert waiting(store) == [(12, 0, 0, 0)]
+        store.freeze(TODAY, CUT, None)
+        hold(store, some)  # while it is on its way
+        assert waiting(store) == [(0, 12, 0, 0)]
+        assert len(bodies(store)) == 2
+        hold(store, some, day=TODAY + timedelta(days=45))
+        assert waiting(store) == [(0, 0, 12, 0)]
+        store.forget_digests(TODAY)
+        hold(store, some)
+        assert waiting(store) == [(0, 0, 12, 0)]
+        store.forget_digests(TODAY + timedelta(days=1))
+        hold(store, some[:1])
+        assert waiting(store) == [(1, 0, 12, 0)]
+
+
+def test_what_comes_during_a_round_waits_for_the_next(tmp_path: Path) -> None:
+    first, second = rows(6, 1), rows(9, 2)
+    with stored(tmp_path) as store:
+        hold(store, first)
+        store.freeze(TODAY, CUT, None)
+        hold(store, second)
+        store.freeze(TODAY, lambda *_: None, None)
+        assert waiting(store) == [(9, 6, 0, 0)]
+        assert [batch.total for batch in store.frozen()] == [6]
+        store.freeze(TODAY, CUT, None)
+        assert [batch.total for batch in store.frozen()] == [6, 9]
+        assert sum(map(len, bodies(store))) > 15 * 51
+        assert store.frozen() == []
+        assert waiting(store) == [(0, 0, 15, 0)]
+
+
+def test_two_orders_of_arrival_make_the_same_bodies(tmp_path: Path) -> None:
+    some, made = rows(40), []
+    for seed in range(2):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        random.Random(seed).shuffle(some)
+        with stored(folder) as store:
+            for start in range(0, 40, 1 + 12 * seed):
+                store.commit(arrivals(some[start : start + 1 + 12 * seed]), TODAY, b"")
+            store.freeze(TODAY, CUT, None)
+            made.append(bodies(store))
+        assert execute(url_of(folder), "SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%'") == []
+        with closing(sqlite3.connect(folder / "relay.db")) as connection, pytest.raises(sqlite3.OperationalError):
+            connection.execute("SELECT rowid FROM relay_sealed")
+    assert made[0] == made[1]
+    assert len(made[0]) == 6  # of 7, 7, 7, 7, 7, 5
+
+
+def test_the_order_of_rows_is_that_of_digests(tmp_path: Path) -> None:
+    some = rows(30)
+    with stored(tmp_path) as store:
+        for row in some:
+            store.commit(arrivals([row]), TODAY, b"")
+        found = [row[0] for row in execute(url_of(tmp_path), "SELECT sealed FROM relay_sealed")]
+    assert found != some
+    assert found == [one.rows for one in sorted(arrivals(some), key=lambda one: one.digest)]
+
+
+@pytest.mark.parametrize("count", [5, 3000])
+def test_no_ciphertext_is_left_after_forwarding(tmp_path: Path, count: int) -> None:
+    """Nor in the log; and those of another pool, which stay, are moved about meanwhile."""
+    some, others = rows(count, 1), rows(count // 2, 2)
+    with stored(tmp_path) as store:
+        for start in range(0, count, 97):
+            hold(store, some[start : start + 97])
+            hold(store, others[start // 2 : start // 2 + 49], pool=2)
+        assert all(row in bytes_of(tmp_path) for row in some[:50])
+        store.freeze(TODAY, lambda pool, _: 100 if pool.pool != LAYOUT else None, None)
+        for batch in store.frozen():
+            while body := store.body(batch):
+                store.leave(batch, body, TODAY, 0)
+        store.fold_in()
+        left = bytes_of(tmp_path)
+        assert sum(row[k : k + 16] in left for row in some for k in (0, 17, 35)) == 0
+        assert all(row in left for row in others)
+
+
+def test_what_is_too_few_is_dropped_when_it_is_old_and_never_leaves(tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        hold(store, rows(2, 1), day=TODAY - timedelta(days=15))
+        hold(store, rows(2, 2), day=TODAY - timedelta(days=14))
+        hold(store, rows(6, 3), pool=2, day=TODAY - timedelta(days=15))
+        store.freeze(TODAY, CUT, None)
+        assert store.drop(TODAY - timedelta(days=14)) == 2
+        assert waiting(store) == [(0, 6, 0, 0), (2, 0, 0, 2)]
+        assert store.drop(TODAY + timedelta(days=1)) == 8  # frozen, and never taken
+        assert waiting(store) == [(0, 0, 0, 6), (0, 0, 0, 4)]
+        assert store.frozen() == []
+
+
+def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        numbers = {(one.pool, one.length): one.number for one in store.pools()}
+        assert len(numbers) == 3
+        hold(store, rows(3))
+        store.list_pools(LISTED[1:], LIMITS)
+        assert len(store.pools()) == 2
+        assert [(one.listed, one.waiting) for one in store.held() if one.waiting] == [(False, 3)]
+        longer = [ListedPool(one.pool, one.suite, one.length + 1) for one in LISTED]
+        store.list_pools(longer, LIMITS)
+        assert {(one.pool, one.length - 1): one.number for one in store.pools()} == numbers
+
+
+def test_another_process_is_told_who_holds_the_lock(tmp_path: Path) -> None:
+    with stored(tmp_path) as one, stored(tmp_path) as other:
+        with (
+            one.alone("relay", "taken"),
+            pytest.raises(StoreError, match="database: taken"),
+            other.alone("relay", "taken"),
+        ):
+            pass
+        with other.alone("relay", "taken"), one.alone("round", "taken"):
+            pass
+
+
+def test_a_database_that_no_relay_has_made(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="a relay has not run on it yet"):
+        RelayStore(url_of(tmp_path), create=False)
+    (tmp_path / "relay.db").touch()
+    with pytest.raises(ParameterError, match="holds no dither tables; a relay has not run on it yet"):
+        RelayStore(url_of(tmp_path), create=False)
+
+
+def test_nothing_is_held_of_a_group_that_fails(tmp_path: Path) -> None:
+    with stored(tmp_path) as store, closing(sqlite3.connect(tmp_path / "relay.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="locked"):
+            hold(store, rows(3))
+        other.execute("ROLLBACK")
+        assert waiting(store) == []
+        hold(store, rows(3))
+        assert waiting(store) == [(3, 0, 0, 0)]
+
+
+def test_a_row_of_the_larger_suite_shares_its_page(tmp_path: Path) -> None:
+    with stored(tmp_path) as store:
+        before = (tmp_path / "relay.db").stat().st_size
+        hold(store, rows(2000, length=1139), pool=3)
+        store.fold_in()
+        assert ((tmp_path / "relay.db").stat().st_size - before) / 2000 < 2200
+
+
+def test_each_connection_is_durable_and_overwrites_what_it_deletes(tmp_path: Path) -> None:
+    seen = []
+
+    def look(connection: sqlalchemy.Connection) -> None:
+        settings = ("journal_mode", "synchronous", "secure_delete", "page_size")
+        seen.append(tuple(connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in settings))
+
+    with listening("begin", look), stored(tmp_path) as store:
+        hold(store, rows(1))
+        store.state()
+    assert len(seen) > 3
+    assert set(seen[1:]) == {("wal", 2, 1, 8192)}
+
+
+def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(tmp_path: Path) -> None:
+    some = rows(400)
+    with stored(tmp_path) as store, closing(RelayStore(url_of(tmp_path))) as other:
+        device = threading.Thread(target=lambda: [other.commit(arrivals([row]), TODAY, b"") for row in some])
+        device.start()
+        while device.is_alive():
+            with suppress(StoreError):  # it waits a twentieth of a second, and may wait in vain
+                store.freeze(TODAY, lambda *_: 1000, None)
+        with suppress(StoreError):
+            store.freeze(TODAY, lambda *_: 1000, None)
+        frozen = store.frozen()
+        assert len(frozen) > 2
+        assert [len(store.body(one)) for one in frozen] == [one.total for one in frozen]
+        assert sum(one.total for one in frozen) == 400

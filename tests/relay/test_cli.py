@@ -1,0 +1,94 @@
+"""The commands, as an operator gives them."""
+
+import json
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from dither_relay.cli import cli
+from dither_relay.store import RelayStore
+from relay.fake_collector import collecting
+from relay.relaying import POOLS, hold, rows, running, stored, url_of
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    told = CliRunner().invoke(cli, arguments, env={"DITHER_RELAY_CONFIG": ""})
+    assert told.exception is None or isinstance(told.exception, SystemExit), told.exception
+    return told.exit_code, told.output
+
+
+def test_forward_and_status(tmp_path: Path) -> None:
+    db = ("--db", url_of(tmp_path))
+    with collecting(POOLS) as collector:
+        with stored(tmp_path) as store:
+            hold(store, rows(1200))
+            hold(store, rows(3, 1), pool=2)
+        told = json.loads(invoke("status", *db, "--json")[1])
+        assert [one["waiting"] for one in told["pools"]] == [3, 1200, 0]
+        assert told["trouble"] is None
+        ways = (*db, "--collector", collector.url, "--batch", "5")
+        assert invoke("forward", *ways) == (0, "1,200 reports forwarded, 3 wait\n")
+        assert invoke("forward", *ways) == (0, "0 reports forwarded, 3 wait\n")
+        assert collector.rows() == Counter(rows(1200))
+        status, text = invoke("status", *db, "--at", "04:30")
+        assert status == 0
+        assert ["theme/0123456789abcdef", "x25519", "0", "0", "1,200", "0", "0"] in [
+            line.split() for line in text.splitlines()
+        ]
+        assert "forwards at 04:30 UTC each pool with 500 reports waiting or more; no hour has come yet" in text
+
+
+def test_what_the_collector_does_not_take(tmp_path: Path) -> None:
+    with collecting(POOLS) as collector, stored(tmp_path) as store:
+        hold(store, rows(9))
+        collector.answers.append(401)
+        ways = ("--db", url_of(tmp_path), "--collector", collector.url, "--batch", "5")
+        status, text = invoke("forward", *ways)
+        assert status == 1
+        assert "0 reports forwarded, 0 wait\n" in text
+        assert "dither-relay: theme/0123456789abcdef: the collector answered 401: so it is: 401\n" in text
+        assert "trouble: theme/0123456789abcdef: the collector answered 401" in invoke("status", *ways[:2])[1]
+
+
+def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
+    with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
+        assert url
+        with closing(RelayStore(url_of(tmp_path))) as store:
+            with store.alone("round", "", 10):
+                status, text = invoke("forward", "--db", url_of(tmp_path), "--collector", collector.url)
+            assert (status, text) == (1, "dither-relay: database: another process forwards from it now\n")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "told"),
+    [
+        ("--batch", "1", "--batch: 1 is below 2"),
+        ("--batch", "many", "--batch: not a whole number"),
+        ("--at", "25:00", "--at: '25:00' is no time of a day"),
+        ("--at", "3am", "--at: '3am' is no time of a day"),
+        ("--max-age", "0", "--max-age: 0 is not positive"),
+        ("--max-age", "31", "--max-age: 31 is above 30"),
+        ("--horizon", "30", "--horizon: 30 is not above 30"),
+        ("--collector", "collector.example", "--collector: not a URL, such as https://collector.example"),
+        ("--db", "relay.db", "--db: not a database URL"),
+        ("--proxies", "nginx", "--proxies: not addresses or networks"),
+        ("--port", "70000", "--port: 70000 is not between 0 and 65535"),
+        ("--log-level", "loud", "--log-level: 'loud' is not one of"),
+    ],
+)
+def test_settings_that_are_wrong(tmp_path: Path, flag: str, value: str, told: str) -> None:
+    given = {"--db": url_of(tmp_path), "--collector": "https://collector.example"} | {flag: value}
+    status, text = invoke("run", *(word for pair in given.items() for word in pair))
+    assert status == 2
+    assert text.startswith(f"dither-relay: {told}")
+
+
+def test_what_is_missing(tmp_path: Path) -> None:
+    assert invoke("run", "--db", url_of(tmp_path))[1].startswith("dither-relay: DITHER_RELAY_COLLECTOR: not set")
+    assert invoke("status", "--db", url_of(tmp_path)) == (
+        2,
+        f"dither-relay: db: {tmp_path}/relay.db does not exist; a relay has not run on it yet\n",
+    )

@@ -1,0 +1,55 @@
+"""The relay's deployment files: they set what there is, and keep no address."""
+
+import configparser
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from dither_relay.cli import cli
+from dither_relay.config import RELAY
+from server.test_deploy import DEPLOY, sample
+
+
+def test_the_settings_file_is_one() -> None:
+    config = RELAY.configured(RELAY.resolve({}, {}, str(DEPLOY / "relay.toml")))
+    assert (config.batch, config.at, config.proxies, config.token) == (500, "03:00", "127.0.0.1", "")
+
+
+def test_compose_names_what_there_is() -> None:
+    file = pytest.importorskip("yaml").safe_load((DEPLOY / "compose.relay.yml").read_text(encoding="utf-8"))
+    (service,) = file["services"].values()
+    assert set(service["environment"]) <= {RELAY.variable_of(name) for name in RELAY.settings}
+    assert (DEPLOY / service["build"]["context"]).resolve() == DEPLOY.parents[1]
+    assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+    assert isinstance(cli.get_command(click.Context(cli), *service["command"]), click.Command)
+    assert service["ports"] == [f"127.0.0.1:8080:{service['environment']['DITHER_RELAY_PORT']}"]
+
+
+def test_the_unit_is_one_and_as_strict_as_the_collectors() -> None:
+    units = []
+    for name in ("dither.service", "dither-relay.service"):
+        unit = configparser.RawConfigParser(strict=False)
+        unit.read(DEPLOY / name, encoding="utf-8")
+        units.append(dict(unit["Service"]))
+    differ = {key for key in units[0].keys() | units[1].keys() if units[0].get(key) != units[1].get(key)}
+    assert differ == {"execstartpre", "execstart", "statedirectory"}
+    assert "RELAY_CONFIG=/etc/dither-relay/relay.toml" in (DEPLOY / "dither-relay.service").read_text("utf-8")
+
+
+def test_nginx_keeps_no_addresses_and_shows_nothing_but_the_way_in() -> None:
+    lines = [line.partition("#")[0].strip() for line in (DEPLOY / "nginx-relay.conf").read_text("utf-8").splitlines()]
+    assert "access_log off;" in lines
+    assert [line for line in lines if "$remote_addr" in line] == ["proxy_set_header X-Forwarded-For $remote_addr;"]
+    assert [line for line in lines if line.startswith("location")] == ["location = /v1/sealed {", "location / {"]
+
+
+def test_nginx_reads_the_sample(tmp_path: Path) -> None:
+    whole = tmp_path / "nginx.conf"
+    site = sample("nginx-relay.conf", tmp_path)
+    whole.write_text(f"pid {tmp_path}/pid;\nevents {{}}\nhttp {{\n{site}\n}}\n", encoding="utf-8")
+    command = [shutil.which("nginx") or "", "-t", "-c", str(whole)]
+    read = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert read.returncode == 0, read.stderr

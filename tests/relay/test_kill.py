@@ -1,0 +1,127 @@
+"""Kill -9 at every step of a round, and amid arrivals: what was acknowledged arrives once."""
+
+import random
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from relay.fake_collector import collecting
+from relay.relaying import PATIENCE, POOLS, hold, rounds, rows, running, send, stored, until_ready
+
+STEPS = [
+    f"{when} {step} {turn}"
+    for step, turns in (("freeze", 1), ("post", 4), ("leave", 4), ("fold_in", 1), ("drop", 1), ("forget", 1))
+    for turn in range(turns)
+    for when in ("before", "within", "after")
+    if when != "within" or step in {"freeze", "leave"}
+]
+
+_WORK = """
+import os, signal, sys
+from pathlib import Path
+from dither_relay import collector
+from dither_relay.store import store, RelayStore
+from relay.relaying import hold, rounds, rows, stored, waiting
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def deadly(target, name, when, turn):
+    whole, seen = getattr(target, name), []
+    def step(*arguments):
+        seen.append(0)
+        if len(seen) - 1 != turn:
+            return whole(*arguments)
+        if when == "before":
+            die()
+        told = whole(*arguments)
+        die()
+    setattr(target, name, step)
+
+def in_a_child(work):
+    if (child := os.fork()) == 0:
+        with stored(Path(sys.argv[1]), {"batch_limit": 10}) as opened:
+            work(opened, rounds(opened, sys.argv[2]))
+            os._exit(7)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+def deadly_round(point, number):
+    def work(opened, one):
+        hold(opened, rows(32, number))
+        when, step, turn = point.split()
+        if when == "within":  # its statements are executed, and not committed
+            deadly(store, step, "after", int(turn))
+        else:
+            name = {"forget": "forget_digests"}.get(step, step)
+            deadly(collector.Collector if step == "post" else RelayStore, name, when, int(turn))
+        one.freeze()
+        one.post({})
+        one.tidy()
+    return work
+
+def whole_round(number):
+    def work(opened, one):
+        hold(opened, rows(32, number))  # the devices saw no answer, and send again
+        one.freeze()
+        assert one.post({}).is_over
+        one.tidy()
+        assert waiting(opened) == [(0, 0, 32 * (number + 1), 0)], waiting(opened)
+    return work
+
+for number, point in enumerate(sys.argv[3:]):
+    print(point, in_a_child(deadly_round(point, number)), in_a_child(whole_round(number)))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no fork")
+def test_kill_at_every_step_of_a_round(tmp_path: Path) -> None:
+    """Each is killed in a round of four bodies, and another process goes on."""
+    with collecting(POOLS, batch_limit=10) as collector:
+        work = [sys.executable, "-c", _WORK, str(tmp_path), collector.url, *STEPS]
+        path = {"PYTHONPATH": str(Path(__file__).parents[1])}
+        told = subprocess.run(work, capture_output=True, text=True, check=True, env=path)
+        assert told.stdout.splitlines() == [f"{point} -9 7" for point in STEPS], told.stderr
+        assert collector.rows() == Counter(row for number in range(len(STEPS)) for row in rows(32, number))
+
+
+def test_kill_amid_arrivals(tmp_path: Path) -> None:
+    acknowledged: list[bytes] = []
+    some = rows(100_000)
+    chance = random.Random(1)
+    with collecting(POOLS) as collector:
+        for turn in range(2):
+            with running(tmp_path, collector.url) as (url, process):
+                until_ready(url)
+
+                def device(first: int, url: str = url) -> None:
+                    for row in some[first : first + 5000]:
+                        try:
+                            if send(url, row) == 202:
+                                acknowledged.append(row)
+                        except OSError:
+                            return
+
+                places = [turn * 50_000 + 5000 * number for number in range(6)]
+                devices = [threading.Thread(target=device, args=(place,)) for place in places]
+                enough = len(acknowledged) + chance.randrange(100, 300)
+                for one in devices:
+                    one.start()
+                while len(acknowledged) < enough and any(one.is_alive() for one in devices):
+                    devices[0].join(0.01)
+                process.kill()
+                for one in devices:
+                    one.join(PATIENCE)
+        with stored(tmp_path) as store:
+            hold(store, acknowledged[:200])
+            one_round = rounds(store, collector.url)
+            one_round.freeze()
+            assert one_round.post({}).is_over
+    counted = collector.rows()
+    assert len(acknowledged) > 200
+    assert set(counted.values()) == {1}
+    assert counted.keys() >= set(acknowledged)
+    assert counted.keys() <= set(some)

@@ -1,0 +1,104 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dither_relay.collector import Collector, RejectedError, TroubleError
+from dither_relay.pools import Pools
+from dither_relay.store import RelayStore
+from dither_server.protocol.problems import Kind, Problem
+from relay.fake_collector import FakeCollector, collecting
+from relay.relaying import LAYOUT, POOLS, THEME, url_of
+
+
+@pytest.fixture
+def collector() -> Iterator[FakeCollector]:
+    with collecting(POOLS[:1]) as collector:
+        yield collector
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RelayStore]:
+    store = RelayStore(url_of(tmp_path))
+    yield store
+    store.close()
+
+
+def kind(pools: Pools, pool: object, length: int) -> Kind:
+    with pytest.raises(Problem) as caught:
+        pools.number(str(pool), length)
+    return caught.value.kind
+
+
+def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCollector) -> None:
+    pools = Pools(store, Collector(collector.url, "", 5))
+    assert kind(pools, THEME, 51) is Kind.UNAVAILABLE  # none was ever seen
+    pools.refresh()
+    assert pools.number(str(THEME), 51) == 1
+    assert kind(pools, THEME, 50) is Kind.MALFORMED
+    assert kind(pools, LAYOUT, 51) is Kind.UNKNOWN_POOL
+    collector.pools = POOLS
+    pools.refresh()
+    assert pools.number(str(LAYOUT), 51) == 2
+    assert pools.number(str(THEME), 1139) == 3
+    collector.pools = POOLS[1:2]
+    pools.refresh()
+    assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
+
+
+def test_they_are_known_to_the_next_process_though_the_collector_is_gone(
+    store: RelayStore, collector: FakeCollector
+) -> None:
+    Pools(store, Collector(collector.url, "", 5)).refresh()
+    pools = Pools(store, Collector("http://127.0.0.1:1", "", 5))
+    with pytest.raises(TroubleError):
+        pools.refresh()
+    assert pools.number(str(THEME), 51) == 1
+    pools.trouble = "it is gone"
+    assert kind(pools, LAYOUT, 51) is Kind.UNAVAILABLE  # nobody can tell
+
+
+def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: FakeCollector) -> None:
+    pools = Pools(store, Collector(collector.url, "", 5))
+    pools.start()
+    while not pools.is_known:
+        pass
+    for number in range(1000):
+        assert kind(pools, f"theme/{number:016x}", 51) is Kind.UNKNOWN_POOL
+    pools.close()
+    assert collector.asked == 1
+    assert len(store.held()) == 1
+
+
+@pytest.mark.parametrize(
+    "listing",
+    [
+        [],
+        {"pools": []},
+        {"pools": [], "batch_limit": 0, "body_limit": 1},
+        {"pools": [], "batch_limit": True, "body_limit": 1},
+        {"pools": [], "batch_limit": "1", "body_limit": 1},
+        {"pools": [{"pool": "theme", "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": str(THEME), "suite": "x25519", "length": 48}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": str(THEME), "suite": "x25519", "length": 10**6}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": str(THEME), "suite": "x25519"}], "batch_limit": 1, "body_limit": 1},
+        {"pools": ["theme"], "batch_limit": 1, "body_limit": 1},
+        "<html>",
+    ],
+    ids=json.dumps,
+)
+def test_what_is_no_list_of_pools(store: RelayStore, collector: FakeCollector, listing: object) -> None:
+    collector.listing = listing or [0]
+    pools = Pools(store, Collector(collector.url, "", 5))
+    with pytest.raises(RejectedError, match="cannot be read"):
+        pools.refresh()
+    assert store.held() == []
+
+
+def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCollector) -> None:
+    collector.pools = [*POOLS, (str(THEME), "future", 99)]
+    pools = Pools(store, Collector(collector.url, "secret", 5))
+    pools.refresh()
+    assert len(store.held()) == 3
+    assert collector.tokens == {"Bearer secret"}

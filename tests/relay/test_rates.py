@@ -1,0 +1,68 @@
+import gc
+import tracemalloc
+
+from dither_relay.rates import Rates
+from dither_server.access.locality import is_loopback
+from dither_server.access.proxies import Proxies
+from dither_server.serving.crowd import forget_addresses, group_of
+
+
+def test_each_address_has_its_own_limit() -> None:
+    rates = Rates(3)
+    assert [rates.admits("192.0.2.1") for _ in range(5)] == [True] * 3 + [False] * 2
+    assert [rates.admits("192.0.2.2") for _ in range(4)] == [True] * 3 + [False]
+    rates.turn()
+    assert rates.admits("192.0.2.1")
+
+
+def test_many_addresses_take_no_more_memory_than_one() -> None:
+    rates = Rates(600)
+    tracemalloc.start()
+    try:
+        for number in range(100_000):
+            rates.admits(f"2001:db8::{number:x}")
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+    assert rates.admits("192.0.2.1")
+
+
+def test_a_flood_from_many_addresses_hardly_touches_another() -> None:
+    """100,000 addresses fill a tenth of the cells at most: of 20,000 others, 1% meet two of these, 200 ± 14."""
+    rates = Rates(1)
+    for number in range(100_000):
+        rates.admits(f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
+    shut_out = sum(not rates.admits(f"192.168.{number >> 8}.{number & 255}") for number in range(20_000))
+    assert shut_out < 400
+
+
+def test_a_limit_above_what_a_cell_counts() -> None:
+    rates = Rates(10**9)
+    assert all(rates.admits("192.0.2.1") for _ in range(70_000)) is False
+    rates.turn()
+    assert all(rates.admits("192.0.2.1") for _ in range(65_535))
+
+
+def test_an_ipv6_network_is_one_address() -> None:
+    assert group_of("2001:db8::1") == group_of("2001:db8::ffff:1")
+    assert group_of("2001:db8:0:1::1") != group_of("2001:db8::1")
+    assert group_of("::ffff:192.0.2.1") == "192.0.2.1"
+
+
+def test_nothing_keeps_an_address_beyond_a_window() -> None:
+    proxies = Proxies("10.0.0.0/8")
+    told = [1]
+    rates = Rates(1, lambda: told.append(1))
+    for address in ("198.51.100.77", "2001:db8:77::1"):
+        assert address not in proxies
+        is_loopback(address)
+        rates.admits(group_of(address))
+    assert group_of.cache_info().currsize
+    rates.turn()
+    assert len(told) == 3
+    forget_addresses()
+    proxies.forget_addresses()
+    assert group_of.cache_info().currsize == is_loopback.cache_info().currsize == 0
+    for held in (vars(rates).values(), vars(proxies).values()):
+        assert "198.51.100.77" not in repr(list(held))

@@ -1,0 +1,216 @@
+"""A real relay process: its socket, its limits, what it keeps of an address, and its end."""
+
+import json
+import signal
+import socket
+import threading
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from dither_relay.relay import Relay
+from dither_relay.store import RelayStore
+from dither_shared.sealed import Pool, SealedReport
+from relay.fake_collector import collecting
+from relay.relaying import (
+    LAYOUT,
+    PATIENCE,
+    POOLS,
+    THEME,
+    ask,
+    bytes_of,
+    config,
+    problem_of,
+    rounds,
+    rows,
+    running,
+    send,
+    stored,
+    until_ready,
+    url_of,
+    waiting,
+)
+
+ADDRESS = "198.51.100.77"
+
+
+def test_from_devices_to_the_collector(tmp_path: Path) -> None:
+    some = rows(7)
+    with collecting(POOLS) as collector:
+        with running(tmp_path, collector.url, "--token", "secret") as (url, process):
+            assert url.startswith("http://127.0.0.1:")
+            until_ready(url)
+            for row in [*some, *some[:3]]:
+                assert ask(url, "POST", "/v1/sealed", SealedReport(THEME, row).encode()) == (202, b'{"accepted": 1}')
+            assert send(url, some[0], LAYOUT) == 202
+            assert send(url, rows(1, length=1139)[0]) == 202
+            process.send_signal(signal.SIGTERM)
+            output, errors = process.communicate(timeout=PATIENCE)
+        assert (process.returncode, output, errors) == (0, "", "")
+        assert not (tmp_path / "relay.db-wal").exists()
+        assert collector.tokens == {"Bearer secret"}
+        with stored(tmp_path) as store:
+            one = rounds(store, collector.url)
+            one.freeze()
+            one.post({})
+            assert waiting(store) == [(1, 0, 0, 0), (0, 0, 7, 0), (1, 0, 0, 0)]
+        assert collector.rows() == Counter(some)
+
+
+def test_what_nobody_should_send(tmp_path: Path) -> None:
+    good = SealedReport(THEME, rows(1)[0]).encode()
+    with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
+        until_ready(url)
+        for status, kind, body in (
+            (404, "unknown-pool", SealedReport(Pool("theme", "0" * 16), rows(1)[0]).encode()),
+            (404, "unknown-pool", SealedReport(Pool(*LAYOUT[:2], "windows"), rows(1)[0]).encode()),
+            (400, "malformed", SealedReport(THEME, rows(1)[0][1:]).encode()),
+            (400, "malformed", SealedReport(THEME, rows(1, length=1138)[0]).encode()),
+            (400, "malformed", b"garbage"),
+            (400, "malformed", b""),
+            (400, "malformed", b"[" * 60_000),
+            (400, "malformed", good[:-2] + b', "address": "192.0.2.1"}'),
+            (413, "too-large", b"x" * 65_537),
+            (413, "too-large", b"x" * 2_000_000),
+        ):
+            try:
+                told = ask(url, "POST", "/v1/sealed", body)
+            except (ConnectionError, OSError):
+                assert status == 413  # it did not wait for the end
+                continue
+            assert (told[0], problem_of(told[1])) == (status, kind)
+        assert ask(url, "POST", "/v1/sealed", good, Content_Type="text/plain")[0] == 415
+        assert ask(url, "GET", "/v1/sealed") == (200, b'{"relay": "dither"}')
+        assert ask(url, "PUT", "/v1/sealed", good)[0] == 405
+        assert ask(url, "POST", "/v1/reports", good)[0] == 404
+        assert ask(url, "GET", "/healthz") == (200, b'{"status": "ok"}')
+        assert ask(url, "POST", "/v1/sealed", good)[0] == 202
+        numbers = ask(url, "GET", "/metrics")[1].decode()
+        assert 'dither_relay_refused_total{reason="unknown-pool"} 2.0' in numbers
+        assert f'dither_relay_waiting{{pool="{THEME}",suite="x25519"}} 1.0' in numbers
+        assert ask(url, "GET", "/metrics", X_Forwarded_For=ADDRESS)[0] == 403
+    with stored(tmp_path) as store:
+        assert waiting(store) == [(1, 0, 0, 0)]
+
+
+def test_no_address_is_kept_anywhere(tmp_path: Path) -> None:
+    given = ("--proxies", "127.0.0.1", "--rate", "3", "--log-level", "debug", "--open-metrics")
+    with collecting(POOLS) as collector, running(tmp_path, collector.url, *given) as (url, process):
+        until_ready(url)
+        seen = [send(url, row, X_Forwarded_For=f"203.0.113.9, {ADDRESS}") for row in rows(5)]
+        assert seen == [202, 202, 202, 429, 429]
+        assert send(url, rows(9)[8], X_Forwarded_For="198.51.100.78") == 202
+        assert send(url, rows(1)[0][1:], X_Forwarded_For="198.51.100.79") == 400
+        told = ask(url, "POST", "/v1/sealed", b"{}", X_Forwarded_For=ADDRESS)
+        assert problem_of(told[1]) == "crowded"
+        told_all = [bytes_of(tmp_path), ask(url, "GET", "/metrics")[1], ask(url, "GET", "/healthz")[1]]
+        process.terminate()
+        output, errors = process.communicate(timeout=PATIENCE)
+    told_all += [bytes_of(tmp_path), output.encode(), errors.encode()]
+    told_all += [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
+    packed = socket.inet_aton(ADDRESS)
+    for one in told_all:
+        assert b"198.51" not in one
+        assert b"203.0.113" not in one
+        assert packed not in one
+        assert packed[::-1] not in one
+
+
+def test_while_nobody_knows_which_pools_there_are(tmp_path: Path) -> None:
+    with running(tmp_path, "http://127.0.0.1:1") as (url, process):
+        status, body = ask(url, "POST", "/v1/sealed", SealedReport(THEME, rows(1)[0]).encode())
+        assert (status, problem_of(body)) == (503, "unavailable")
+        assert ask(url, "GET", "/readyz")[0] == 503
+        process.terminate()
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert "cannot be reached" in json.loads(errors.splitlines()[0])["message"]
+
+
+def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:
+    with collecting(POOLS) as collector, running(tmp_path, collector.url, "--connections", "50") as (url, _):
+        until_ready(url)
+        address = urlsplit(url)
+        slow = [socket.create_connection((address.hostname, address.port)) for _ in range(120)]
+        for one in slow:
+            one.sendall(b"POST /v1/sealed HTTP/1.1\r\nHost: x\r\nContent-")
+        assert [send(url, row) for row in rows(20)] == [202] * 20
+        for one in slow:
+            one.close()
+
+
+def test_a_second_relay_on_the_database_is_refused(tmp_path: Path) -> None:
+    with collecting(POOLS) as collector, running(tmp_path, collector.url) as (first, _):
+        assert first
+        with running(tmp_path, collector.url) as (second, process):
+            _, errors = process.communicate(timeout=PATIENCE)
+        assert second == ""
+        assert process.returncode == 1
+        assert errors == "dither-relay: database: another relay runs on it; one address is to have one limit\n"
+
+
+def test_asked_to_end_while_a_body_is_on_its_way(tmp_path: Path) -> None:
+    """It does not wait for long, and the next process posts the same body."""
+    with collecting(POOLS) as collector:
+        with stored(tmp_path) as store:
+            with running(tmp_path, collector.url) as (url, process):
+                until_ready(url)
+                for row in rows(9):
+                    assert send(url, row) == 202
+                process.terminate()
+                assert process.wait(PATIENCE) == 0
+            one = rounds(store, collector.url)
+            one.freeze()
+        collector.gate.clear()
+        with running(tmp_path, collector.url) as (url, process):
+            assert collector.arrived.wait(PATIENCE)
+            process.terminate()
+            assert process.wait(PATIENCE) == 0
+        collector.gate.set()
+        with stored(tmp_path) as store:
+            assert rounds(store, collector.url).post({}).is_over
+        assert collector.rows() == Counter(rows(9))
+        assert set(collector.bodies) == {collector.bodies[0]}
+
+
+@pytest.mark.parametrize("lost", ["listing", "database"])
+def test_what_fails_at_the_start_is_given_up(tmp_path: Path, lost: str) -> None:
+    """And what was opened is closed again: the next one takes the lock."""
+    with collecting(POOLS) as collector:
+        if lost == "database":
+            (tmp_path / "relay.db").write_bytes(b"no database" * 100)
+            with pytest.raises(Exception, match="not a database"):
+                Relay(config(tmp_path, collector.url))
+            (tmp_path / "relay.db").unlink()
+        for _ in range(2):
+            Relay(config(tmp_path, collector.url)).close()
+
+
+def test_a_relay_counts_two_at_the_same_time_once(tmp_path: Path) -> None:
+    with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, _):
+        until_ready(url)
+        seen: list[int] = []
+        threads = [threading.Thread(target=lambda: seen.append(send(url, rows(1)[0]))) for _ in range(12)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join(PATIENCE)
+        assert seen == [202] * 12
+        with closing(RelayStore(url_of(tmp_path), create=False, read_only=True)) as store:
+            assert waiting(store) == [(1, 0, 0, 0)]
+
+
+def test_a_proxy_that_nobody_named_is_one_address(tmp_path: Path) -> None:
+    """Loudly: who set it up sees 429, not a limit that limits nobody."""
+    with collecting(POOLS) as collector, running(tmp_path, collector.url, "--rate", "4") as (url, process):
+        until_ready(url)
+        seen = [send(url, row, X_Forwarded_For=f"192.0.2.{place}") for place, row in enumerate(rows(6))]
+        assert seen == [202] * 4 + [429] * 2
+        assert send(url, rows(7)[6]) == 202  # of this machine itself
+        process.terminate()
+        _, errors = process.communicate(timeout=PATIENCE)
+    (line,) = errors.splitlines()
+    assert "name it in proxies" in json.loads(line)["message"]

@@ -1,0 +1,219 @@
+"""The privacy blanket and the generic bound, held to what a shuffle truly hides."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+
+import pytest
+
+from dither_server.analysis.shuffling.blanket import blanket_delta, blanket_epsilon
+from dither_shared import MECHANISMS, LocalHashing, Mechanism, ParameterError, ProjectiveGeometry, SubsetSelection
+from dither_shared.mechanism import Item
+from dither_shared.mechanisms.owned_cells import inside_at
+from dither_shared.primitives.two_level import TwoLevel
+from dither_shared.privacy.shuffling import generic_delta, generic_epsilon
+from server.analysis.shuffling.exact import exact_delta, table_of
+
+Case = tuple[Mechanism, Sequence[Item], tuple[int, ...], list[tuple[int, int]] | None]
+FIRST_TWO = [(0, 1)]
+"""The pair that stands for all, where all pairs are alike."""
+
+
+def built(name: str, size: int, epsilon: float, **more: float) -> Mechanism:
+    return MECHANISMS[name].configure(size, {"epsilon": epsilon, **more})
+
+
+def law_of(name: str, size: int, epsilon: float) -> TwoLevel:
+    law = built(name, size, epsilon).two_level
+    assert law
+    return law
+
+
+def cases(epsilon: float) -> list[Case]:
+    """Return mechanisms that are small enough, values of theirs, and numbers of reports."""
+    exact, odds = Fraction(epsilon), Fraction(math.exp(epsilon))
+    found: list[Case] = [
+        (built("randomized-response", k, epsilon), range(k), reports, FIRST_TWO)
+        for k, reports in ((2, (1, 2, 3, 5, 7)), (3, (2, 4, 6)), (4, (3, 4)), (5, (4,)))
+    ]
+    halves = SubsetSelection(size=4, subset=2, inside=inside_at(exact, 2, 4))
+    plane = ProjectiveGeometry(size=7, order=2, inside=inside_at(exact, 3, 7))
+    found += [(halves, range(4), (2, 3, 4), FIRST_TWO), (plane, range(7), (2, 3, 4), FIRST_TWO)]
+    hashed = [LocalHashing(size=3, symbols=g, truth=odds / (odds + g - 1)) for g in (2, 3)]
+    found += [(mechanism, range(3), (2, 3, 4), None) for mechanism in hashed]
+    found += [(built("hadamard-response", 3, epsilon), range(3), (2, 4, 6), None)]
+    found += [(built(name, 3, epsilon), range(3), (2, 3, 4), None) for name in ("optimized-unary", "symmetric-unary")]
+    found += [(built("set-response", 2, epsilon, window=window), range(4), (2, 3), None) for window in (1, 2)]
+    found += [(built("set-response", 3, epsilon, window=2), (0, 7, 5), (2, 3), None)]
+    found += [(built("privset", 3, epsilon, at_most=1), (0, 1, 2, 4), (2, 3), None)]
+    return found
+
+
+ENUMERATED = [case for epsilon in (0.5, 1.0, 2.0) for case in cases(epsilon)]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "values", "reports", "pairs"), ENUMERATED, ids=lambda part: getattr(part, "name", "")
+)
+def test_no_bound_is_below_the_truth(
+    mechanism: Mechanism, values: Sequence[Item], reports: tuple[int, ...], pairs: list[tuple[int, int]] | None
+) -> None:
+    """360 enumerations in all, over whatever the others hold."""
+    law, table = mechanism.two_level, table_of(mechanism, values)
+    assert law
+    for count in reports:
+        for part in (0.1, 0.4, 0.8):
+            after = part * mechanism.epsilon
+            truth = exact_delta(table, count, Fraction(math.exp(after)), pairs)
+            assert truth <= Fraction(blanket_delta(law, count, after))
+            assert truth <= Fraction(generic_delta(mechanism.epsilon, count, after))
+
+
+@pytest.mark.parametrize(("size", "reports"), [(2, 2), (3, 2), (4, 3)])
+def test_the_blanket_of_randomized_response_is_often_the_truth(size: int, reports: int) -> None:
+    coin = built("randomized-response", size, 1.0)
+    truth = exact_delta(table_of(coin, range(size)), reports, Fraction(math.exp(0.1)), FIRST_TWO)
+    assert coin.two_level
+    assert blanket_delta(coin.two_level, reports, 0.1) == pytest.approx(float(truth), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("reports", "size", "epsilon", "after", "truth", "claimed"),
+    [(4, 3, 1.0, 0.8, 0.01997, 0.00850), (5, 4, 2.0, 0.5, 0.34044, 0.34011)],
+)
+def test_published_bounds_that_are_false_are_not_ours(
+    reports: int, size: int, epsilon: float, after: float, truth: float, claimed: float
+) -> None:
+    """The variation ratio (arXiv 2304.05007) and, before its erratum, arXiv 2208.04591, for three answers and more.
+
+    All others pretend to hold a third value: the token of the one in question is then not hidden among theirs.
+    """
+    coin = built("randomized-response", size, epsilon)
+    exact = exact_delta(table_of(coin, range(size)), reports, Fraction(math.exp(after)), FIRST_TWO)
+    assert float(exact) == pytest.approx(truth, abs=6e-6)
+    assert variation_ratio(reports, size, epsilon, after) == pytest.approx(claimed, abs=6e-6)
+    assert coin.two_level
+    assert claimed < exact <= blanket_delta(coin.two_level, reports, after) < 1.03 * exact
+    assert exact <= generic_delta(epsilon, reports, after)
+
+
+def variation_ratio(reports: int, size: int, epsilon: float, after: float) -> float:
+    """Return the δ that those theorems claim for randomized response: p = q = e^ε₀, β = (e^ε₀ - 1)/(e^ε₀ + k - 1)."""
+    odds, bar = math.exp(epsilon), math.exp(after)
+    beta = (odds - 1) / (odds + size - 1)
+    mine, other = beta * odds / (odds - 1), beta / (odds - 1)
+    hidden = min(1.0, 2 * other)
+    one: Counter[tuple[int, int]] = Counter()
+    two: Counter[tuple[int, int]] = Counter()
+    for clones in range(reports):
+        mass = math.comb(reports - 1, clones) * hidden**clones * (1 - hidden) ** (reports - 1 - clones)
+        for ones in range(clones + 1):
+            weight = mass * math.comb(clones, ones) / 2**clones
+            for seen, (first, second) in ((one, (mine, other)), (two, (other, mine))):
+                seen[ones + 1, clones - ones] += weight * first
+                seen[ones, clones - ones + 1] += weight * second
+                seen[ones, clones - ones] += weight * (1 - first - second)
+    return sum(max(0.0, chance - bar * two[place]) for place, chance in one.items())
+
+
+TABLE = [
+    (10**3, 1.0, 1e-6, 0.182, 0.149, 0.0802, 0.103, 0.101),
+    (10**4, 1.0, 1e-6, 0.0530, 0.0432, 0.0233, 0.0299, 0.0294),
+    (10**4, 2.0, 1e-6, 0.155, 0.114, 0.0798, 0.0794, 0.0797),
+    (10**4, 4.0, 1e-6, 0.601, 0.411, 0.381, 0.288, 0.282),
+    (10**6, 1.0, 1e-8, 0.00613, 0.00501, 0.00273, 0.00350, 0.00343),
+    (10**6, 4.0, 1e-8, 0.0642, 0.0451, 0.0420, 0.0324, 0.0317),
+    (10**9, 1.0, 1e-6, 7.9e-5, 6.2e-5, 2.9e-5, 4.0e-5, 3.9e-5),
+]
+"""Reports, ε₀, δ, and ε by the generic bound, for two answers, 10 answers, subset selection of 100, a plane of 1024."""
+
+
+@pytest.mark.parametrize("row", TABLE, ids=str)
+def test_the_table_comes_out_to_its_last_digit(
+    row: tuple[int, float, float, float, float, float, float, float],
+) -> None:
+    reports, epsilon, delta, *expected = row
+    laws = [law_of("randomized-response", size, epsilon) for size in (2, 10)]
+    laws += [law_of("subset-selection", 100, epsilon), law_of("projective-geometry", 1024, epsilon)]
+    found = [generic_epsilon(epsilon, reports, delta), *(blanket_epsilon(law, reports, delta) for law in laws)]
+    digits = 3 if reports < 10**9 else 2
+    assert [float(f"{each:.{digits}g}") for each in found] == expected
+
+
+def summed(law: TwoLevel, reports: int, after: float) -> float:
+    """Return E[(X_1 + … + X_n)_+]/n by adding up how often each value of X may come."""
+    odds, share, overlap = float(law.ratio), float(law.share), float(law.overlap)
+    bar, blanket = math.exp(after), float(law.blanket)
+    atoms = [
+        (odds - bar, blanket * (share - overlap)),
+        (1 - bar * odds, blanket * (share - overlap)),
+        (odds * (1 - bar), blanket * overlap),
+        (1 - bar, blanket * (1 - 2 * share + overlap)),
+    ]
+
+    def more(left: int, rest: Sequence[tuple[float, float]], total: float, mass: float) -> float:
+        if not rest:
+            return max(0.0, total) * mass * (1 - blanket) ** left
+        (value, chance), *others = rest
+        if chance < 1e-12:
+            return more(left, others, total, mass)
+        return math.fsum(
+            more(left - many, others, total + many * value, mass * math.comb(left, many) * chance**many)
+            for many in range(left + 1)
+        )
+
+    return more(reports, atoms, 0.0, 1.0) / reports
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "reports"),
+    [
+        ("randomized-response", 2, 200),
+        ("randomized-response", 10, 30),
+        ("hadamard-response", 7, 14),
+        ("optimized-unary", 5, 14),
+    ],
+)
+@pytest.mark.parametrize("after", [0.05, 0.3, 0.7])
+def test_the_lattice_adds_next_to_nothing_to_the_direct_sum(name: str, size: int, reports: int, after: float) -> None:
+    law = law_of(name, size, 1.0)
+    direct = summed(law, reports, after)
+    assert 0 < blanket_delta(law, reports, after) / direct - 1 < 1e-3
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "optimized-unary"])
+@pytest.mark.parametrize("reports", [1, 2, 10**3, 10**6, 10**9])
+def test_every_size_has_a_bound_that_falls_with_reports_and_delta(name: str, reports: int) -> None:
+    for epsilon in (0.1, 8.0):
+        law, most = law_of(name, 10, epsilon), built(name, 10, epsilon).epsilon
+        found = [blanket_epsilon(law, reports, delta) for delta in (1e-12, 1e-6, 1e-3)]
+        assert most * (1 + 1e-12) >= found[0] >= found[1] >= found[2] >= 0
+        for loss, delta in zip(found, (1e-12, 1e-6, 1e-3), strict=True):
+            assert loss >= most or blanket_delta(law, reports, loss) <= delta
+        assert blanket_epsilon(law, 10 * reports, 1e-6) <= found[1]
+    assert blanket_delta(law, reports, most + 1e-9) == 0
+
+
+def test_one_report_is_not_hidden() -> None:
+    law = law_of("randomized-response", 2, 1.0)
+    coin = built("randomized-response", 2, 1.0)
+    for after in (0.0, 0.5, 0.9):
+        alone = coin.p - Fraction(math.exp(after)) * coin.q
+        assert blanket_delta(law, 1, after) == pytest.approx(float(alone), rel=2e-6)
+        assert blanket_delta(law, 1, after) >= alone
+
+
+def test_more_overlap_never_tells_more() -> None:
+    for after in (0.1, 0.5):
+        found = [
+            blanket_delta(TwoLevel(Fraction(3), Fraction(1, 4), Fraction(part, 32)), 50, after) for part in range(9)
+        ]
+        assert found == sorted(found, reverse=True)
+        assert found[0] > found[-1]
+
+
+@pytest.mark.parametrize(("reports", "delta", "place"), [(0, 1e-6, "reports"), (10, 0.0, "delta"), (10, 1.0, "delta")])
+def test_what_cannot_be_is_refused(reports: int, delta: float, place: str) -> None:
+    with pytest.raises(ParameterError, match=place):
+        blanket_epsilon(law_of("randomized-response", 2, 1.0), reports, delta)

@@ -1,0 +1,106 @@
+"""HPKE as RFC 9180 has it, by a second sender that is written out here."""
+
+import hashlib
+import hmac
+import importlib.util
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+from dither_server.ingest.sealed.hpke import draw_key, opener, require_cryptography
+from dither_shared import ParameterError
+from dither_shared.sealed import SUITES, SealKey
+from server.collecting import THEME
+from server.ingest.sealed.sealing import drawn, pool, seal
+
+KEM_ID = b"KEM" + (32).to_bytes(2, "big")
+HPKE_ID = b"HPKE" + bytes.fromhex("002000010003")
+
+
+def extract(salt: bytes, suite: bytes, label: bytes, material: bytes) -> bytes:
+    return hmac.digest(salt or bytes(32), b"HPKE-v1" + suite + label + material, hashlib.sha256)
+
+
+def expand(key: bytes, suite: bytes, label: bytes, info: bytes, length: int) -> bytes:
+    text = length.to_bytes(2, "big") + b"HPKE-v1" + suite + label + info
+    return hmac.digest(key, text + b"\x01", hashlib.sha256)[:length]
+
+
+def sealed_by_the_book(row: bytes, public: bytes, info: bytes, aad: bytes, ephemeral: X25519PrivateKey) -> bytes:
+    """RFC 9180, sections 4.1, 5.1 and 5.2: base mode, one message."""
+    enc = ephemeral.public_key().public_bytes_raw()
+    shared = ephemeral.exchange(X25519PublicKey.from_public_bytes(public))
+    secret = expand(extract(b"", KEM_ID, b"eae_prk", shared), KEM_ID, b"shared_secret", enc + public, 32)
+    hashes = extract(b"", HPKE_ID, b"psk_id_hash", b"") + extract(b"", HPKE_ID, b"info_hash", info)
+    whole = extract(secret, HPKE_ID, b"secret", b"")
+    key = expand(whole, HPKE_ID, b"key", b"\0" + hashes, 32)
+    nonce = expand(whole, HPKE_ID, b"base_nonce", b"\0" + hashes, 12)
+    return enc + ChaCha20Poly1305(key).encrypt(nonce, row, aad)
+
+
+def test_the_sender_of_this_file_is_that_of_the_rfc() -> None:
+    """Appendix A.2.1, the first message."""
+    ephemeral = "f4ec9b33b792c372c1d2c2063507b684ef925b8c75a42dbcbf57d63ccd381600"
+    public = "4310ee97d88cc1f088a5576c77ab0cf5c3ac797f3d95139c6c84b5429c59662a"
+    row = "4265617574792069732074727574682c20747275746820626561757479"
+    sealed = sealed_by_the_book(
+        bytes.fromhex(row),
+        bytes.fromhex(public),
+        bytes.fromhex("4f6465206f6e2061204772656369616e2055726e"),
+        b"Count-0",
+        X25519PrivateKey.from_private_bytes(bytes.fromhex(ephemeral)),
+    )
+    assert sealed.hex() == (
+        "1afa08d3dec047a643885163f1180476fa7ddb54c6a8029ea33f95796bf2ac4a"
+        "1c5250d8034ec2b784ba2cfd69dbdb8af406cfe3ff938e131f0def8c8b60b4db21993c62ce81883d2dd1b51a28"
+    )
+
+
+def test_what_is_sealed_by_the_book_opens_for_its_key_and_pool_alone() -> None:
+    key, other = drawn(), drawn()
+    opened, not_opened = opener(key.public, key.private), opener(other.public, other.private)
+    info = b"dither sealed 1\0" + f"theme/{THEME.version}".encode()
+    sealed = sealed_by_the_book(b"row", key.public.public, info, b"", X25519PrivateKey.generate())
+    assert len(sealed) == 3 + SUITES["x25519"].overhead
+    assert opened(sealed, info) == b"row" == opened(sealed, pool(THEME).info)
+    assert (opened(sealed, info + b"/linux"), not_opened(sealed, info)) == (None, None)
+    for place in (0, 31, 32, 34, 50):
+        broken = bytearray(sealed)
+        broken[place] ^= 1
+        assert opened(bytes(broken), info) is None
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_drawn_key_opens_what_is_sealed_for_it(suite: str) -> None:
+    key = drawn(suite)
+    assert SealKey.parse(str(key.public)) == key.public
+    for row in (b"\0", bytes(300)):
+        sealed = seal(row, key.public, pool(THEME))
+        assert len(sealed) == len(row) + SUITES[suite].overhead
+        assert opener(key.public, key.private)(sealed, pool(THEME).info) == row
+    assert draw_key(SUITES[suite])[0] != key.public
+
+
+@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("bad", [b"", b"short"])
+def test_a_private_key_that_is_not_that_of_the_public_one_is_refused(suite: str, bad: bytes) -> None:
+    key = drawn(suite)
+    for private in (bad, drawn(suite).private):
+        with pytest.raises(ParameterError, match=f"key {key.public.fingerprint}: its private part is not that of the"):
+            opener(key.public, private)
+
+
+@pytest.mark.parametrize("found", [None, ModuleNotFoundError("cryptography")])
+def test_without_the_package_one_is_told_what_to_install(found: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_spec(_: str) -> object:
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    key = drawn()
+    monkeypatch.setattr("dither_server.ingest.sealed.hpke.find_spec", find_spec)
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    for call in (require_cryptography, lambda: draw_key(SUITES["xwing"]), lambda: opener(key.public, key.private)):
+        with pytest.raises(ParameterError, match=r"pip install 'dither\[server,sealed\]'"):
+            call()

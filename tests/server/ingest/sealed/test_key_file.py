@@ -1,0 +1,108 @@
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from dither_server.ingest.sealed.key_file import KeyFile
+from dither_server.ingest.sealed.keyring import Keyring
+from dither_shared import ParameterError
+from server.ingest.sealed.sealing import drawn, keep
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "seal-keys.json"
+
+
+def test_keys_are_read_as_they_were_written(path: Path) -> None:
+    assert (KeyFile(path).read(), KeyFile(path).state) == ([], ())
+    keys = [drawn("xwing"), drawn()]
+    keep(path, *keys)
+    assert KeyFile(path).read() == keys
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert {one.name for one in path.parent.iterdir()} == {path.name, path.name + ".lock"}
+
+
+def test_a_private_key_is_shown_by_nothing() -> None:
+    key = drawn()
+    assert repr(key.private) not in repr(key)
+    assert "private" not in repr(key)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
+def test_a_file_that_others_may_read_is_refused(path: Path, mode: int) -> None:
+    keep(path, drawn())
+    path.chmod(mode)
+    with pytest.raises(ParameterError, match=f"others may read it; chmod 600 {path}"):
+        KeyFile(path).read()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"[]", b"{}", b'{"keys": {}}', b'{"keys": [1]}', b"\xff", b"[" * 10_000,
+        b'{"keys": [{"key": "x25519:AA", "private": "AA==", "made": "2026-11-20"}]}',
+    ],
+)  # fmt: skip
+def test_a_file_that_is_none_of_ours_is_told_and_not_repeated(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    path.chmod(0o600)
+    if content == b'{"keys": {}}':
+        assert KeyFile(path).read() == []
+        return
+    with pytest.raises(ParameterError) as told:
+        KeyFile(path).read()
+    assert told.value.problem == "no file of seal keys as dither-server key create writes it; restore it from a copy"
+
+
+def test_a_change_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+    keep(path, drawn())
+    before = path.read_bytes()
+
+    def fail(_: object) -> list[object]:
+        raise ParameterError("--suite", "no")
+
+    with pytest.raises(ParameterError):
+        KeyFile(path).change(fail)  # type: ignore[arg-type]  # it returns nothing at all
+    assert path.read_bytes() == before
+
+
+def test_two_who_add_a_key_at_once_both_do(path: Path) -> None:
+    keys = [drawn() for _ in range(8)]
+    threads = [threading.Thread(target=KeyFile(path).change, args=(lambda now, one=one: [*now, one],)) for one in keys]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {one.public for one in KeyFile(path).read()} == {one.public for one in keys}
+
+
+def test_a_keyring_follows_its_file(path: Path) -> None:
+    first, second, third = drawn(), drawn(), drawn("xwing")
+    ring, other = Keyring(KeyFile(path)), Keyring(KeyFile(path))
+    assert (ring.keys().known, ring.keys().suites) == ([], [])
+    for keys in ([first], [first, second], [first, second, third], [second, third], []):
+        keep(path, *keys)
+        assert ring.keys().known == [one.public for one in keys] == other.keys().known
+        assert ring.keys() is ring.keys()
+        assert ring.keys().suites == list(dict.fromkeys(one.public.suite for one in keys))
+        assert len(ring.keys().of(first.public.suite)) == sum(one in keys for one in (first, second))
+    path.unlink()
+    assert ring.keys().known == []
+
+
+def test_a_keyring_refuses_what_was_mended_by_hand_and_takes_it_when_it_is_right_again(path: Path) -> None:
+    key = drawn()
+    keep(path, key)
+    ring = Keyring(KeyFile(path))
+    before = path.read_bytes()
+    told = json.loads(before)
+    told["keys"][0]["private"] = json.loads(before)["keys"][0]["private"][::-1].replace("=", "A")[:44]
+    path.write_bytes(json.dumps(told).encode())
+    with pytest.raises(ParameterError):
+        ring.keys()
+    path.write_bytes(before)
+    assert ring.keys().known == [key.public]

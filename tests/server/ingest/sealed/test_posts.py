@@ -1,0 +1,359 @@
+"""POST /v1/sealed, through both doors, by honest relays and by others."""
+
+import json
+import logging
+import random
+import secrets
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.app import collector_of, create_app
+from dither_server.ingest.ingest import IngestLayer
+from dither_server.ingest.sealed.key_file import SecretKey
+from dither_server.ingest.sealed.posts import sound
+from dither_server.store import Refusal, Sealed
+from dither_server.tally.tally import Tally
+from dither_shared import Metric, WireError, parse_metrics
+from dither_shared.sealed import SUITES, Pool, SealedBatch
+from server.collecting import (
+    LAYOUT,
+    METRICS,
+    MOBILE,
+    STRATA,
+    THEME,
+    TODAY,
+    VERSION,
+    batch,
+    config,
+    problem,
+    rows_of,
+    same,
+)
+from server.ingest.sealed.sealing import batch_of, drawn, keep, pool, post, seal, sealed_rows, split
+
+NEVER = bytes(range(200, 248)) + bytes(THEME.mechanism.row_bytes)
+"""What opens for nobody."""
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> SecretKey:
+    one = drawn()
+    keep(tmp_path / "seal-keys.json", one)
+    return one
+
+
+def noise(count: int, suite: str = "x25519") -> list[bytes]:
+    return [secrets.token_bytes(THEME.mechanism.row_bytes + SUITES[suite].overhead) for _ in range(count)]
+
+
+def told(app: Flask) -> dict[Refusal, int]:
+    collector_of(app).close()
+    return collector_of(app).store.refused()
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_sealed_reports_are_opened_and_counted(suite: str, tmp_path: Path, door: FlaskClient, app: Flask) -> None:
+    one = drawn(suite)
+    keep(tmp_path / "seal-keys.json", drawn("x25519"), drawn("xwing"), one)
+    for metric in (THEME, MOBILE, VERSION):
+        rows = rows_of(metric, 7)
+        sealed = [seal(row, one.public, pool(metric)) for row in split(metric, rows)]
+        sent = SealedBatch.of(pool(metric), SUITES[suite], 812, sealed)
+        response = post(door, sent.encode())
+        assert (response.status_code, response.json) == (202, {"accepted": 7, "refused": 0})
+        assert response.headers["Cache-Control"] == "no-store"
+        assert same(collector_of(app).store.tally(metric), Tally.fold(metric.mechanism, rows))
+        assert collector_of(app).store.sealed(metric) == Sealed(1, 7, 812, 0)
+    assert told(app) == {}
+
+
+def test_a_body_that_is_sent_again_counts_once(key: SecretKey, door: FlaskClient, app: Flask) -> None:
+    body = batch_of(THEME, [*sealed_rows(THEME, key.public), NEVER]).encode()
+    answers = [post(door, body) for _ in range(3)]
+    assert {(one.status_code, one.data) for one in answers} == {(202, b'{"accepted": 5, "refused": 1}')}
+    assert collector_of(app).store.tally(THEME).total == 5
+    assert collector_of(app).store.sealed(THEME) == Sealed(1, 5, 6, 1)
+
+
+def test_it_counts_once_also_when_keys_were_retired_meanwhile(tmp_path: Path, door: FlaskClient, app: Flask) -> None:
+    path = tmp_path / "seal-keys.json"
+    former, following = drawn(), drawn()
+    keep(path, former, following)
+    body = batch_of(THEME, [*sealed_rows(THEME, former.public, 3), *sealed_rows(THEME, following.public, 4)]).encode()
+    answers = [post(door, body).json]
+    for left in ([following], [drawn()], []):
+        keep(path, *left)
+        answers.append(post(door, body).json)
+    assert [(one["accepted"], one["refused"]) for one in answers if one] == [(7, 0), (4, 3), (0, 7), (0, 7)]
+    assert collector_of(app).store.tally(THEME).total == 7
+    assert collector_of(app).store.sealed(THEME) == Sealed(1, 7, 7, 0)
+
+
+def test_keys_are_rotated_while_batches_arrive(tmp_path: Path, door: FlaskClient, app: Flask) -> None:
+    path = tmp_path / "seal-keys.json"
+    keys = [drawn() for _ in range(4)]
+    for former, following in pairwise(keys):
+        for valid in ([former], [former, following], [following]):
+            keep(path, *valid)
+            for one in valid:
+                response = post(door, batch_of(THEME, sealed_rows(THEME, one.public, 2)).encode())
+                assert response.json == {"accepted": 2, "refused": 0}
+    assert collector_of(app).store.sealed(THEME) == Sealed(12, 24, 2, 0)
+
+
+def test_two_collectors_share_one_file_and_one_database(key: SecretKey, tmp_path: Path, app: Flask) -> None:
+    body = batch_of(THEME, sealed_rows(THEME, key.public)).encode()
+    other = create_app(config(tmp_path))
+    with closing(collector_of(other)) as beside:
+        for one in (app, other, app):
+            assert post(one.test_client(), body).json == {"accepted": 5, "refused": 0}
+        following = drawn()
+        keep(tmp_path / "seal-keys.json", following)
+        more = batch_of(THEME, sealed_rows(THEME, following.public)).encode()
+        assert {post(one.test_client(), more).status_code for one in (app, other)} == {202}
+        assert beside.store.tally(THEME).total == 10
+        assert beside.store.sealed(THEME) == Sealed(2, 10, 5, 0)
+
+
+@pytest.fixture
+def layered(tmp_path: Path, key: SecretKey) -> Iterator[Flask]:
+    app = create_app(config(tmp_path, metrics=STRATA))
+    yield app
+    collector_of(app).close()
+
+
+def test_reports_of_a_stratum_are_counted_there(layered: Flask, key: SecretKey) -> None:
+    store, client = collector_of(layered).store, layered.test_client()
+    sealed = [seal(row, key.public, pool(LAYOUT, "linux/stable")) for row in split(LAYOUT, rows_of(LAYOUT, 6))]
+    assert post(client, batch_of(LAYOUT, sealed, stratum="linux/stable").encode()).status_code == 202
+    assert LAYOUT.strata is not None
+    place = LAYOUT.strata.index("linux/stable")
+    assert place is not None
+    assert store.reports_by_stratum(LAYOUT) == {place: 6}
+    assert (store.sealed(LAYOUT, places=(place,)), store.sealed(LAYOUT, places=(place + 1,))) == (
+        Sealed(1, 6, 6, 0),
+        None,
+    )
+    elsewhere = batch_of(LAYOUT, sealed, stratum="windows/other").encode()
+    assert problem(post(client, elsewhere)) == (400, "sealed")  # it opens in its own pool alone
+    for stratum, said in (("linux/beta", "not one of this"), (None, "missing")):
+        refused = post(client, batch_of(LAYOUT, sealed, stratum=stratum).encode())
+        assert problem(refused) == (400, "malformed")
+        assert said in json.loads(refused.data)["detail"]
+
+
+def test_what_does_not_open_or_is_no_report_is_refused_one_by_one(
+    key: SecretKey, door: FlaskClient, app: Flask, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = [seal(bytes([200 + one]), key.public, pool(THEME)) for one in range(2)]
+    elsewhere = [seal(row, key.public, pool(MOBILE)) for row in split(THEME, rows_of(THEME, 3))]
+    plain = [rows_of(THEME, 1) * 49]
+    body = batch_of(THEME, [*sealed_rows(THEME, key.public, 40), *wrong, *elsewhere, *noise(4), *plain]).encode()
+    with caplog.at_level(logging.WARNING):
+        assert post(door, body).json == {"accepted": 40, "refused": 10}
+    (line,) = [one for one in caplog.messages if one.startswith("a sealed batch")]
+    assert line.startswith(
+        f"a sealed batch of theme, version {THEME.version}: 10 of 50 reports do not open or are none"
+    )
+    assert collector_of(app).store.tally(THEME).total == 40
+    counters = collector_of(app).prometheus.text().decode()
+    for said in ("reports", "refused", "alarms"):
+        count = {"reports": 40, "refused": 10, "alarms": 1}[said]
+        assert f'dither_sealed_{said}_total{{metric="theme"}} {count}.0' in counters
+    assert f'dither_refused_batches_total{{metric="theme",reason="sealed",version="{THEME.version}"}} 10.0' in counters
+    assert told(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 10}
+
+
+@pytest.mark.parametrize(("bad", "alarms"), [(0, 0), (1, 0), (2, 1)])
+def test_a_few_that_do_not_open_are_no_alarm(
+    bad: int, alarms: int, key: SecretKey, app: Flask, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        post(app.test_client(), batch_of(THEME, [*sealed_rows(THEME, key.public, 20 - bad), *noise(bad)]).encode())
+    assert sum(one.startswith("a sealed batch") for one in caplog.messages) == alarms  # 5% are none, more are one
+
+
+def test_where_nothing_opens_the_batch_is_refused_and_may_come_again(
+    tmp_path: Path, door: FlaskClient, app: Flask
+) -> None:
+    key = drawn()
+    body = batch_of(THEME, sealed_rows(THEME, key.public, 30)).encode()
+    for keys in ([], [drawn("xwing")], [drawn()]):
+        keep(tmp_path / "seal-keys.json", *keys)
+        assert problem(post(door, body)) == (400, "sealed")
+    assert collector_of(app).store.sealed(THEME) is None
+    keep(tmp_path / "seal-keys.json", key)
+    assert post(door, body).json == {"accepted": 30, "refused": 0}
+    assert collector_of(app).store.tally(THEME).total == 30
+    assert told(app) == {Refusal("theme", TODAY, "sealed", THEME.version): 90}
+
+
+def test_a_disabled_version_is_gone_and_what_it_counted_stays(key: SecretKey, door: FlaskClient, app: Flask) -> None:
+    store = collector_of(app).store
+    body, unopened = batch_of(THEME, sealed_rows(THEME, key.public)).encode(), batch_of(THEME, noise(3)).encode()
+    assert post(door, body).status_code == 202
+    store.disable("theme", None, TODAY)
+    assert post(door, body).status_code == 202
+    for one in (batch_of(THEME, sealed_rows(THEME, key.public)).encode(), unopened):
+        assert problem(post(door, one)) == (410, "metric-disabled")
+    assert store.tally(THEME).total == 5
+
+
+def as_json(**changed: object) -> bytes:
+    values = json.loads(batch_of(THEME, noise(3)).encode()) | changed
+    return json.dumps({name: value for name, value in values.items() if value is not None}).encode()
+
+
+OURS = pool(THEME)
+
+
+def raw(sealed: bytes, total: int = 9, where: Pool = OURS, suite: str = "x25519") -> bytes:
+    """A body with these sealed bytes as they are, and the right id."""
+    return SealedBatch.of(where, SUITES[suite], total, [sealed]).encode()
+
+
+ROWS = sorted(noise(3))
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind"),
+    [
+        (raw(b"".join(reversed(ROWS))), 400, "malformed"),
+        (raw(ROWS[0] * 2), 400, "malformed"),
+        (raw(b"".join(ROWS) + b"\0"), 400, "malformed"),
+        (raw(b"".join(ROWS), suite="xwing"), 400, "malformed"),
+        (raw(b"".join(ROWS), total=2), 400, "malformed"),
+        (raw(b"".join(ROWS), where=Pool("theme", THEME.version, "linux")), 400, "malformed"),
+        (raw(b"".join(ROWS), where=Pool("no", THEME.version)), 404, "unknown-metric"),
+        (raw(b"".join(ROWS), where=Pool("theme", "0" * 16)), 409, "version-conflict"),
+        (as_json(batch="0" * 32), 400, "malformed"),
+        (as_json(total="0"), 400, "malformed"),
+        (as_json(total=3), 400, "malformed"),
+        (as_json(suite="rot13"), 400, "malformed"),
+        (as_json(pool="theme"), 400, "malformed"),
+        (as_json(sealed=""), 400, "malformed"),
+        (as_json(more="x"), 400, "malformed"),
+        (as_json(suite=None), 400, "malformed"),
+        (batch(THEME).encode(), 400, "malformed"),
+        (b"[]", 400, "malformed"),
+        (bytes(20_001), 413, "too-large"),
+    ],
+)  # fmt: skip
+def test_what_no_relay_sends_is_refused_before_anything_is_opened(
+    body: bytes, status: int, kind: str, key: SecretKey, door: FlaskClient, app: Flask
+) -> None:
+    assert problem(post(door, body)) == (status, kind)
+    assert {one.kind for one in told(app)} == {kind}
+
+
+def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
+    key: SecretKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(config(tmp_path, body_limit=1 << 24))
+
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("dither_server.ingest.sealed.opening.Opening.open", never)
+    with closing(collector_of(app)):
+        for count, limit in ((100_000, 20_000), (20_001, 20_000)):
+            refused = post(app.test_client(), batch_of(THEME, noise(count)).encode())
+            assert problem(refused) == (413, "too-large")
+            assert f"more than {limit} reports" in json.loads(refused.data)["detail"]
+
+
+def test_a_plain_batch_under_the_id_of_a_sealed_one_conflicts(key: SecretKey, door: FlaskClient, app: Flask) -> None:
+    sent = batch_of(THEME, sealed_rows(THEME, key.public))
+    assert post(door, sent.encode()).status_code == 202
+    plain = batch(THEME, name=sent.batch).encode()
+    again = door.post("/v1/reports", data=plain, content_type="application/json")
+    assert problem(again) == (409, "batch-conflict")
+    assert collector_of(app).store.tally(THEME).total == 5
+
+
+def test_while_the_keys_cannot_be_read_the_relay_comes_again(
+    key: SecretKey, tmp_path: Path, door: FlaskClient, app: Flask, caplog: pytest.LogCaptureFixture
+) -> None:
+    body, path = batch_of(THEME, sealed_rows(THEME, key.public)).encode(), tmp_path / "seal-keys.json"
+    path.chmod(0o644)
+    with caplog.at_level(logging.ERROR):
+        refused = post(door, body)
+    assert problem(refused) == (503, "unavailable")
+    assert int(refused.headers["Retry-After"]) > 0
+    assert str(path) not in refused.text
+    assert f"sealed reports cannot be opened: {path}: others may read it" in caplog.text
+    path.chmod(0o600)
+    assert post(door, body).status_code == 202
+
+
+def test_with_a_spool_sealed_reports_are_counted_at_once_and_once(key: SecretKey, tmp_path: Path) -> None:
+    app = create_app(config(tmp_path, spool=f"{tmp_path}/spool"))
+    with closing(collector_of(app)) as collector:
+        client = app.test_client()
+        body = batch_of(THEME, [*sealed_rows(THEME, key.public, 30), NEVER]).encode()
+        assert [post(client, body).status_code for _ in range(2)] == [202, 202]
+        plain = client.post("/v1/reports", data=batch(THEME).encode(), content_type="application/json")
+        assert plain.status_code == 202
+        keep(tmp_path / "seal-keys.json")
+        assert post(client, body).json == {"accepted": 0, "refused": 31}
+        assert problem(post(client, batch_of(THEME, noise(2)).encode())) == (400, "sealed")
+        assert collector.store.tally(THEME).total == 30  # the plain one waits for the fold
+        assert collector.store.sealed(THEME) == Sealed(1, 30, 31, 1)
+    again = create_app(config(tmp_path, spool=f"{tmp_path}/spool"))
+    with closing(collector_of(again)) as collector:
+        assert post(again.test_client(), body).json == {"accepted": 0, "refused": 31}
+        assert collector.store.tally(THEME).total == 30
+
+
+def test_the_pools_of_metrics_with_a_key_are_told(tmp_path: Path) -> None:
+    one, other = drawn(), drawn("xwing")
+    asked = {**METRICS, "theme": replace(THEME, seal=one.public), "layout": replace(LAYOUT, seal=one.public)}
+    app = create_app(config(tmp_path, metrics=asked, rows_limit=99, body_limit=5000))
+    assert isinstance(app.wsgi_app, IngestLayer)
+    with closing(collector_of(app)) as collector:
+        client = app.test_client()
+        limits = {"batch_limit": 99, "body_limit": 5000}
+        assert client.get("/v1/sealed").json == {"pools": [], **limits}
+        keep(tmp_path / "seal-keys.json", one, drawn(), other)
+        answer = client.get("/v1/sealed").json
+        assert answer is not None
+        assert LAYOUT.strata is not None
+        names = [str(pool(THEME)), *(str(pool(LAYOUT, label)) for label in LAYOUT.strata.labels)]
+        assert answer == {
+            "pools": [
+                {"pool": name, "suite": suite, "length": 1 + SUITES[suite].overhead}
+                for name in names
+                for suite in ("x25519", "xwing")
+            ],
+            **limits,
+        }
+        collector.store.disable("layout", None, TODAY)
+        told = client.get("/v1/sealed").json
+        assert told is not None
+        assert {one["pool"] for one in told["pools"]} == {names[0]}
+        (tmp_path / "seal-keys.json").chmod(0o640)
+        assert problem(client.get("/v1/sealed")) == (503, "unavailable")
+
+
+def is_counted(metric: Metric, row: bytes) -> bool:
+    try:
+        return Tally.check(metric.mechanism, row) == 1
+    except WireError:
+        return False
+
+
+@pytest.mark.parametrize("name", [*METRICS, *STRATA, "editors"])
+def test_of_rows_that_open_those_stay_that_a_device_could_have_sent(name: str) -> None:
+    listed = parse_metrics('[metrics.editors]\ntype = "selection"\nvalues = ["a", "b", "c", "d", "e"]\nepsilon = 1.0\n')
+    metric = {**METRICS, **STRATA, **listed}[name]
+    width, draws = metric.mechanism.row_bytes, random.Random(7)
+    rows = [bytes(width), b"\xff" * width, *(draws.randbytes(width) for _ in range(300))]
+    for some in ([], rows[:1], rows[1:2], rows):
+        assert sound(metric.mechanism, some) == [row for row in some if is_counted(metric, row)]

@@ -1,0 +1,91 @@
+"""What came sealed, as programs, pages and terminals tell it."""
+
+from pathlib import Path
+
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dither_server.analysis.shuffling import amplified
+from dither_server.analysis.shuffling.amplified import CONDITIONS
+from dither_server.app import collector_of
+from dither_server.reading.sealing import about_sealed, words_of_sealed
+from dither_server.store import Refusal, Sealed
+from dither_shared import parse_metrics
+from server.cli.invoking import invoke
+from server.collecting import METRICS_TOML, THEME, TODAY, sealed_upload, upload
+
+PERMANENT = parse_metrics(
+    '[metrics.x]\ntype = "choice"\nvalues = ["a", "b"]\nepsilon = 1.0\npermanent_epsilon = 2.0\n'
+)["x"]
+
+
+def test_where_nothing_came_sealed_nothing_is_told(app: Flask, client: FlaskClient) -> None:
+    collector_of(app).store.commit([upload()], TODAY, b"s" * 16)
+    answer = client.get("/v1/metrics/theme/estimate").json
+    assert answer is not None
+    assert "sealed" not in answer
+    assert "sealed" not in client.get("/m/theme").text
+    assert about_sealed(None, THEME) == {}
+
+
+def test_it_is_told_beside_the_estimate(app: Flask, client: FlaskClient, tmp_path: Path) -> None:
+    collector_of(app).store.commit(
+        [upload(), sealed_upload(total=900, refused=2), sealed_upload(total=800)], TODAY, b"s" * 16
+    )
+    told = {"batches": 2, "reports": 6, "least_total": 800, "refused": 2}
+    for query in ("", "?since=2026-11-20", "?by_day=true"):
+        answer = client.get(f"/v1/metrics/theme/estimate{query}").json
+        assert answer is not None
+        one = answer[0] if isinstance(answer, list) else answer
+        worth = one["sealed"].pop("shuffled", None)
+        assert (one["reports"], one["sealed"], one["epsilon"]) == (9, told, 1.0)
+        assert (worth is None) == ("by_day" in query)
+    assert "sealed" not in (client.get("/v1/metrics/theme/estimate?since=2026-11-21").json or {})
+    page = client.get("/m/theme").text
+    assert "6 of these reports came sealed, through a relay, in 2 batches; 2 more did not open." in page
+    assert "each was shuffled among at least 800." in page
+    assert "whoever shuffles does not collude with whoever collects" in page
+    (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
+    shown = invoke(tmp_path, "estimate", "theme").stdout
+    assert shown.startswith(
+        "6 of the reports came sealed, shuffled among at least 800 by what their relay says: to who sees no more, ε = "
+    )
+
+
+def test_permanent_draws_gain_nothing_by_shuffling() -> None:
+    told = about_sealed(Sealed(1, 700, 700, 0), PERMANENT)["sealed"]
+    first, worth = words_of_sealed(told)
+    assert first.startswith("700 of these reports came sealed, through a relay, in 1 batch. ")
+    assert worth.startswith("Shuffling adds nothing here: reports of one device repeat its permanent draw")
+
+
+def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
+    """n is rounded down, so what is said is no less than what is true of the least batch."""
+    for least, among, delta in ((7, 7, 1e-6), (10_999, 10_000, 1e-6), (1_234_567, 1_200_000, 1e-8)):
+        worth = about_sealed(Sealed(3, 20_000, least, 0), THEME, 30)["sealed"]["shuffled"]
+        bound = amplified(THEME.mechanism, among, delta)
+        assert (worth["reports"], worth["delta"], worth["epsilon"]) == (among, delta, bound.best)
+        assert (worth["together"], worth["together_delta"]) == bound.after(30)
+        assert worth["epsilon"] >= amplified(THEME.mechanism, least, delta).best
+    assert about_sealed(Sealed(3, 20_000, 10_999, 1_000), THEME)["sealed"]["shuffled"]["reports"] == 9_900
+    assert about_sealed(Sealed(3, 20, 9, 10), THEME)["sealed"]["shuffled"]["epsilon"] == THEME.mechanism.epsilon
+    told = about_sealed(Sealed(3, 20_000, 10_999, 0), THEME, 30)["sealed"]
+    _, worth_in_words, conditions = words_of_sealed(told)
+    assert "for n = 10,000 and δ = 1e-06 the ε of one report is 0.0" in worth_in_words
+    assert "that of 30 reports, one in each batch, ε = " in worth_in_words
+    assert conditions.startswith("That stands beside ε, never in its place, and is true only if ")
+    for one in CONDITIONS:
+        assert one in conditions
+    (_, alone, _) = words_of_sealed(about_sealed(Sealed(1, 9, 9, 0), THEME)["sealed"])
+    assert "one in each batch" not in alone
+
+
+def test_the_page_says_that_sealed_refusals_are_reports(app: Flask, client: FlaskClient) -> None:
+    store = collector_of(app).store
+    store.add_refusals({Refusal("theme", TODAY, "malformed", THEME.version): 3}, b"s" * 16)
+    assert "each report counts that does not open" not in client.get("/").text
+    store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): 41}, b"s" * 16)
+    page = client.get("/").text
+    assert "Of sealed batches each report counts that does not open." in page
+    assert "Sealed reports do not open" in page
+    assert '<data value="41">41</data>' in page

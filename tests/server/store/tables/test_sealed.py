@@ -1,0 +1,96 @@
+from contextlib import closing
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from dither_server.store import Sealed, Store, back_up
+from dither_server.store.removal import removals
+from server.collecting import (
+    CONFLICT,
+    COUNTED,
+    DISABLED,
+    EMPTY,
+    LAYOUT,
+    MOBILE,
+    STRATA,
+    THEME,
+    TODAY,
+    rows_of,
+    sealed_upload,
+    upload,
+)
+from server.database import execute, listening, url_of
+
+SHARD, OTHER = b"s" * 16, b"o" * 16
+YESTERDAY = TODAY - timedelta(days=1)
+
+
+def test_what_came_sealed_is_added_up_by_day_and_stratum(store: Store) -> None:
+    store.register(STRATA.values())
+    for day, shard, one in (
+        (YESTERDAY, SHARD, sealed_upload(total=900, refused=2)),
+        (TODAY, SHARD, sealed_upload(total=800, refused=1)),
+        (TODAY, SHARD, sealed_upload(total=850)),
+        (TODAY, OTHER, sealed_upload(total=700)),
+        (TODAY, OTHER, sealed_upload(MOBILE, total=5, rows=rows_of(MOBILE, 9))),
+        (TODAY, OTHER, sealed_upload(LAYOUT, total=6, stratum=1)),
+        (TODAY, OTHER, sealed_upload(LAYOUT, total=4, stratum=3)),
+    ):
+        assert store.commit([one, upload()], day, shard) == [COUNTED, COUNTED]
+    assert store.sealed(THEME) == Sealed(4, 12, 700, 3)
+    assert store.sealed(THEME, until=YESTERDAY) == Sealed(1, 3, 900, 2)
+    assert store.sealed(THEME, since=TODAY) == Sealed(3, 9, 700, 1)
+    assert store.sealed(THEME, since=date(2027, 1, 1)) is None
+    assert store.sealed(MOBILE) == Sealed(1, 9, 5, 0)
+    assert store.sealed(LAYOUT) == Sealed(2, 6, 4, 0)
+    assert (store.sealed(LAYOUT, places=(1,)), store.sealed(LAYOUT, places=(0,))) == (Sealed(1, 3, 6, 0), None)
+
+
+def test_several_of_one_commit_are_added_up_too(store: Store) -> None:
+    sent = [sealed_upload(total=total, refused=1) for total in (30, 20, 40)]
+    assert store.commit([*sent, sent[1]], TODAY, SHARD) == [COUNTED] * 4
+    assert store.sealed(THEME) == Sealed(3, 9, 20, 3)
+
+
+def test_a_batch_is_known_by_what_was_sealed(store: Store) -> None:
+    one = sealed_upload(refused=1)
+    assert one.sealing is not None
+    fewer, none = replace(one, rows=one.rows[:1]), replace(one, rows=b"")
+    changed = replace(one, sealing=one.sealing._replace(digest=bytes(32)))
+    assert store.commit([none], TODAY, SHARD) == [EMPTY]
+    assert store.commit([one, fewer, none, changed], TODAY, SHARD) == [COUNTED, COUNTED, COUNTED, CONFLICT]
+    assert store.commit([fewer], TODAY, OTHER) == store.commit([none], TODAY, OTHER) == [COUNTED]
+    assert store.commit([replace(one, sealing=None)], TODAY, SHARD) == [CONFLICT]
+    store.disable("theme", None, TODAY)
+    assert store.commit([none, replace(none, batch=bytes(16))], TODAY, SHARD) == [COUNTED, DISABLED]
+    assert (store.sealed(THEME), store.tally(THEME).total) == (Sealed(1, 3, 500, 1), 3)
+
+
+def test_what_is_not_committed_leaves_nothing(store: Store, tmp_path: Path) -> None:
+    one = sealed_upload()
+
+    def cut(_: object, __: object, statement: str, *___: object) -> None:
+        if "INSERT INTO sealed" in statement:
+            raise MemoryError
+
+    with listening("before_cursor_execute", cut), pytest.raises(MemoryError):
+        store.commit([one], TODAY, SHARD)
+    assert store.tally(THEME).total == 0
+    assert execute(url_of(tmp_path), "SELECT * FROM sealed") == []
+    assert store.commit([one], TODAY, SHARD) == [COUNTED]
+    assert store.sealed(THEME) == Sealed(1, 3, 500, 0)
+
+
+def test_it_goes_with_its_day_and_is_in_a_copy(store: Store, tmp_path: Path) -> None:
+    for day in (YESTERDAY, TODAY):
+        store.commit([sealed_upload()], day, SHARD)
+    back_up(f"sqlite:///{tmp_path}/dither.db", tmp_path / "copy.db")
+    for removal in removals(store, "theme", None, TODAY):
+        assert removal.days == (YESTERDAY,)
+        assert removal.rows == 3  # two blocks of tallies, and what came sealed
+        removal.carry_out(store)
+    assert store.sealed(THEME) == Sealed(1, 3, 500, 0)
+    with closing(Store(f"sqlite:///{tmp_path}/copy.db", create=False)) as copy:
+        assert copy.sealed(THEME) == Sealed(2, 6, 500, 0)

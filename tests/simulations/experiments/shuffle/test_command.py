@@ -1,0 +1,76 @@
+"""The command ``dither-sim shuffle``; its numbers are tested where they live."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from contract.cases import usual
+from dither_server.analysis.shuffling import amplified
+from dither_server.analysis.shuffling.amplified import CONDITIONS
+from dither_simulations.cli import main
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["shuffle", *map(str, arguments)])
+
+
+def rows(*arguments: str | Path) -> list[dict[str, Any]]:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    found: list[dict[str, Any]] = json.loads(result.stdout)
+    return found
+
+
+def test_the_table_has_both_bounds_the_attack_and_the_conditions() -> None:
+    result = run("--mechanism", "projective-geometry", "--epsilon", "1", "-n", "1e4", "--delta", "1e-6", "-k", "1024")
+    assert result.exit_code == 0, result.output
+    line = result.stdout.splitlines()[2].split()
+    assert line[:6] == ["projective-geometry", "1", "10,000", "1e-6", "0.05302", "0.02936"]
+    assert 0.0290 < float(line[6]) < 0.02936
+    assert all(condition in result.stdout for condition in CONDITIONS)
+
+
+def test_rows_are_what_the_function_says() -> None:
+    (row,) = rows("--mechanism", "randomized-response", "-n", "5000", "-k", "8", "--forged", "10%", "--batches", "7")
+    found = amplified(usual("randomized-response"), 4500, 1e-6)
+    assert (row["honest"], row["generic"], row["blanket"]) == (4500, found.generic, found.blanket)
+    assert (row["epsilon_after"], row["delta_after"]) == found.after(7)
+    assert row["attack"] <= row["best"] == found.best
+
+
+def test_what_has_no_amplification_says_why() -> None:
+    result = run("--mechanism", "bit-flip", "--mechanism", "discrete-gaussian")
+    assert "bit-flip: no amplification; reports of one device repeat its permanent draw" in result.stdout
+    assert "discrete-gaussian: no amplification; it has a δ of its own" in result.stdout
+    assert CONDITIONS[0] not in result.stdout
+    (row,) = rows("--mechanism", "local-hashing", "--permanent-epsilon", "2")
+    assert (row["generic"], row["blanket"], row["attack"], row["best"]) == (None, None, None, row["local"])
+
+
+def test_it_writes_a_file_and_a_picture(tmp_path: Path) -> None:
+    out, plot = tmp_path / "rows.csv", tmp_path / "shuffle.svg"
+    asked = ("--mechanism", "randomized-response", "--mechanism", "discrete-laplace")
+    result = run(*asked, "-n", "100,1000", "--out", out, "--plot", plot)
+    assert result.exit_code == 0, result.output
+    assert [line["honest"] for line in csv.DictReader(out.read_text().splitlines())] == ["100", "1000"] * 2
+    assert plot.read_text().count("any law") == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("--forged", "100%"), ("--forged", "-1%"), ("--forged", "x"), ("--delta", "0"), ("--delta", "1"), ("-n", "0")],
+)
+def test_what_cannot_be_is_refused(option: str, text: str) -> None:
+    result = run(option, text)
+    assert result.exit_code == 2
+    assert option in result.output
+
+
+def test_a_picture_of_nothing_is_refused(tmp_path: Path) -> None:
+    result = run("--mechanism", "bit-flip", "-n", "1000", "--plot", tmp_path / "none.svg")
+    assert result.exit_code == 2
+    assert "no amplification" in result.output
