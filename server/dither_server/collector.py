@@ -30,6 +30,7 @@ from .reading.places import Analyses
 from .store import Store, StoreError, Upload
 from .store.removal import Housekeeper
 from .store.spool.database_link import DatabaseLink
+from .store.spool.owner import claim
 from .store.spool.spool import Spool
 
 __all__ = ["Collector"]
@@ -45,6 +46,7 @@ class Collector:
         self.metrics: dict[str, Metric] = config.load()
         self.store = Store(config.db, lock_wait=config.lock_wait)
         try:
+            self.spool = _spool(config, self.store)
             self.store.register(self.metrics.values())
             versions = {name: _versions(self.store, metric) for name, metric in self.metrics.items()}
         finally:
@@ -53,7 +55,6 @@ class Collector:
         self.proxies = Proxies(config.proxies)
         self.reader = EstimateReader(self.store, EstimateCache(config.cache_bytes), config.estimates_limit)
         self.analyses = Analyses(config.analyses, self.prometheus, config.analysis_wait)
-        self.spool = _spool(config, self.store)
         self._gauges: list[Vitals | SpoolGauges] = [Vitals(self.store)]
         if self.spool is not None:
             self._gauges.append(SpoolGauges(self.spool.rooms, self.store.folds))
@@ -152,10 +153,12 @@ class Collector:
 
 
 def _spool(config: Config, store: Store) -> Spool | None:
-    """Return what a collector appends to, if it is to."""
+    """Return what a collector appends to, if it is to. Raises ParameterError if that is of another database."""
     if not config.spool:
         return None
-    return Spool(DatabaseLink(store), config.rooms(), config.spool_bytes, config.spool_seconds)
+    rooms = config.rooms()
+    claim(rooms.place, store.identity())
+    return Spool(DatabaseLink(store), rooms, config.spool_bytes, config.spool_seconds)
 
 
 def _versions(store: Store, metric: Metric) -> dict[str, Metric]:

@@ -31,6 +31,7 @@ from dither_server.ingest.folding import seen
 from dither_server.ingest.folding.bucket import fold_bucket
 from dither_server.store import Store
 from dither_server.store.spool.journal import SEGMENTS
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder
 from dither_server.store.spool.records import Records, number_of
 from dither_server.store.spool.segment import Segment, write_segment
@@ -146,6 +147,7 @@ def folding(metric: Metric, count: int) -> float:
         folder, place = Path(name), Folder(Path(name, "spool"))
         with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
             store.register([metric])
+            claim(place, store.identity())
         full = JOURNAL // (RECORD + metric.mechanism.row_bytes)
         parts = [min(full, count - start) for start in range(0, count, full)]
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:  # or its memory would be taken for ours

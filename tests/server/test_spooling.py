@@ -1,9 +1,11 @@
 """A collector that appends to a spool, from its socket to the segments: what it acknowledges stands in one of them."""
 
 import re
+import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dither_server.app import collector_of, create_app
+from dither_server.store import Store
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.rooms import Rooms, rooms_at
 from dither_shared import Batch
 from dither_shared.metrics.period import utc_today
@@ -84,8 +88,10 @@ def test_it_tells_how_the_spool_fares(door: FlaskClient, tmp_path: Path, monkeyp
         patch.setattr("os.pwrite", fail)
         response = post_to(door, batch().encode())
         assert problem(response) == (503, "unavailable")
+        assert "the spool cannot be written now, or is full; send the same batch again later" in response.text
         assert int(response.headers["Retry-After"]) > 0
-        assert problem(door.get("/readyz")) == (503, "unavailable")
+        assert problem(ready := door.get("/readyz")) == (503, "unavailable")
+        assert "the spool cannot be written now, or is full" in ready.text
     assert post_to(door, batch().encode()).status_code == 202
     assert door.get("/readyz").status_code == 200
 
@@ -102,8 +108,9 @@ def test_asked_to_end_it_closes_what_is_open(tmp_path: Path, rooms: Rooms) -> No
             assert response is not None
             assert response.status == 202
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=PATIENCE)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
+    assert f"reports are appended to {rooms.place} by way of {rooms.journals}; dither-server fold counts" in said
     assert contents(list(in_place(rooms.place))) == {content_of(one) for one in batches}
     assert [one.name for one in rooms.journals.iterdir()] == ["lock"]
 
@@ -155,7 +162,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, rooms: Rooms) -> 
 @pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
 def test_a_disk_that_is_full_indeed(tmp_path: Path) -> None:
     """It is told 503 while it is full; what was acknowledged is there, and the others are when they come again."""
-    with small_disk(tmp_path / "small", 400) as disk:
+    with small_disk(tmp_path / "small", 2_600) as disk:
         (disk / "ballast").write_bytes(bytes(200_000))
         batches = [batch(rows=rows_of(THEME, 500)) for _ in range(8)]
         options = ("--spool", str(disk / "spool"), "--spool-bytes", "20000")
@@ -189,14 +196,26 @@ def test_a_disk_that_is_full_indeed(tmp_path: Path) -> None:
 def test_check_tells_of_the_spool(tmp_path: Path, rooms: Rooms, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
-    assert "ok: spool: 0 segments wait for dither-server fold, 0 bytes are open; below 2,000 requests" in shown
+    assert f"warning: spool: {tmp_path}/spool is no spool: no collector has made it yet" in shown
+    assert "wait for dither-server fold" not in shown
     assert not (tmp_path / "spool").exists()
+    claim(rooms.place, "f" * 32)
+    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout  # there is no database yet
+    assert "ok: spool: 0 segments wait for dither-server fold, 0 bytes open; below 2,000 requests" in shown
     rooms.make()
     (rooms.journals / "a.damaged").write_text("")
+    rooms.place.put("segments", "f" * 32 + ".segment", b"")
+    rooms.place.put("segments", "notes.txt", b"not ours")
     monkeypatch.setenv("DITHER_SPOOL_BYTES", str(1 << 60))
     shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
-    assert "warning: spool: nearly full" in shown
-    assert "warning: spool: 1 damaged files, or notices of some, in " in shown
+    assert "error: spool: nearly full" in shown
+    assert "warning: spool: 1 damaged file, or a notice of one, in " in shown
+    assert "ok: spool: 1 segment waits for dither-server fold" in shown
+    assert "spool_bytes" not in shown
+    monkeypatch.setenv("DITHER_SPOOL_BYTES", "999999")
+    shown = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool")).stdout
+    assert "warning: spool_bytes: 999,999 make many files" in shown
+    shutil.rmtree(tmp_path / "spool" / "segments")
     (tmp_path / "spool" / "segments").write_text("")
     refused = invoke(tmp_path, "check", "--spool", str(tmp_path / "spool"))
     assert refused.exit_code == 1
@@ -213,12 +232,32 @@ def test_check_warns_of_collectors_that_count_otherwise(tmp_path: Path) -> None:
     assert f"warning: reports of {utc_today()} {known}" in invoke(tmp_path, "check").stdout
 
 
+def test_a_spool_is_of_one_database(tmp_path: Path, rooms: Rooms, store: Store) -> None:
+    """A collector that starts makes it one, also where it is from before; one on another database does not start."""
+    rooms.make()
+    spool = ("--spool", str(rooms.place))
+    with running(tmp_path, *spool), running(tmp_path, *spool) as (url, _):
+        assert url.startswith("http://")
+    assert "is of" not in invoke(tmp_path, "check", *spool).stdout
+    other = f"sqlite:///{tmp_path}/other.db"
+    line = told(invoke(tmp_path, "run", "--port", "0", *spool, "--db", other))
+    with closing(Store(other)) as stranger:
+        both = f"is of the database {store.identity()}, and db is {stranger.identity()}; name the database"
+        assert stranger.registered() == []
+    assert both in line
+    checked = invoke(tmp_path, "check", *spool, "--db", other)
+    assert f"error: spool: {rooms.place} {both}" in checked.stdout
+    assert checked.exit_code == 1
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
         (("--spool", "nosuch://x"), "--spool: nosuch:// cannot be used"),
         (("--spool", "ftp://x"), "--spool: ftp://x is not on this machine; set spool_open"),
         (("--spool", "memory://x", "--spool-open", "o"), "--spool: memory:// is this process's own"),
+        (("--spool", "~/s"), "--spool: ~/s: only a shell knows what ~ is"),
+        (("--spool", "s", "--spool-open", "~/s"), "--spool-open: ~/s: only a shell knows what ~ is"),
         (("--spool-open", "here"), "--spool-open: is of no use without spool"),
         (("--spool", "s", "--spool-seconds", "0"), "--spool-seconds: 0.0 is not positive"),
         (("--spool", "s", "--spool-bytes", "-1"), "--spool-bytes: -1 is not positive"),

@@ -35,7 +35,7 @@ def _parameter(error: ParameterError) -> Response:
 
 def _unavailable(error: StoreError) -> Response:
     current_app.logger.warning("%s", error)
-    return problem_answer(Problem(Kind.UNAVAILABLE, "the database cannot be read now", 10))
+    return problem_answer(Problem(Kind.UNAVAILABLE, error.public, 10))
 
 
 def _unheard(error: PeerGoneError) -> Response:

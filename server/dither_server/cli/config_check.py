@@ -17,9 +17,11 @@ from ..ingest.sealed.key_file import KeyFile
 from ..ingest.sealed.keyring import Keyring
 from ..store import Store, StoredToken, UnmadeError
 from ..store.errors import SpoolError
+from ..store.spool.owner import require_owner
 from ..store.spool.rooms import ASIDE, ROOM
 from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
+from .terminal_tables import counted
 
 __all__ = ["Remark", "remarks"]
 
@@ -32,6 +34,9 @@ _SOON = timedelta(days=14)
 
 _RECENT = timedelta(days=1)
 """How far back collectors are sought that count otherwise than others."""
+
+_SMALL = 1_000_000
+"""Bytes of a segment below which there would be so many that opening them is what a fold does."""
 
 _BOTH_WAYS = (
     "reports of {} were counted both at once and from a spool: unless you switched then, let all collectors of a "
@@ -59,10 +64,12 @@ def remarks(config: Config) -> Iterator[Remark]:
             if not metric.question.estimable:
                 yield Remark("warning", f"{metric.name}: lists no candidates; it is collected, but not estimated here")
     tokens: list[StoredToken] | None = None
+    database = None
     try:
         with closing(Store(config.db, create=False, lock_wait=config.lock_wait, read_only=True)) as store:
             tokens = store.tokens()
             yield Remark("ok", "the database answers")
+            database = store.identity()
             yield from (Remark("warning", text) for text in store.doubts())
             if days := store.counted_both_ways(config.today() - _RECENT):
                 yield Remark("warning", _BOTH_WAYS.format(" and ".join(map(str, days))))
@@ -76,7 +83,7 @@ def remarks(config: Config) -> Iterator[Remark]:
         yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
         tokens = [] if isinstance(error, UnmadeError) else None
     if config.spool:
-        yield from _spool(config)
+        yield from _spool(config, database)
     yield from _seals(config, metrics)
     if tokens is None:
         yield Remark("warning", "tokens: not known, for the database cannot be read")
@@ -86,24 +93,35 @@ def remarks(config: Config) -> Iterator[Remark]:
     yield from _misspelt(os.environ)
 
 
-def _spool(config: Config) -> Iterator[Remark]:
-    """Yield how the spool fares. Below some load it is only a delay."""
+def _spool(config: Config, database: str | None) -> Iterator[Remark]:
+    """Yield whether there is a spool, whose it is, and how it fares. Below some load it is only a delay."""
     rooms = config.rooms()
+    try:
+        require_owner(rooms.place, database)
+    except DitherError as error:
+        yield Remark("warning" if isinstance(error, UnmadeError) else "error", str(error))
+        return
     try:
         backlog = rooms.backlog()
     except SpoolError as error:
         yield Remark("error", str(error))
         return
-    waiting = f"{backlog.segments:,} segments wait for dither-server fold, {backlog.open_bytes:,} bytes are open"
+    segments = "1 segment waits" if backlog.segments == 1 else f"{backlog.segments:,} segments wait"
+    waiting = f"{segments} for dither-server fold, {counted(backlog.open_bytes, 'byte')} open"
     yield Remark(
         "ok", f"spool: {waiting}; below 2,000 requests a second the database alone is simpler, and tells at once"
     )
-    if backlog.free < ROOM * config.spool_bytes:
-        yield Remark("warning", f"spool: nearly full, {backlog.free / 1e6:,.0f} MB are free")
+    try:
+        rooms.require_room(config.spool_bytes, rooms.needed(), ROOM)
+    except SpoolError as error:
+        yield Remark("error", str(error))
     if backlog.damaged:
         where = f"{rooms.journals} or {rooms.place}/{ASIDE}"
-        told = f"{backlog.damaged} damaged files, or notices of some, in {where}; what could be read was taken"
-        yield Remark("warning", f"spool: {told}; look at the disk, and delete them then")
+        files = counted(backlog.damaged, "damaged file, or a notice of one,", "damaged files, or notices of some,")
+        told = f"{files} in {where}; what could be read was taken"
+        yield Remark("warning", f"spool: {told}; look at the disk, then delete what you have seen")
+    if config.spool_bytes < _SMALL:
+        yield Remark("warning", f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each")
 
 
 def _seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -18,7 +18,7 @@ from dither_shared import DitherError, ParameterError
 from ..config.settings import RETRY_DAYS
 from ..config.sources import missing
 from .options import Found, denying, refusing, required, settings_options, workers_options
-from .terminal_tables import printable
+from .terminal_tables import counted, printable
 
 if TYPE_CHECKING:
     from ..ingest.folding.run import Report
@@ -141,7 +141,7 @@ def fold(
             try:
                 _once(asked)
             except DitherError as error:
-                click.echo(printable(f"dither-server: {error}"), err=True)
+                click.echo(printable(f"dither-server: {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC: {error}"), err=True)
 
 
 def _once(asked: _Asked) -> None:
@@ -151,13 +151,12 @@ def _once(asked: _Asked) -> None:
     from ..ingest.folding.workers import workers
     from ..store import Store
 
-    place, horizon, wait = _place(asked), _horizon(asked.found), float(str(_value(asked.found, "lock_wait")))
+    horizon, wait = _horizon(asked.found), float(str(_value(asked.found, "lock_wait")))
     url = required(asked.found, "db")
-    with (
-        closing(Store(url, create=False, lock_wait=wait, read_only=asked.dry_run)) as store,
-        workers(asked.jobs, asked.scheduler) as spread,
-    ):
-        ending = asked.ending
+    ending = asked.ending
+    with closing(Store(url, create=False, lock_wait=wait, read_only=asked.dry_run)) as store, ExitStack() as stack:
+        place = _place(asked, store.identity())
+        spread = stack.enter_context(workers(asked.jobs, asked.scheduler, _say))
         if asked.give_up:
             give_up(store, place, asked.give_up, wait, datetime.now(UTC))
         folding = Folding(store, place, ending.over(spread), horizon, after=ending.step, progress=_progress())
@@ -165,11 +164,12 @@ def _once(asked: _Asked) -> None:
             _tell(report, asked)
 
 
-def _place(asked: _Asked) -> "Place":
+def _place(asked: _Asked, database: str) -> "Place":
     """Return where the segments are, having made some of the journals of collectors that are gone from this machine.
 
-    Raises ParameterError where no collector has spooled anything yet.
+    Raises ParameterError where no collector has made a spool yet, and for that of another database.
     """
+    from ..store.spool.owner import require_owner
     from ..store.spool.places import place_at
     from ..store.spool.rooms import rooms_at
 
@@ -177,10 +177,8 @@ def _place(asked: _Asked) -> "Place":
     if not where:
         raise missing("spool")
     place = place_at(where)
-    folder = place.local()
-    if folder is not None and not folder.is_dir():
-        raise ParameterError("spool", f"{folder} is no folder; a collector has not spooled to it yet")
-    if not asked.dry_run and (journals or folder is not None):
+    require_owner(place, database)
+    if not asked.dry_run and (journals or place.local() is not None):
         rooms_at(where, journals).close_abandoned()
     return place
 
@@ -217,16 +215,26 @@ def _tell(report: "Report", asked: _Asked) -> None:
         ]
         click.echo(json.dumps({**about, **until, **sums._asdict(), "given_up": given_up}))
     else:
+        resumed = ", begun before and ended now" if report.resumed else ""
         begun = f"{report.begun:%Y-%m-%d %H:%M} UTC"
-        verb = f"as of {begun} would count" if asked.dry_run else f"folded up to {begun}:"
+        verb = f"as of {begun} would count" if asked.dry_run else f"fold of {begun}{resumed}:"
+        batches, rows, files = (
+            counted(*one)
+            for one in ((sums.batches, "batch", "batches"), (sums.rows, "report"), (report.segments, "file"))
+        )
         others = f"{sums.repeated:,} repeated, {sums.conflicts:,} in conflict"
-        click.echo(f"{verb} {sums.batches:,} batches of {sums.rows:,} reports from {report.segments:,} files; {others}")
+        click.echo(f"{verb} {batches} of {rows} from {files}; {others}")
     if sums.damaged:
-        what = f"{sums.damaged:,} batches held reports that no device could have sent, and are not counted"
+        held = counted(sums.damaged, "batch", "batches")
+        what = f"{held} held reports that no device could have sent, not counted"
         click.echo(f"dither-server: {what}", err=True)
     for one in report.given_up:
         held = f"{len(one.parts)} of 256 parts" if one.lost is None else f"{one.lost:,} of {one.batches:,} batches"
         click.echo(f"dither-server: {one.segment} is damaged, and given up: {held} are not counted", err=True)
+
+
+def _say(text: str) -> None:
+    click.echo(f"dither-server: {text}", nl=False, err=True)
 
 
 def _progress() -> Callable[[int], None]:

@@ -58,7 +58,7 @@ def run(found: Found) -> None:
     from ..config.sources import configured
     from ..observability.logs import log_json
     from ..serving.server import listen, serve, url_of
-    from .startup import greeting, unable
+    from .startup import greeting, spooling, unable
     from .terminal_tables import printable
 
     config = configured(found)
@@ -72,6 +72,8 @@ def run(found: Found) -> None:
     with listener, closing(collector_of(app := create_app(config))) as collector:
         for metric in collector.metrics.values():
             click.echo(printable(introduced(metric)), err=True)
+        for text in spooling(config):
+            click.echo(printable(text), err=True)
         for text in unable(config, collector.store.tokens()):
             click.echo(text, err=True)
         token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None

@@ -10,7 +10,7 @@ from ..access.locality import is_loopback
 from ..config.settings import Config
 from ..store import StoredToken
 
-__all__ = ["greeting", "mute_pages", "roles_of", "shut_out", "unable"]
+__all__ = ["greeting", "mute_pages", "roles_of", "shut_out", "spooling", "unable"]
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 — nothing is bound here
 """Addresses to listen on that browsers cannot be sent to, with one that they can."""
@@ -23,6 +23,13 @@ def greeting(url: str, token: LocalToken | None) -> str:
     parts = urlsplit(url)
     page = f"{_EVERYWHERE[parts.hostname]}:{parts.port}" if parts.hostname in _EVERYWHERE else parts.netloc
     return f"{url}\nto read the answers: http://{page}/?token={token.token}"
+
+
+def spooling(config: Config) -> Iterator[str]:
+    """Yield where reports are appended, if they are."""
+    if config.spool:
+        rooms = config.rooms()
+        yield f"reports are appended to {rooms.place} by way of {rooms.journals}; dither-server fold counts them"
 
 
 def roles_of(tokens: Collection[StoredToken], today: date) -> frozenset[Role]:

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
     from ..reading.summaries.summary import TextTable
 
-__all__ = ["aligned", "as_text", "headed", "print_answers", "printable"]
+__all__ = ["aligned", "as_text", "counted", "headed", "print_answers", "printable"]
+
+
+_FOLDED = "last fold began {}; what collectors took shortly before it, or since, is counted by a later one"
 
 
 def as_text(table: "TextTable") -> str:
@@ -31,7 +34,7 @@ def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
         if "stratum" in one
     ]
     lines += [_sealed(one["sealed"]) for one in told if "sealed" in one]
-    lines += [f"folded up to {_time(one['folded_up_to'])}" for one in told if "folded_up_to" in one]
+    lines += [_FOLDED.format(_time(one["folded_up_to"])) for one in told if "folded_up_to" in one]
     return table._replace(before=[*map(printable, lines), *table.before])
 
 
@@ -57,6 +60,11 @@ def print_answers(
         return
     for place, answer in enumerate(answers):
         click.echo("\n" * (place > 0) + as_text(headed(summary_of(metric).text(answer), answer)))
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """Return a number with what it counts, such as 1 file and 2,000 files."""
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
 def printable(label: str) -> str:

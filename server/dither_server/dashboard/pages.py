@@ -156,7 +156,8 @@ def _folded() -> str:
     up_to = collector.store.folds.up_to()
     if up_to is None:
         return "Reports are counted by dither-server fold, which has not run yet."
-    return f"Folded up to {up_to:%Y-%m-%d %H:%M} UTC; what came later is counted by the next fold."
+    took = f"what collectors took in the {collector.config.spool_seconds:g} seconds before it, or since"
+    return f"The last fold began {up_to:%Y-%m-%d %H:%M} UTC; {took}, is counted by a later one."
 
 
 def _card(metric: Metric, view: View, most: int) -> Card:

@@ -132,7 +132,7 @@ class Ingest:
         elif isinstance(error, WireError):
             problem = Problem(Kind.MALFORMED, str(error))
         elif isinstance(error, StoreError):
-            problem = Problem(Kind.UNAVAILABLE, "the batch was not counted; send it again later", _LATER)
+            problem = Problem(Kind.UNAVAILABLE, f"{error.public}; send the same batch again later", _LATER)
         else:
             _log.error("a batch could not be received", exc_info=error)
             problem = Problem(Kind.INTERNAL, "the batch was not counted; the collector's log says why")

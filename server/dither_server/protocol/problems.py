@@ -50,7 +50,7 @@ class Kind(Enum):
     CROWDED = (429, "crowded", "Too many requests from this address at once")
     BUSY = (503, "busy", "Too many analyses are running")
     OVERLOADED = (503, "overloaded", "Too many batches are waiting")
-    UNAVAILABLE = (503, "unavailable", "The database is unavailable")
+    UNAVAILABLE = (503, "unavailable", "The database or the spool is unavailable")
     INTERNAL = (500, "internal", "The collector failed")
 
     def __init__(self, status: int, slug: str, title: str) -> None:

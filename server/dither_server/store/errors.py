@@ -10,6 +10,9 @@ __all__ = ["DamagedError", "RacedError", "SpoolError", "StoreError", "UnmadeErro
 class StoreError(DitherError):
     """The database cannot be read or written now; nothing of what was asked has happened."""
 
+    public = "the database cannot be read or written now"
+    """What a stranger may know."""
+
 
 class UnmadeError(ParameterError):
     """The database, its tables or their newest form are not there yet: a collector makes them when it starts."""
@@ -21,6 +24,8 @@ class RacedError(StoreError):
 
 class SpoolError(StoreError):
     """The spool cannot be read or written now, or a file of it is damaged; the message names the file."""
+
+    public = "the spool cannot be written now, or is full"
 
 
 class DamagedError(SpoolError):

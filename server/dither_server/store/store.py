@@ -23,7 +23,7 @@ from .tables.definitions import from_json, to_json
 from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
-from .tables.schema import METRICS, TALLIES
+from .tables.schema import IDENTITY, METRICS, TALLIES
 from .tables.sealed import Sealed, read_sealed
 from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
@@ -64,6 +64,11 @@ class Store(Database):
                     connection.execute(sa.update(METRICS).where(METRICS.c.version == metric.version).values(row))
                 else:
                     connection.execute(sa.insert(METRICS).values(row))
+
+    def identity(self) -> str:
+        """Return the random name of the database, in 32 hexadecimal digits; a backup of it has the same."""
+        with self._transaction() as connection:
+            return bytes(connection.execute(sa.select(IDENTITY.c.identity)).scalar_one()).hex()
 
     def versions(self, name: str) -> list[str]:
         """Return every registered version of a metric."""

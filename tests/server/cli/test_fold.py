@@ -14,7 +14,10 @@ import pytest
 from distributed import SchedulerPlugin
 
 from dither_server.cli.fold import _seconds
+from dither_server.ingest.folding.run import Folding, Step
 from dither_server.store import Store
+from dither_server.store.spool.journal import Journal
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder
 from dither_shared import ParameterError
 from dither_shared.metrics.period import utc_today
@@ -22,6 +25,7 @@ from server.cli.invoking import invoke, told
 from server.collecting import METRICS_TOML, THEME, batch, environment, rows_of, running, upload
 from server.dask import cluster_of
 from server.database import execute, url_of
+from server.ingest.folding.runs import KilledError, at
 from server.ingest.folding.spooling import ALL, Delivery, assert_same, deliver, put, some
 from server.test_process import PATIENCE
 
@@ -37,7 +41,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     with closing(Store(url_of(tmp_path))) as store:
         store.register(ALL)
-    (tmp_path / "spool").mkdir()
+        claim(Folder(tmp_path / "spool"), store.identity())
     return tmp_path
 
 
@@ -76,10 +80,20 @@ def test_its_line_for_people(folder: Path, spool: Folder) -> None:
     result = invoke(folder, "fold", "--spool", str(spool))
     rows = sum(len(one.upload.rows) // one.upload.metric.mechanism.row_bytes for one in sent)
     assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("fold of ")
     assert "UTC: 40 batches of " + f"{rows:,} reports from 3 files; " in result.stdout
     assert result.stderr == ""
     again = invoke(folder, "fold", "--spool", str(spool))
     assert "UTC: 0 batches of 0 reports from 0 files; 0 repeated, 0 in conflict\n" in again.stdout
+
+
+def test_one_is_told_as_one_and_a_run_that_was_begun_as_such(folder: Path, spool: Folder) -> None:
+    put(spool, [Delivery(upload(THEME, b"\x00"))])
+    with closing(Store(url_of(folder))) as store, pytest.raises(KilledError):
+        list(Folding(store, spool, after=at(Step.ADDED, 1)).fold(PATIENCE))
+    first, second = invoke(folder, "fold", "--spool", str(spool)).stdout.splitlines()
+    assert first.endswith("UTC, begun before and ended now: 1 batch of 1 report from 1 file; 0 repeated, 0 in conflict")
+    assert "UTC: 0 batches of 0 reports from 0 files" in second
 
 
 def test_conflicts_are_shown_among_the_refusals(folder: Path, spool: Folder) -> None:
@@ -126,7 +140,7 @@ def test_what_no_device_could_have_sent_is_told(folder: Path, spool: Folder) -> 
     put(spool, [Delivery(upload(THEME, b"\x09"))])
     result = invoke(folder, "fold", "--spool", str(spool), "--json")
     assert lines(result.stdout)[0]["damaged"] == 1
-    assert "1 batches held reports that no device could have sent, and are not counted" in result.stderr
+    assert "1 batch held reports that no device could have sent, not counted" in result.stderr
 
 
 def test_a_dry_run_changes_nothing(folder: Path, spool: Folder) -> None:
@@ -174,7 +188,9 @@ def test_again_and_again(folder: Path, spool: Folder, again: "subprocess.Popen[s
         pass
     assert line["batches"] == 20
     execute(url_of(folder), "ALTER TABLE folds RENAME TO away")
-    assert "dither-server: database: no such table: folds" in again.stderr.readline()  # and goes on
+    failed = again.stderr.readline()
+    assert failed.startswith(f"dither-server: {utc_today().year}-")
+    assert " UTC: database: no such table: folds" in failed  # and goes on
     execute(url_of(folder), "ALTER TABLE away RENAME TO folds")
     put(spool, sent[:5])
     while (line := json.loads(again.stdout.readline()))["repeated"] == 0:
@@ -226,7 +242,11 @@ def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.
     assert "DITHER_SPOOL: not set" in unset
     assert unset.endswith("; for example /var/lib/spool\n")
     nowhere = told(invoke(folder, "fold", "--spool", f"{folder}/no"))
-    assert nowhere == f"dither-server: spool: {folder}/no is no folder; a collector has not spooled to it yet\n"
+    unmade = "is no spool: no collector has made it yet; a collector that starts does"
+    assert nowhere == f"dither-server: spool: {folder}/no {unmade}\n"
+    (folder / "empty").mkdir()
+    assert unmade in told(invoke(folder, "fold", "--spool", f"{folder}/empty"))
+    assert unmade in told(invoke(folder, "fold", "--spool", f"local://{folder}/empty"))
     assert "spool: " in told(invoke(folder, "fold", "--spool", "nonsense://bucket"))
     assert "does not exist; a collector has not run on it yet" in told(invoke(folder, *here, "--db", "sqlite:///no.db"))
     assert "--scheduler: no Dask scheduler answers" in told(invoke(folder, *here, "--scheduler", "tcp://127.0.0.1:9"))
@@ -241,6 +261,22 @@ def test_what_is_asked_wrongly(folder: Path, spool: Folder, monkeypatch: pytest.
     execute(url_of(folder), "UPDATE alembic_version SET version_num = '9999'")
     assert "has schema 9999 of a newer dither" in told(invoke(folder, *here))
     assert not list((folder / "spool").rglob("*.json"))
+
+
+def test_a_spool_of_another_database_is_left_as_it_is(folder: Path, spool: Folder) -> None:
+    """Whatever is asked of the fold, and journals of the dead, too."""
+    name = put(spool, [Delivery(upload())])
+    journal = Journal.create(spool.path / "open")
+    journal.append([upload()], utc_today())
+    journal.release()
+    with closing(Store(f"sqlite:///{folder}/other.db")) as store:
+        store.register(ALL)
+        other = store.identity()
+    for options in ((), ("--dry-run",), ("--give-up", name), ("--jobs", "2")):
+        here = ("fold", "--spool", str(spool), "--db", f"sqlite:///{folder}/other.db")
+        assert f"{spool} is of the database " in (line := told(invoke(folder, *here, *options)))
+        assert f", and db is {other}" in line
+    assert (spool.names("segments"), journal.path.exists()) == ([name], True)
 
 
 def test_spans() -> None:

@@ -178,5 +178,8 @@ def test_pages_say_how_far_folds_have_come(tmp_path: Path, client: FlaskClient) 
         collector.store.folds.begin(b"r" * 16, datetime(2026, 11, 20, 14, 5, 59, tzinfo=UTC))
         collector.store.folds.finish(b"r" * 16)
         for path in ("/", "/m/theme"):
-            assert "Folded up to 2026-11-20 14:05 UTC; what came later" in app.test_client().get(path).text
+            assert (
+                "The last fold began 2026-11-20 14:05 UTC; what collectors took in the 300 seconds before"
+                in app.test_client().get(path).text
+            )
             assert "olded up to" not in client.get(path).text  # this one counts by itself

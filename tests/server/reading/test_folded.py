@@ -48,5 +48,6 @@ def test_the_command_tells_it(tmp_path: Path, store: Store) -> None:
     assert "folded" not in invoke(tmp_path, "estimate", "theme").stdout
     fold(store)
     lines = invoke(tmp_path, "estimate", "theme").stdout.splitlines()
-    assert lines[0] == "folded up to 2026-11-20 14:05:59 UTC"
+    since = "what collectors took shortly before it, or since, is counted by a later one"
+    assert lines[0] == f"last fold began 2026-11-20 14:05:59 UTC; {since}"
     assert json.loads(invoke(tmp_path, "estimate", "theme", "--json").stdout)["folded_up_to"] == TOLD

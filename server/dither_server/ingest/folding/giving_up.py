@@ -12,8 +12,8 @@ from ...store.errors import DamagedError, SpoolError
 from ...store.spool.places import Place
 from ...store.spool.records import BUCKETS
 from ...store.spool.rooms import ASIDE
-from ...store.spool.segment import Segment
-from .manifest import SEGMENTS, GivenUp, Manifest, is_segment, manifests
+from ...store.spool.segment import Segment, is_segment
+from .manifest import SEGMENTS, GivenUp, Manifest, manifests
 
 __all__ = ["aside_of", "give_up", "set_aside"]
 

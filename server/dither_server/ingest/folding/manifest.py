@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Self
 from ...store.errors import SpoolError
 from ...store.spool.places import Place
 from ...store.spool.records import BUCKETS
+from ...store.spool.segment import is_segment
 
-__all__ = ["RUNS", "SEGMENTS", "GivenUp", "Manifest", "is_segment", "manifests"]
+__all__ = ["RUNS", "SEGMENTS", "GivenUp", "Manifest", "manifests"]
 
 RUNS, SEGMENTS = "runs", "segments"
 
 _FORMAT = 1
 _RUN = re.compile(r"([0-9a-f]{32})\.json")
-_SEGMENT = re.compile(r"[0-9a-f]{32}\.segment")
 
 
 class GivenUp(NamedTuple):
@@ -74,11 +74,6 @@ class Manifest:
         content: dict[str, Any] = {"format": _FORMAT, "begun": self.begun.isoformat(), "segments": self.segments}
         content["given_up"] = [one._asdict() for one in self.given_up]
         place.put(RUNS, self.name, json.dumps(content).encode())
-
-
-def is_segment(name: str) -> bool:
-    """Return whether a file has the name of a segment; others in their folder are not ours."""
-    return _SEGMENT.fullmatch(name) is not None
 
 
 def manifests(place: Place) -> Iterator[Manifest]:

@@ -20,11 +20,11 @@ from ...store.counting.folds import Run, Sums
 from ...store.errors import SpoolError
 from ...store.spool.places import Place
 from ...store.spool.records import BUCKETS, Records, day_of, number_of
-from ...store.spool.segment import Segment
+from ...store.spool.segment import Segment, is_segment
 from . import seen
 from .bucket import FoldedBucket, fold_bucket
 from .giving_up import set_aside
-from .manifest import RUNS, SEGMENTS, GivenUp, Manifest, is_segment, manifests
+from .manifest import RUNS, SEGMENTS, GivenUp, Manifest, manifests
 from .workers import Map, here
 
 __all__ = ["Folding", "Report", "Step"]

@@ -6,6 +6,7 @@ All work takes all that it depends on, randomness too, from its arguments: the r
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +41,10 @@ def here(function: Callable[[_T], _R], items: Sequence[_T], /) -> Iterator[_R]:
 
 
 @contextmanager
-def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
+def workers(jobs: int = 1, scheduler: str | None = None, tell: Callable[[str], object] | None = None) -> Iterator[Map]:
     """Yield a ``Map`` over ``jobs`` processes (0 is one a processor), or over a Dask cluster.
+
+    ``tell`` is given a line, which else goes to stderr, while the cluster has no worker to do the work.
 
     Raises ParameterError if both are asked for, if there is no scheduler at that address, or no Dask; the ``Map``
     raises WorkersError if the workers are lost.
@@ -49,7 +52,7 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
     if scheduler is not None and jobs != 1:
         raise ParameterError("--jobs", "not with --scheduler, whose workers share the work")
     if scheduler is not None:
-        yield from _cluster(scheduler)
+        yield from _cluster(scheduler, tell or sys.stderr.write)
     elif jobs == 1:
         yield here
     else:
@@ -77,7 +80,7 @@ def workers(jobs: int = 1, scheduler: str | None = None) -> Iterator[Map]:
                 raise
 
 
-def _cluster(address: str) -> Iterator[Map]:
+def _cluster(address: str, tell: Callable[[str], object]) -> Iterator[Map]:
     try:
         from distributed import Client, KilledWorker  # noqa: PLC0415 — an extra that most do not install
         from distributed.comm.core import CommClosedError  # noqa: PLC0415
@@ -92,7 +95,9 @@ def _cluster(address: str) -> Iterator[Map]:
         futures = client.map(function, items, pure=False)
         while futures:
             try:
-                result = futures[0].result()
+                result = _awaited(
+                    client, futures[0], lambda: tell(f"waits for a worker of {address}, which has none\n")
+                )
             except (CancelledError, CommClosedError, KilledWorker) as error:
                 raise WorkersError(f"the Dask cluster at {address} is lost ({type(error).__name__})") from None
             yield result
@@ -107,6 +112,23 @@ _AHEAD = 2
 
 _PATIENCE = 10
 """Seconds for a scheduler to answer."""
+
+_SILENCES = (10.0, 60.0)
+"""Seconds without a result before it is looked for workers, at first and from then on."""
+
+
+def _awaited(client: Any, future: Any, tell: Callable[[], object]) -> Any:
+    """Return the result of a future, having told each time that it is waited for with no worker to give it."""
+    silence = _SILENCES[0]
+    while True:
+        try:
+            return future.result(timeout=silence)
+        except TimeoutError:
+            if future.done():  # meanwhile; or the error is the work's own
+                return future.result()
+            if not client.nthreads():
+                tell()
+        silence = _SILENCES[1]
 
 
 def _work() -> None:

@@ -29,7 +29,7 @@ STRATUM = Optional({
 FOLDED = Optional({
     "type": "string",
     "format": "date-time",
-    "description": "Where collectors spool: all that stood in the spool's segments at this time is counted.",
+    "description": "Where collectors spool: when the last fold began. Segments of then are counted, journals are not.",
 })  # fmt: skip
 
 _SHUFFLED: Json = {

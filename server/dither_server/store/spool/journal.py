@@ -16,8 +16,9 @@ from pathlib import Path
 from ..counting.uploads import Upload
 from ..errors import SpoolError
 from ..lock import FileLock
+from .files import make_folder, sync_folder, write_file
 from .groups import group_of, read_groups
-from .places import Place, make_folder, sync_folder, write_file
+from .places import Place
 from .segment import write_segment
 
 if sys.platform != "win32":

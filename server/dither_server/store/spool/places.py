@@ -3,9 +3,7 @@
 import errno
 import os
 import re
-import shutil
 import stat
-import sys
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,8 +15,9 @@ from dither_shared import ParameterError
 
 from ..errors import SpoolError
 from ..url import without_password
+from .files import make_folder, room_at, write_file
 
-__all__ = ["Folder", "Place", "Url", "make_folder", "nearest", "place_at", "sync_folder", "write_file"]
+__all__ = ["Folder", "Place", "Url", "place_at", "require_no_tilde"]
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _HERE = {"file", "local"}
@@ -28,7 +27,7 @@ _EXTRA = "the extra spool is not installed: pip install 'dither[spool]'"
 
 
 class Place(ABC):
-    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``damaged``, or one in ``ids``.
+    """Files by kind and name. A kind is a folder in the place: ``segments``, ``runs``, ``database``, or one in ``ids``.
 
     It opens nothing before it is used, and may be pickled: workers on other machines read the same place. Each method
     raises SpoolError, which names the file, for what cannot be done now.
@@ -54,6 +53,10 @@ class Place(ABC):
         """Delete a file; one that is gone already is no error."""
 
     @abstractmethod
+    def bytes_of(self, kind: str) -> int:
+        """Return how many bytes all whole files of a kind take."""
+
+    @abstractmethod
     def free_bytes(self) -> int | None:
         """Return the room that is left, or None where nobody knows an end of it."""
 
@@ -69,6 +72,7 @@ def place_at(where: str) -> Place:
     """
     if not where or "\0" in where:
         raise ParameterError("spool", "not a folder, nor a URL such as s3://bucket/spool")
+    require_no_tilde("spool", where)
     if not _URL.match(where):
         return Folder(Path(where).absolute())  # a worker may have another working folder
     parts = urlsplit(where)
@@ -88,14 +92,7 @@ class Folder(Place):
         return str(self.path)
 
     def names(self, kind: str) -> list[str]:  # noqa: D102  # as the base class says
-        try:
-            return sorted(one.name for one in os.scandir(self.path / kind) if not one.is_dir() and one.name[0] != ".")
-        except FileNotFoundError as error:
-            if (self.path / kind).is_symlink():  # to what is not there now, such as another disk
-                raise _told(self.path / kind, "listed", error) from None
-            return []
-        except OSError as error:
-            raise _told(self.path / kind, "listed", error) from None
+        return sorted(one.name for one in self._files(kind))
 
     def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
         try:
@@ -118,14 +115,31 @@ class Folder(Place):
         except OSError as error:
             raise _told(self.path / kind / name, "deleted", error) from None
 
+    def bytes_of(self, kind: str) -> int:  # noqa: D102
+        size = 0
+        for one in self._files(kind):
+            with suppress(FileNotFoundError):  # a fold deletes it meanwhile
+                size += one.stat().st_size
+        return size
+
     def free_bytes(self) -> int | None:  # noqa: D102
         try:
-            return shutil.disk_usage(nearest(self.path)).free
+            return room_at(self.path)
         except OSError as error:
             raise _told(self.path, "asked for its room", error) from None
 
     def local(self) -> Path | None:  # noqa: D102
         return self.path
+
+    def _files(self, kind: str) -> "list[os.DirEntry[str]]":
+        try:
+            return [one for one in os.scandir(self.path / kind) if not one.is_dir() and one.name[0] != "."]
+        except FileNotFoundError as error:
+            if (self.path / kind).is_symlink():  # to what is not there now, such as another disk
+                raise _told(self.path / kind, "listed", error) from None
+            return []
+        except OSError as error:
+            raise _told(self.path / kind, "listed", error) from None
 
 
 @dataclass(frozen=True)
@@ -135,13 +149,7 @@ class Url(Place):
     url: str
 
     def names(self, kind: str) -> list[str]:  # noqa: D102
-        try:
-            found = self._files.ls(self._path(kind), detail=True, refresh=True)
-        except FileNotFoundError:
-            return []
-        except Exception as error:  # each object store has its own errors
-            raise _told(f"{self}/{kind}", "listed", error) from None
-        return sorted(one["name"].rpartition("/")[2] for one in found if one["type"] == "file")
+        return sorted(one["name"].rpartition("/")[2] for one in self._listed(kind))
 
     def put(self, kind: str, name: str, content: bytes) -> None:  # noqa: D102
         path = self._path(kind, name)
@@ -174,6 +182,9 @@ class Url(Place):
         except Exception as error:
             raise _told(f"{self}/{kind}/{name}", "deleted", error) from None
 
+    def bytes_of(self, kind: str) -> int:  # noqa: D102
+        return sum(one["size"] for one in self._listed(kind))
+
     def free_bytes(self) -> int | None:  # noqa: D102
         return None
 
@@ -182,6 +193,15 @@ class Url(Place):
 
     def __str__(self) -> str:
         return without_password(self.url)
+
+    def _listed(self, kind: str) -> list[dict[str, Any]]:
+        try:
+            found = self._files.ls(self._path(kind), detail=True, refresh=True)
+        except FileNotFoundError:
+            return []
+        except Exception as error:  # each object store has its own errors
+            raise _told(f"{self}/{kind}", "listed", error) from None
+        return [one for one in found if one["type"] == "file"]
 
     def _opened(self) -> tuple[Any, str]:
         """Return the file system and the path in it; fsspec keeps them, in each process its own."""
@@ -210,49 +230,10 @@ def _opened_at_once(path: str, flags: int) -> int:
     return descriptor
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and those above it, so that they are there after a power cut, too. Raises OSError."""
-    if path.is_dir():
-        return
-    make_folder(path.parent)
-    path.mkdir(mode=0o700, exist_ok=True)
-    sync_folder(path.parent)
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file that is seen only when it is whole, durably. Raises OSError, and then leaves nothing.
-
-    What a crash leaves goes when the file is written again. No two may write one of the same name at the same time.
-    """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb", buffering=0) as file:
-            view = memoryview(content)
-            while view:
-                view = view[file.write(view) :]
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make durable which files are in a folder. Raises OSError."""
-    if sys.platform == "win32":  # a folder cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def nearest(path: Path) -> Path:
-    """Return a folder, or the nearest above it that is there already."""
-    return next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
+def require_no_tilde(name: str, path: str) -> None:
+    """Raise ParameterError for a path that a shell would have begun with somebody's home: it would be a folder ~."""
+    if path.startswith("~"):
+        raise ParameterError(name, f"{path}: only a shell knows what ~ is; write the whole path")
 
 
 def _check(scheme: str) -> None:

@@ -1,7 +1,6 @@
 """Where the files of a spool are, and how it fares, whichever process wrote them."""
 
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -12,13 +11,22 @@ from typing import NamedTuple
 from dither_shared import ParameterError
 
 from ..errors import SpoolError
+from .files import make_folder, room_at
 from .journal import DAMAGED, SEGMENTS, SUFFIX, abandoned
-from .places import Place, make_folder, nearest, place_at
+from .places import Place, place_at, require_no_tilde
+from .records import BUCKETS
+from .segment import is_segment
 
 __all__ = ["ASIDE", "ROOM", "Backlog", "Rooms", "rooms_at"]
 
 ROOM = 4
-"""A spool is nearly full without room for so many journals: each is there twice while it becomes a segment."""
+"""A spool is nearly full without room for so many journals more than what ``Rooms.needed`` says."""
+
+_LEAST = 2
+"""It is full without room for so many: each journal is there twice while it becomes a segment."""
+
+_IDS = 2 * BUCKETS
+"""Pages that a fold may take for files of few ids: two days of each bucket."""
 
 ASIDE = "damaged"
 """The kind of file, in a place, that was a segment until it was given up."""
@@ -68,11 +76,30 @@ class Rooms(NamedTuple):
     def free(self) -> int:
         """Return the bytes of room, for journals or for segments, whichever is less."""
         try:
-            here = shutil.disk_usage(nearest(self.journals)).free
+            here = room_at(self.journals)
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
         there = self.place.free_bytes()
         return here if there is None else min(here, there)
+
+    def needed(self) -> int:
+        """Return the bytes of room that it takes to count all that stands in the spool, if nothing is deleted before.
+
+        A journal becomes a segment, and ids of no more bytes than a segment has are written before that is deleted.
+        Where nobody knows an end of the place there is nothing to be kept free.
+        """
+        if self.place.free_bytes() is None:
+            return 0
+        return self.place.bytes_of(SEGMENTS) + self.backlog().open_bytes + _IDS * _PAGE
+
+    def require_room(self, size: int, needed: int, journals: int = _LEAST) -> None:
+        """Raise SpoolError unless there is room for so many journals of ``size`` bytes beyond what is ``needed``."""
+        free = self.free()
+        if free < needed + journals * size:
+            full = "full" if journals == _LEAST else "nearly full"
+            kept = f"{needed / 1e6:,.0f} MB of them are for a fold to count what is there"
+            told = f"{free / 1e6:,.0f} MB are free for {self.place}, {kept}; run dither-server fold"
+            raise SpoolError(f"spool: {full}, {told}, or make room")
 
     def backlog(self) -> Backlog:
         """Return what stands in the spool."""
@@ -87,7 +114,7 @@ class Rooms(NamedTuple):
         except OSError as error:
             raise SpoolError(f"spool: {self.journals} cannot be read ({error.strerror})") from None
         damaged += len(self.place.names(ASIDE))
-        return Backlog(sum(sizes), len(self.place.names(SEGMENTS)), damaged, self.free())
+        return Backlog(sum(sizes), sum(map(is_segment, self.place.names(SEGMENTS))), damaged, self.free())
 
     def idle(self, seconds: float) -> int:
         """Return the number of journals that nothing was appended to for so long."""
@@ -112,6 +139,7 @@ def rooms_at(spool: str, journals: str = "") -> Rooms:
         raise ParameterError("spool", f"{_MEMORY} is this process's own: it ends with it, and no fold sees it")
     place = place_at(spool)
     if journals:
+        require_no_tilde("spool_open", journals)
         return Rooms(place, Path(journals))
     if (folder := place.local()) is None:
         raise ParameterError(

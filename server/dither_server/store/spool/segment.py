@@ -7,6 +7,7 @@ A batch takes 17.1 bytes with a report of one byte, 32.1 with one of 16. Parquet
 for each bucket: it takes 2.8 to 11 times as long to write.
 """
 
+import re
 import struct
 import zlib
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 from ..errors import DamagedError, SpoolError
 from .records import BUCKETS, Records
 
-__all__ = ["Segment", "write_segment"]
+__all__ = ["Segment", "is_segment", "write_segment"]
+
+_NAME = re.compile(r"[0-9a-f]{32}\.segment")
 
 _MAGIC = b"dither\x00\x01"
 """Of the first version of this format."""
@@ -31,6 +34,11 @@ _BUCKET = np.dtype([("start", "<u8"), ("size", "<u8"), ("count", "<u4"), ("packe
 
 _SHORT: tuple[np.dtype[Any], ...] = np.dtype("<u2"), np.dtype("<u2"), np.dtype("u1"), np.dtype("<u4")
 """The compressed part: version, day, stratum, length, each for all records."""
+
+
+def is_segment(name: str) -> bool:
+    """Return whether a file has the name of a segment; others in their folder are not ours."""
+    return _NAME.fullmatch(name) is not None
 
 
 def write_segment(records: Records) -> bytes:

@@ -48,6 +48,7 @@ class Spool:
         self._clock = clock
         self._journals = Journals(rooms, size, seconds, clock)
         self._sought = float("-inf")
+        self._needed = rooms.needed()
         self._troubles: dict[str, str] = {}
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -66,11 +67,13 @@ class Spool:
         """Append uploads durably, and return what became of each: COUNTED means that a fold will count it, once.
 
         Whether its id belongs to a batch of another content, a fold finds out. The database need not be there, once it
-        was. Raises StoreError if nothing is said of any upload; some may be counted all the same.
+        was. Raises StoreError if nothing is said of any upload; some may be counted all the same. None is taken while
+        a fold would not have the room to count them: else a disk that only holds the spool would stay full for ever.
         """
         self.start()
         disabled = self._database.disabled()
         if taken := [upload for upload in uploads if upload.metric.version not in disabled]:
+            self.rooms.require_room(self._size, self._needed)
             try:
                 if self._journals.append(taken, day):
                     self._due.set()
@@ -144,6 +147,5 @@ class Spool:
             self.rooms.try_to_write()
 
     def _look(self) -> None:
-        free = self.rooms.free()
-        if free < ROOM * self._size:
-            raise SpoolError(f"spool: nearly full, {free / 1e6:.0f} MB are free for {self.rooms.place}")
+        self._needed = self.rooms.needed()
+        self.rooms.require_room(self._size, self._needed, ROOM)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from dither_server.cli.examination.spool import in_spool, of_folds
 from dither_server.config.settings import Config
 from dither_server.store import Store
 from dither_server.store.spool.journal import Journal
+from dither_server.store.spool.owner import claim
 from server.cli.doctoring import doctor, found, levels, patient, traces, usual_disk
 from server.collecting import TODAY, config, upload
+from server.database import url_of
 
 NOW = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 
@@ -72,11 +75,11 @@ def test_a_fold_that_is_late_is_told_where_something_waits(spooling: Config, sto
     assert told(NOW) == ("none has ended yet", Level.OK)
     waiting = journal(spooling, 0)
     waiting.seal(spooling.rooms().place)
-    assert told(NOW) == ("none has ended yet, and 1 segments wait", Level.WARNING)
+    assert told(NOW) == ("none has ended yet, and 1 segment waits", Level.WARNING)
     store.folds.begin(b"r" * 16, NOW)
     store.folds.finish(b"r" * 16)
     assert told(NOW + timedelta(hours=23)) == ("the last began 2026-11-20 14:05 UTC", Level.OK)
-    late = ("the last began 2026-11-20 14:05 UTC, and 1 segments wait", Level.WARNING)
+    late = ("the last began 2026-11-20 14:05 UTC, and 1 segment waits", Level.WARNING)
     assert told(NOW + timedelta(hours=25)) == late
     (name,) = spooling.rooms().place.names("segments")
     spooling.rooms().place.delete("segments", name)
@@ -88,6 +91,8 @@ def test_the_doctor_looks_at_the_spool_and_modifies_nothing(tmp_path: Path) -> N
     assert not [line for line in doctor(folder).stdout.splitlines() if "spool" in line]
     spooling = config(tmp_path, spool=str(spool))
     spooling.rooms().make()
+    with closing(Store(url_of(folder))) as store:
+        claim(spooling.rooms().place, store.identity())
     journal(spooling, 86400)
     (spool / "open" / "a.damaged").write_text("")
     (spool / "segments").mkdir()
@@ -95,8 +100,8 @@ def test_the_doctor_looks_at_the_spool_and_modifies_nothing(tmp_path: Path) -> N
     before = traces(spool / "open")
     result = doctor(folder, "--spool", str(spool))
     told = "\n".join(found(result, "warning"))
-    assert "configuration: spool: 1 damaged files, or notices of some, in " in told
+    assert "configuration: spool: 1 damaged file, or a notice of one, in " in told
     assert f"spool: no process closes 1 of the journals in {spool}/open. Start a collector here" in told
-    assert "fold: none has ended yet, and 1 segments wait. Run dither-server fold" in told
+    assert "fold: none has ended yet, and 1 segment waits. Run dither-server fold" in told
     assert traces(spool / "open") == before
     assert result.exit_code == 1

@@ -12,6 +12,7 @@ import pytest
 from dither_server.ingest.folding.run import Step
 from dither_server.store import Store
 from dither_server.store.counting.folds import Sums
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder
 from server.collecting import LAYOUT, THEME, TODAY, VERSION, rows_of, upload
 from server.database import url_of
@@ -91,6 +92,7 @@ def test_the_command_is_killed_at_each_step(kind: str, place: Folder, tmp_path: 
                 pytest.skip(WHY_NOT)
             url = fresh(base)
         with closing(opened(url)) as store:
+            claim(place, store.identity())
             sent: list[Delivery] = []
             for step in Step:
                 sent += (more := some(30, 200 + step))

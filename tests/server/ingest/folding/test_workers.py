@@ -68,6 +68,22 @@ def test_a_cluster_that_is_gone_is_told() -> None:
         assert list(results) == [2, 4, 6]
 
 
+def test_a_cluster_without_workers_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And told again; with one, the work goes on."""
+    monkeypatch.setattr("dither_server.ingest.folding.workers._SILENCES", (0.01, 0.02))
+    lines = []
+    with cluster_of(0) as cluster:
+
+        def tell(line: str) -> None:
+            lines.append(line)
+            if len(lines) == 2:
+                cluster.scale(1)  # type: ignore[no-untyped-call]  # Dask has no types
+
+        with workers(scheduler=cluster.scheduler_address, tell=tell) as spread:
+            assert list(spread(doubled, range(3))) == [0, 2, 4]
+        assert set(lines) == {f"waits for a worker of {cluster.scheduler_address}, which has none\n"}
+
+
 ORPHANING = """
 import os, signal
 from dither_server.ingest.folding.workers import workers

@@ -36,6 +36,7 @@ def test_files_are_put_named_read_and_deleted(place: Place) -> None:
     assert place.names("segments") == ["a.segment", "b.segment"]
     assert place.names("ids") == []
     assert place.names("ids/07") == ["x"]
+    assert [place.bytes_of(kind) for kind in ("segments", "ids", "ids/07", "none")] == [18_000, 0, 4, 0]
     with place.open("segments", "a.segment") as file:
         file.seek(9)
         assert file.read(9) == b"a.segment"

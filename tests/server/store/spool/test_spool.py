@@ -1,11 +1,12 @@
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from dither_server.ingest.folding.run import Folding
 from dither_server.store import Refusal, StoreError
 from dither_server.store.errors import SpoolError
 from dither_server.store.spool.database_link import DatabaseLink
@@ -14,23 +15,36 @@ from dither_server.store.spool.records import number_of
 from dither_server.store.spool.rooms import Rooms, rooms_at
 from dither_server.store.spool.spool import Spool
 from server.collecting import COUNTED, DISABLED, MOBILE, THEME, TODAY, VERSION, rows_of, upload
+from server.database import url_of
+from server.ingest.folding.runs import opened
 from server.store.spool.spooling import Database, ids_in, in_place
+from torture.trouble import can_fill, small_disk
 
 PATIENCE = 30.0
 SHARD = b"s" * 16
 
 
 class Watched(Folder):
-    """A folder that tells of each file that is put, and of each beat of the spool: then it is asked for its room."""
+    """A folder that tells of each file that is put, and of each beat of the spool: then it is asked what is in there.
+
+    Its room may be set.
+    """
 
     def watch(self) -> "Watched":
+        self.leave(None)
         object.__setattr__(self, "written", threading.Semaphore(0))
         object.__setattr__(self, "asked", threading.Semaphore(0))
         return self
 
+    def leave(self, room: int | None) -> None:
+        object.__setattr__(self, "room", room)
+
     def free_bytes(self) -> int | None:
+        return super().free_bytes() if self.room is None else self.room  # type: ignore[attr-defined]
+
+    def bytes_of(self, kind: str) -> int:
         self.asked.release()  # type: ignore[attr-defined]
-        return super().free_bytes()
+        return super().bytes_of(kind)
 
     def put(self, kind: str, name: str, content: bytes) -> None:
         super().put(kind, name, content)
@@ -184,17 +198,60 @@ def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
         spool.commit([upload()], TODAY, SHARD)
         with full(monkeypatch), pytest.raises(SpoolError, match="No space left"):
             spool.commit([upload()], TODAY, SHARD)
-        wait_for_beats(spool, 3)
+        wait_for_beats(spool, 2)
         spool.ping()
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None:
-    with closing(made(tmp_path, size=1 << 60)) as spool:
+    with closing(made(tmp_path)) as spool:
+        spool.rooms.place.leave(spool.rooms.needed() + (3 << 20))  # type: ignore[attr-defined]
         spool.start()
         wait_for_beats(spool, 2)  # the first is over then
-        with pytest.raises(SpoolError, match=r"nearly full, \d+ MB are free"):
+        with pytest.raises(SpoolError, match=r"nearly full, 5 MB are free"):
             spool.ping()
         assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
+
+
+def test_nothing_is_taken_that_a_fold_would_have_no_room_for(tmp_path: Path) -> None:
+    (tmp_path / "segments").mkdir()
+    (tmp_path / "segments" / f"{'a' * 32}.segment").write_bytes(bytes(10 << 20))  # as much as its ids may take
+    with closing(made(tmp_path)) as spool:
+        for room, taken in ((13 << 20, False), (15 << 20, True), (0, False), (15 << 20, True)):
+            spool.rooms.place.leave(room)  # type: ignore[attr-defined]
+            if taken:
+                assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
+            else:
+                with pytest.raises(SpoolError, match=r"spool: full, .* MB are free .* run dither-server fold"):
+                    spool.commit([upload()], TODAY, SHARD)
+    (tmp_path / "segments" / f"{'a' * 32}.segment").unlink()
+    assert len(in_place(Folder(tmp_path))) == 2
+
+
+def filled(spool: Spool) -> int:
+    """Append batches until none is taken any more; return how many were."""
+    taken = 0
+    with suppress(SpoolError):
+        while True:
+            taken += len(spool.commit([upload(rows=b"\x00") for _ in range(400)], TODAY, SHARD))
+    with pytest.raises(SpoolError, match="spool: full, "):
+        spool.commit([upload(rows=b"\x00")], TODAY, SHARD)
+    return taken
+
+
+@pytest.mark.skipif(can_fill() is not None, reason=can_fill() or "")
+def test_a_disk_that_only_holds_the_spool_is_freed_by_a_fold(tmp_path: Path) -> None:
+    """Nothing is deleted by hand, and all that was taken is counted."""
+    with small_disk(tmp_path / "small", 8_000) as disk, closing(opened(url_of(tmp_path))) as counts:
+        spool = made(disk, 200_000)
+        taken = 0
+        with closing(spool):
+            for beats in (0, 2):
+                wait_for_beats(spool, beats)
+                taken += (more := filled(spool))
+                assert more > 20_000
+                list(Folding(counts, spool.rooms.place).fold(PATIENCE))
+        list(Folding(counts, spool.rooms.place).fold(PATIENCE))
+        assert counts.tally(THEME).total == taken
 
 
 def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
