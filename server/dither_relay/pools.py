@@ -2,10 +2,12 @@
 
 import logging
 import threading
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from dither_server.protocol.problems import Kind, Problem
 from dither_server.store import StoreError
+from dither_shared.sealed import SUITES
 
 from .collector import Collector, RejectedError, TroubleError
 from .store import RelayStore
@@ -22,6 +24,9 @@ _REFRESH = 3600.0
 
 _AT_MOST = 60.0
 """Seconds in which it is asked once, whatever strangers ask for."""
+
+_OTHER_SUITE = frozenset(one.overhead - other.overhead for one, other in permutations(SUITES.values(), 2))
+"""By how many bytes a row is longer if it is sealed for a key of another kind."""
 
 
 class Pools:
@@ -61,6 +66,8 @@ class Pools:
             raise Problem(Kind.UNAVAILABLE, "which pools there are is not known now", int(_AT_MOST))
         if lengths is None:
             raise Problem(Kind.UNKNOWN_POOL, "pool: the collector lists none of this name; it is asked again soon")
+        if any(length - listed in _OTHER_SUITE for listed in lengths):  # a new key: 400 would make devices drop it
+            raise Problem(Kind.UNKNOWN_POOL, "sealed: the collector lists no key of this kind; it is asked again soon")
         right = " or ".join(map(str, sorted(lengths)))
         raise Problem(Kind.MALFORMED, f"sealed: {length} bytes; a sealed row of this pool has {right}")
 

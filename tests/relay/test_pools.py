@@ -59,6 +59,18 @@ def test_they_are_known_to_the_next_process_though_the_collector_is_gone(
     assert kind(pools, LAYOUT, 51) is Kind.UNAVAILABLE  # nobody can tell
 
 
+def test_a_key_of_another_kind_may_be_new_and_its_reports_come_again(
+    store: RelayStore, collector: FakeCollector
+) -> None:
+    pools = Pools(store, Collector(collector.url, "", 5))
+    pools.refresh()
+    assert kind(pools, THEME, 1139) is Kind.UNKNOWN_POOL  # X-Wing; devices drop what is malformed
+    assert kind(pools, THEME, 1138) is Kind.MALFORMED
+    collector.pools = POOLS[2:]
+    pools.refresh()
+    assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
+
+
 def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: FakeCollector) -> None:
     pools = Pools(store, Collector(collector.url, "", 5))
     pools.start()
