@@ -87,7 +87,9 @@ def forward(found: Found) -> None:
                     if posted.is_over:
                         break
                 rounds.tidy()
-            click.echo(f"{reports:,} reports forwarded, {sum(one.waiting for one in store.held()):,} wait")
+            held = store.held()
+            kept = f", {frozen:,} not taken" if (frozen := sum(one.frozen for one in held)) else ""
+            click.echo(f"{reports:,} reports forwarded{kept}, {sum(one.waiting for one in held):,} wait")
         if posted.trouble:
             raise DitherError(posted.trouble)
 

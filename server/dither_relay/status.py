@@ -22,7 +22,7 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
         "pools": [one._asdict() for one in store.held()],
         "batch": batch,
         "last": last and last.isoformat(),
-        "next": following(now, at).isoformat(timespec="minutes"),
+        "next": following(now, at, last).isoformat(timespec="minutes"),
         "overdue": last is not None and is_due(now, at, last),
         "trouble": state.get(TROUBLE) or None,
     }
@@ -44,7 +44,8 @@ def _pools(pools: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _hours(status: Mapping[str, Any]) -> list[str]:
-    once = f"forwards at {status['next'][11:16]} UTC each pool with {status['batch']:,} reports waiting or more"
+    day, hour = status["next"][:10], status["next"][11:16]
+    once = f"forwards at {hour} UTC each pool with {status['batch']:,} reports waiting or more, next on {day}"
     last = f"the last hour was that of {status['last']}" if status["last"] else "no hour has come yet"
     late = "; overdue: does a relay run?" if status["overdue"] else ""
     return [f"{once}; {last}{late}", f"trouble: {printable(status['trouble'])}" if status["trouble"] else "no trouble"]

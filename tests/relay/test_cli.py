@@ -38,7 +38,8 @@ def test_forward_and_status(tmp_path: Path) -> None:
         assert ["theme/0123456789abcdef", "x25519", "0", "0", "1,200", "0", "0"] in [
             line.split() for line in text.splitlines()
         ]
-        assert "forwards at 04:30 UTC each pool with 500 reports waiting or more; no hour has come yet" in text
+        assert "forwards at 04:30 UTC each pool with 500 reports waiting or more, next on " in text
+        assert "; no hour has come yet" in text
 
 
 def test_what_the_collector_does_not_take(tmp_path: Path) -> None:
@@ -48,7 +49,7 @@ def test_what_the_collector_does_not_take(tmp_path: Path) -> None:
         ways = ("--db", url_of(tmp_path), "--collector", collector.url, "--batch", "5")
         status, text = invoke("forward", *ways)
         assert status == 1
-        assert "0 reports forwarded, 0 wait\n" in text
+        assert "0 reports forwarded, 9 not taken, 0 wait\n" in text
         assert "dither-relay: theme/0123456789abcdef: the collector answered 401: so it is: 401\n" in text
         assert "trouble: theme/0123456789abcdef: the collector answered 401" in invoke("status", *ways[:2])[1]
 

@@ -12,9 +12,10 @@ def latest(now: datetime, at: time) -> date:
     return now.date() if now.timetz() >= at else now.date() - _DAY
 
 
-def following(now: datetime, at: time) -> datetime:
-    """Return the next hour."""
-    return datetime.combine(latest(now, at) + _DAY, at)
+def following(now: datetime, at: time, last: date | None) -> datetime:
+    """Return the next hour, given the day of the last one that was used, perhaps before ``at`` was set to another."""
+    day = latest(now, at) + _DAY
+    return datetime.combine(day + _DAY if day == last else day, at)
 
 
 def is_due(now: datetime, at: time, last: date) -> bool:

@@ -44,6 +44,11 @@ def test_the_hour_may_be_moved() -> None:
 
 
 def test_the_next_hour() -> None:
-    assert following(at(2), AT) == at(3)
-    assert following(at(3), AT) == at(3, days=1)
-    assert following(at(0), time(0, tzinfo=UTC)) == at(0, days=1)
+    assert following(at(2), AT, None) == at(3)
+    assert following(at(3), AT, None) == at(3, days=1)
+    assert following(at(0), time(0, tzinfo=UTC), None) == at(0, days=1)
+    today = at(0).date()
+    assert following(at(2), AT, today - timedelta(days=1)) == at(3)
+    assert following(at(2), AT, today) == at(3, days=1)  # this day was used before the hour was moved
+    assert following(at(3), AT, today) == at(3, days=1)
+    assert following(at(2), AT, today + timedelta(days=3)) == at(3)  # a clock's fault; this one is due
