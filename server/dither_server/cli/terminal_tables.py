@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dither_shared.privacy.rounding import rounded_up
+
 if TYPE_CHECKING:
     from dither_shared import Metric
 
@@ -41,7 +43,11 @@ def headed(table: "TextTable", *told: Mapping[str, Any]) -> "TextTable":
 def _sealed(told: Mapping[str, Any]) -> str:
     among = f"shuffled among at least {told['least_total']:,} by what their relay says"
     worth = told.get("shuffled", {})
-    tells = f": to who sees no more, ε = {worth['epsilon']:.3g} (δ = {worth['delta']:g})" if "epsilon" in worth else ""
+    tells = (
+        f": to who sees no more, ε = {rounded_up(worth['epsilon'], 3)} (δ = {worth['delta']:g})"
+        if "epsilon" in worth
+        else ""
+    )
     return f"{told['reports']:,} of the reports came sealed, {among}{tells}"
 
 

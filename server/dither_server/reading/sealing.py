@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dither_shared import Metric
+from dither_shared.privacy.rounding import rounded_up
 
 from ..analysis.shuffling import amplified
 from ..analysis.shuffling.amplified import CONDITIONS
@@ -47,9 +48,11 @@ def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
     if "none" in worth:
         yield f"Shuffling adds nothing here: {worth['none']}."
         return
-    each = f"n = {worth['reports']:,} and δ = {worth['delta']:g} the ε of one report is {worth['epsilon']:.3g}"
+    each = (
+        f"n = {worth['reports']:,} and δ = {worth['delta']:g} the ε of one report is {rounded_up(worth['epsilon'], 3)}"
+    )
     if worth["periods"] > 1:
-        together = f"ε = {worth['together']:.3g} and δ = {worth['together_delta']:.3g}"
+        together = f"ε = {rounded_up(worth['together'], 3)} and δ = {rounded_up(worth['together_delta'], 3)}"
         each += f", and that of {worth['periods']:,} reports, one in each batch, {together}"
     yield f"To whoever sees all reports of a batch and nothing else, for {each}."
     yield _CONDITIONS

@@ -1,5 +1,6 @@
 """What came sealed, as programs, pages and terminals tell it."""
 
+import re
 from pathlib import Path
 
 from flask import Flask
@@ -73,6 +74,13 @@ def test_what_shuffling_is_worth_stands_beside_with_its_conditions() -> None:
     _, worth_in_words, conditions = words_of_sealed(told)
     assert "for n = 10,000 and δ = 1e-06 the ε of one report is 0.0" in worth_in_words
     assert "that of 30 reports, one in each batch, ε = " in worth_in_words
+    worth = told["shuffled"]
+    for shown, bound in zip(
+        re.findall("[εδ] (?:= |of one report is )([0-9.e-]+)", worth_in_words),
+        (worth["delta"], worth["epsilon"], worth["together"], worth["together_delta"]),
+        strict=True,
+    ):
+        assert bound <= float(shown.rstrip(".")) <= 1.01 * bound  # a bound that is rounded down is none
     assert conditions.startswith("That stands beside ε, never in its place, and is true only if ")
     for one in CONDITIONS:
         assert one in conditions

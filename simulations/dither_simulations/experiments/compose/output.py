@@ -1,13 +1,12 @@
 """Show what reports come to, as a table and as a picture."""
 
-import decimal
 import math
 from collections.abc import Sequence
-from decimal import Decimal
 
 from matplotlib.figure import Figure
 
 from dither_shared import ParameterError
+from dither_shared.privacy.rounding import rounded_up
 from dither_shared.privacy.wording import MEMOISATION
 
 from ...output.line_plots import lines_plot
@@ -16,10 +15,9 @@ from ...output.tables import render
 from .asked import Asked
 from .bounds import ONE_OF_THEM, Bounds
 
-__all__ = ["composition_plot", "composition_table", "rounded_up"]
+__all__ = ["composition_plot", "composition_table"]
 
 _DIGITS = 6
-_FORGIVEN = Decimal("1e-12")
 _LEAST_GAIN = 0.01
 """The share of the sum that a δ must save to be worth it."""
 _SURE = 1e-6
@@ -53,14 +51,8 @@ def composition_plot(rows: Sequence[Bounds]) -> Figure:
     return lines_plot([Panel(lines, "ε of all together")], title, "reports of one person")
 
 
-def rounded_up(number: float, digits: int = _DIGITS) -> str:
-    """Return a number of at least 0 with so many digits, rounded up.
-
-    A part in 10^12 is forgiven, lest the float nearest to a tenth, which is above it, be shown as 0.100001.
-    """
-    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
-    found = context.create_decimal(Decimal(number) * (1 - _FORGIVEN)).normalize(context)
-    return f"{found:f}" if -4 <= found.adjusted() < digits else f"{found:e}"
+def _up(number: float) -> str:
+    return rounded_up(number, _DIGITS)
 
 
 def _line(name: str, rows: Sequence[Bounds], losses: Sequence[float | None]) -> Line:
@@ -75,12 +67,12 @@ def _granted(row: Bounds) -> bool:
 
 
 def _losses(row: Bounds, granted: bool) -> tuple[str, ...]:
-    optimal = (_shown(row.advanced), rounded_up(row.optimal)) if granted else ()
-    return (rounded_up(row.sum), *optimal, rounded_up(row.delta, 3))
+    optimal = (_shown(row.advanced), _up(row.optimal)) if granted else ()
+    return (_up(row.sum), *optimal, rounded_up(row.delta, 3))
 
 
 def _shown(number: float | None) -> str:
-    return "-" if number is None else rounded_up(number)
+    return "-" if number is None else _up(number)
 
 
 def _verdict(row: Bounds, people: int) -> list[str]:
@@ -88,9 +80,9 @@ def _verdict(row: Bounds, people: int) -> list[str]:
     what = "One of these parts" if row.part == ONE_OF_THEM else "All of this"
     whom = "one person" if people == 1 else f"{people:,} people with one secret"
     own = f" with δ = {rounded_up(row.sum_delta, 3)}" if row.sum_delta else ""
-    told = [f"{what} tells of {whom} at most ε = {rounded_up(row.sum)}{own}, the sum of the losses."]
+    told = [f"{what} tells of {whom} at most ε = {_up(row.sum)}{own}, the sum of the losses."]
     if _granted(row):
-        told.append(f"With δ = {rounded_up(row.delta, 3)} it is ε = {rounded_up(row.optimal)}, by optimal composition.")
+        told.append(f"With δ = {rounded_up(row.delta, 3)} it is ε = {_up(row.optimal)}, by optimal composition.")
         if row.optimal > (1 - _LEAST_GAIN) * row.sum:
             told.append("That is hardly less: say the sum.")
     return told

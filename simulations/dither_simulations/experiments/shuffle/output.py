@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 
 from dither_server.analysis.shuffling.amplified import CONDITIONS
 from dither_shared import ParameterError
+from dither_shared.privacy.rounding import rounded_up
 
 from ...output.line_plots import lines_plot
 from ...output.strokes import Line, Panel
 from ...output.tables import render
-from ..compose.output import rounded_up
 from .weigh import ShuffleRow
 
 __all__ = ["shuffle_plot", "shuffle_table"]

@@ -14,7 +14,6 @@ from dither_shared.privacy.optimal import optimal
 from dither_shared.privacy.parts import Part
 from dither_shared.privacy.wording import MEMOISATION
 from dither_simulations.cli import main
-from dither_simulations.experiments.compose.output import rounded_up
 
 METRICS = """
 [metrics.theme]
@@ -201,22 +200,6 @@ def test_twenty_parts_whose_losses_have_no_common_divisor_are_added_up() -> None
     parts = [f"{0.05 + math.sqrt(number) / 3!r}x{10 + 17 * number}" for number in range(20)]
     last = rows(*(word for part in parts for word in ("--part", part)))[-1]
     assert 0.5 * last["sum"] < last["optimal"] < 0.95 * last["sum"]
-
-
-@pytest.mark.parametrize(
-    ("number", "shown"),
-    [
-        (0.0, "0"),
-        (0.1, "0.1"),
-        (29.98786, "29.9879"),
-        (29.987801, "29.9879"),
-        (365.0, "365"),
-        (1234567.0, "1.23457e+6"),
-        (1.0000001e-6, "1.00001e-6"),
-    ],
-)
-def test_numbers_are_shown_rounded_up(number: float, shown: str) -> None:
-    assert rounded_up(number) == shown
 
 
 @pytest.mark.parametrize(
