@@ -19,7 +19,7 @@ CONDITIONS = (
     "whoever shuffles does not collude with whoever collects",
     "who collects sees one multiset of reports: no ids, no addresses, no times, no order, no cohort that lasts",
     "n counts the honest reports of one batch, of one metric, version and stratum: forged ones hide nobody",
-    "several batches with reports of one device compose, and δ adds",
+    "a batch holds one report of each device; several batches with reports of one device compose, and δ adds",
 )
 """What must be true for any of these numbers to be."""
 
