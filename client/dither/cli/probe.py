@@ -17,7 +17,7 @@ from ..reporting.bodies import SEALED, kind_for
 from ..upload.exchange import Deadline
 from .http_get import Address, Reply, Target, connect, get, resolve
 from .plain import plain
-from .relay import PATH, pool_words, relay_words
+from .relay import PATH, pool_words, relay_words, sealing_words
 
 __all__ = ["Finding", "probe"]
 
@@ -48,7 +48,7 @@ _ADVICE = {
 class Finding(NamedTuple):
     """The finding of one step; after a warning reports would still arrive."""
 
-    step: Literal["name", "connection", "encryption", "collector", "relay", "token", "metric"]
+    step: Literal["name", "connection", "encryption", "collector", "relay", "sealing", "token", "metric"]
     result: Literal["ok", "warning", "failed"]
     says: str
     metric: str = ""
@@ -71,8 +71,7 @@ def probe(target: Target, token: str | None, metrics: Iterable[Metric]) -> Itera
             yield found
             if found.result == "failed":
                 return
-        if not sealed:
-            yield attempt.token()
+        yield Finding("sealing", *sealing_words(listed)) if sealed else attempt.token()
         yield from map(attempt.pool if sealed else attempt.metric, listed)
     finally:
         attempt.close()

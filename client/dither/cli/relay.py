@@ -3,13 +3,15 @@
 A collector has that path, too, for its relays. An app must not have it as its endpoint: it would see addresses.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 from dither_shared.metrics.metric import Metric
 
+from ..reporting.sealing import SealError, sealer
 from .http_get import Reply
 
-__all__ = ["PATH", "pool_words", "relay_words"]
+__all__ = ["PATH", "pool_words", "relay_words", "sealing_words"]
 
 PATH = "/v1/sealed"
 
@@ -24,6 +26,17 @@ def relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
             " endpoint of an app that seals its reports is a relay's"
         )
     return "failed", f"something answers (HTTP {reply.status}), but no dither relay; is the endpoint right?"
+
+
+def sealing_words(metrics: Iterable[Metric]) -> tuple[Literal["ok", "failed"], str]:
+    """Return whether this Python can seal reports of the metrics, without which an app is off, and in words why not."""
+    keys = {metric.seal for metric in metrics if metric.seal is not None}
+    try:
+        for key in keys:
+            sealer(key)
+    except SealError as error:
+        return "failed", error.problem
+    return "ok", f"reports are sealed here for {', '.join(sorted(key.fingerprint for key in keys))}"
 
 
 def pool_words(metric: Metric) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from cryptography.hazmat.primitives import hpke
 
 from client.cli.probed import OPEN, answering, found, last, listening
 from client.devices import MOBILE, THEME
@@ -14,6 +15,7 @@ from client.seals import sealing
 from dither import __main__ as program
 from dither.cli import probe
 from dither.cli.http_get import connect
+from dither.reporting.sealing import sealer
 
 KNOWN = '{"metric": "%s", "version": "%s", "reports": "%s"}'
 CLOSED = '{"collector": "dither", "reports": "accepted", "token": "needed"}'
@@ -249,8 +251,8 @@ def test_a_relay_is_asked_for_no_token_and_tells_no_version(status: int, body: s
     with listening(answering((status, body), asked=asked)) as port:
         findings = found(f"http://127.0.0.1:{port}/some/where", *SEALED, token="s3cret")  # noqa: S106 - nobody's
     results = [(finding.step, finding.result) for finding in findings[3:]]
-    assert results == [("relay", "ok"), ("metric", "warning"), ("metric", "warning")]
-    assert f"its collector does, at /v1/metrics/theme/versions/{THEME.version}" in findings[4].says
+    assert results == [("relay", "ok"), ("sealing", "ok"), ("metric", "warning"), ("metric", "warning")]
+    assert f"its collector does, at /v1/metrics/theme/versions/{THEME.version}" in findings[5].says
     (request,) = asked
     assert request.startswith(b"GET /some/where/v1/sealed ")
     assert b"s3cret" not in request
@@ -272,6 +274,16 @@ def test_what_is_no_relay_is_said_to_be_none(status: int, body: str, said: str) 
         finding = found(f"http://127.0.0.1:{port}", *SEALED)[-1]
     assert (finding.step, finding.result) == ("relay", "failed")
     assert said in finding.says
+
+
+def test_an_app_that_cannot_seal_here_would_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    sealer.cache_clear()
+    monkeypatch.delattr(hpke, "Suite")  # as in a package that is too old
+    with listening(answering((200, '{"relay": "dither"}'))) as port:
+        findings = found(f"http://127.0.0.1:{port}", *SEALED)
+    (finding,) = (one for one in findings if one.result == "failed")
+    assert finding.step == "sealing"
+    assert "the package cryptography (47 or later) cannot be imported here" in finding.says
 
 
 def test_the_verdict_on_a_relay_promises_no_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
