@@ -140,10 +140,10 @@ def _seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:
         if key.fingerprint in ours:
             yield Remark("ok", f"what is sealed for {key.fingerprint} is opened here")
         else:
-            told = f"{file.path} does not hold; its {len(ours)} keys: {', '.join(sorted(ours)) or 'none'}"
+            told = f"{file.path} does not hold; its keys: {', '.join(sorted(ours)) or 'none'}"
             yield Remark("error", f"metrics.toml: seal.key is {key.fingerprint}, which {told}")
     if not named:
-        yield Remark("ok", f"{len(ours)} seal keys are kept, and metrics.toml names none in [seal]")
+        yield Remark("ok", f"seal keys that are kept: {len(ours)}; metrics.toml names none in [seal]")
 
 
 def _misspelt(environment: Iterable[str]) -> Iterator[Remark]:

@@ -92,10 +92,10 @@ def test_check_says_whether_what_apps_seal_can_be_opened(folder: Path, monkeypat
     assert of_seals(folder) == []
     (missing,) = of_seals(folder, **asked)
     assert missing.level == "error"
-    assert missing.text == f"metrics.toml: seal.key is {print_of}, which {path} does not hold; its 0 keys: none"
+    assert missing.text == f"metrics.toml: seal.key is {print_of}, which {path} does not hold; its keys: none"
     keep(path, drawn(), key)
     assert of_seals(folder, **asked) == [Remark("ok", f"what is sealed for {print_of} is opened here")]
-    assert of_seals(folder) == [Remark("ok", "2 seal keys are kept, and metrics.toml names none in [seal]")]
+    assert of_seals(folder) == [Remark("ok", "seal keys that are kept: 2; metrics.toml names none in [seal]")]
     with monkeypatch.context() as patch:
         patch.setattr("dither_server.ingest.sealed.hpke.find_spec", lambda _: None)
         (without,) = of_seals(folder, **asked)
