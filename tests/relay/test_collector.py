@@ -179,7 +179,7 @@ def test_an_answer_that_never_ends_is_cut(part: bytes) -> None:
             gone.wait(0.05)
 
     gone = threading.Event()
-    with answering(answer) as url, pytest.raises(TroubleError, match="in 0.3 seconds"):
+    with answering(answer) as url, pytest.raises(TroubleError, match=r"in 0\.3 seconds"):
         Collector(url, "", 0.3).post(b"{}")
 
 
