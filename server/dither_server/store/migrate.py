@@ -33,9 +33,7 @@ class Schema(NamedTuple):
     apart: str = ""
 
 
-COLLECTOR = Schema(
-    "collector", HEAD, "dither_server.store:migrations", "alembic_version", METRICS, apart="relay_pools"
-)
+COLLECTOR = Schema("collector", HEAD, "dither_server.store:migrations", "alembic_version", METRICS, apart="relay_pools")
 
 
 def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
