@@ -2,8 +2,11 @@
 
 import http.client
 import json
+import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import Event, Timer
 from typing import Any, NamedTuple
 
 from dither_shared import DitherError, WireError
@@ -67,7 +70,7 @@ class Collector:
             raise RejectedError(_told(status, answer))
         try:
             return _listing(json.loads(answer))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise RejectedError("the collector's list of pools cannot be read; is that URL a collector's?") from None
 
     def post(self, body: bytes) -> Receipt:
@@ -77,8 +80,8 @@ class Collector:
             raise RejectedError(_told(status, answer))
         try:
             counts = json.loads(answer)
-            return Receipt(int(counts["accepted"]), int(counts["refused"]))
-        except (ValueError, KeyError, TypeError):
+            return Receipt(_count(counts["accepted"]), _count(counts["refused"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise RejectedError("the collector's receipt cannot be read; is that URL a collector's?") from None
 
     def _ask(self, method: str, body: bytes | None, limit: int) -> tuple[int, bytes]:
@@ -86,14 +89,16 @@ class Collector:
         connection = self._connection()
         try:
             headers = self._headers if body is None else self._headers | {"Content-Type": "application/json"}
-            connection.request(method, self._url.prefix + PATH, body, headers)
-            response = connection.getresponse()
-            answer = response.read(limit + 1)
+            connection.connect()
+            with _cut_after(self._seconds, connection):
+                connection.request(method, self._url.prefix + PATH, body, headers)
+                response = connection.getresponse()
+                answer = _read(response, limit + 1)
         except ssl.SSLCertVerificationError as error:
             raise TroubleError(f"the collector's certificate is not valid: {error.verify_message}") from None
         except (OSError, http.client.HTTPException) as error:
             told = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise TroubleError(f"the collector cannot be reached: {told}") from None
+            raise TroubleError(f"the collector cannot be reached: {_line(told)}") from None
         finally:
             connection.close()
         if response.status == 429 or response.status >= 500:
@@ -121,22 +126,68 @@ def _listing(told: Mapping[str, Any]) -> Listing:
 
 
 def _number(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 1 << 40:
+    if not (number := _count(value)):
+        raise WireError("0 reports or bytes")
+    return number
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 40:
         raise WireError("not a number of reports or bytes")
     return value
+
+
+@contextmanager
+def _cut_after(seconds: float, connection: http.client.HTTPConnection) -> Iterator[None]:
+    """Cut a connection that is open after so long, and raise TimeoutError.
+
+    A peer that sends a byte now and then would hold us for ever.
+    """
+    late = Event()
+
+    def cut() -> None:
+        late.set()
+        with suppress(OSError):  # it has ended
+            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # not that of TLS, which would go on in the clear
+
+    timer = Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if late.is_set():
+            raise TimeoutError(f"no whole answer in {seconds:g} seconds")
+
+
+def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
+    """Return at most so many bytes of an answer; little by little, for ``read`` takes whatever a false chunk holds."""
+    parts: list[bytes] = []
+    while limit > 0 and (part := response.read1(limit)):
+        parts.append(part)
+        limit -= len(part)
+    if limit > 0 and response.length:
+        raise http.client.IncompleteRead(b"", response.length)
+    return b"".join(parts)
 
 
 def _seconds(header: str | None) -> int | None:
     return int(header) if header is not None and header.isascii() and header.isdigit() and len(header) < 9 else None
 
 
+def _line(told: object) -> str:
+    """Return what a collector says as one line that cannot steer a terminal or a log."""
+    return "".join(one for one in str(told) if one.isprintable())[:_LONGEST_TOLD]
+
+
 def _told(status: int, answer: bytes) -> str:
-    """Return what the collector says, in a line that cannot steer a terminal or a log."""
+    """Return what an answer of the collector says that is not as it should be."""
     if 300 <= status < 400:
         return f"the collector answered {status}; redirects are not followed, so give the URL where it is"
     try:
         detail = json.loads(answer)["detail"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         detail = ""
-    told = "".join(one for one in str(detail) if one.isprintable())[:_LONGEST_TOLD]
+    told = _line(detail)
     return f"the collector answered {status}" + (f": {told}" if told else "")

@@ -94,6 +94,7 @@ class Pools:
                 self.trouble = str(error)
                 _log.warning("which pools there are could not be asked: %s", error)
             except Exception:
+                self.trouble = "which pools there are could not be asked; the log says why"
                 _log.exception("which pools there are could not be asked")
             self._rest()
 

@@ -99,6 +99,8 @@ class Pool(NamedTuple):
             raise WireError("pool: not a metric's name, '/' and 16 lower-case hexadecimal digits")
         if slash and not 0 < len(stratum) <= LONGEST_STRATUM:
             raise WireError(f"pool: a stratum of {len(stratum)} characters; it has 1 to {LONGEST_STRATUM}")
+        if not stratum.isprintable():  # half of a surrogate pair, above all, which nobody can encode
+            raise WireError("pool: a stratum with characters that are not printable")
         return cls(metric, version, stratum if slash else None)
 
     def __str__(self) -> str:

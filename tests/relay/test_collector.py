@@ -1,6 +1,9 @@
+import socket
 import ssl
 import subprocess
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from shutil import which
@@ -102,3 +105,93 @@ def test_what_a_collector_says_cannot_steer_a_terminal() -> None:
         collector.answers.append(400)
         with pytest.raises(RejectedError, match=r"so it is: 400$"):
             Collector(collector.url, "", 5).post(b"{}")
+
+
+@contextmanager
+def answering(answer: Callable[[socket.socket], object]) -> Iterator[str]:
+    """Answer one connection, whatever it asks; the URL."""
+
+    def serve() -> None:
+        with suppress(OSError), listener.accept()[0] as peer:
+            peer.recv(1 << 16)
+            answer(peer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        thread.join()
+
+
+def accepted(body: bytes) -> bytes:
+    return b"HTTP/1.1 202 Accepted\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 60_000,
+        b"[]",
+        b"",
+        b'{"accepted": Infinity, "refused": 0}',
+        b'{"accepted": 1, "refused": -1}',
+        b'{"accepted": 1, "refused": 1' + b"0" * 30 + b"}",
+        b'{"accepted": true, "refused": "0"}',
+    ],
+    ids=lambda body: body[:40].decode(),
+)
+def test_what_is_no_receipt(body: bytes) -> None:
+    with answering(lambda peer: peer.sendall(accepted(body))) as url, pytest.raises(RejectedError, match="receipt"):
+        Collector(url, "", 30).post(b"{}")
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"400 No"])
+def test_what_is_nested_deeper_than_can_be_read(status: bytes) -> None:
+    deep = accepted(b"[" * 60_000).replace(b"202 Accepted", status)
+    with answering(lambda peer: peer.sendall(deep)) as url, pytest.raises(RejectedError):
+        Collector(url, "", 30).listing()
+
+
+def test_of_an_answer_without_end_little_is_read() -> None:
+    """A chunk of a negative length would be read to the end of the connection."""
+    taken = []
+
+    def answer(peer: socket.socket) -> None:
+        peer.sendall(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")
+        for _ in range(64):
+            peer.sendall(bytes(1 << 20))
+            taken.append(1)
+
+    with answering(answer) as url, pytest.raises(RejectedError, match="more than 65536 bytes"):
+        Collector(url, "", 30).post(b"{}")
+    assert len(taken) < 64
+
+
+@pytest.mark.parametrize("part", [b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 202 Accepted\r\nA: b\r\n", b""])
+def test_an_answer_that_never_ends_is_cut(part: bytes) -> None:
+    """Though there is always something to read."""
+
+    def answer(peer: socket.socket) -> None:
+        start = part or b"HTTP/1.1 202 Accepted\r\nContent-Length: 60000\r\n\r\n"
+        peer.sendall(start)
+        while True:
+            peer.sendall(part if part.endswith(b"\r\n\r\n") else b"x")
+            gone.wait(0.05)
+
+    gone = threading.Event()
+    with answering(answer) as url, pytest.raises(TroubleError, match=r"in 0\.3 seconds"):
+        Collector(url, "", 0.3).post(b"{}")
+
+
+def test_an_answer_that_is_cut_is_asked_for_again() -> None:
+    whole = accepted(b'{"accepted": 1, "refused": 0}')
+    with answering(lambda peer: peer.sendall(whole[:-9])) as url, pytest.raises(TroubleError):
+        Collector(url, "", 30).post(b"{}")
+
+
+def test_what_is_no_http_is_told_in_a_short_line() -> None:
+    strange = b"\x1b[31mnot HTTP\x07" + b"A" * 50_000 + b"\r\n\r\n"
+    with answering(lambda peer: peer.sendall(strange)) as url, pytest.raises(TroubleError) as caught:
+        Collector(url, "", 30).post(b"{}")
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 400

@@ -95,6 +95,7 @@ def test_strangers_make_no_pools_and_no_requests(store: RelayStore, collector: F
         {"pools": [{"pool": str(THEME), "suite": "x25519", "length": 48}], "batch_limit": 1, "body_limit": 1},
         {"pools": [{"pool": str(THEME), "suite": "x25519", "length": 10**6}], "batch_limit": 1, "body_limit": 1},
         {"pools": [{"pool": str(THEME), "suite": "x25519"}], "batch_limit": 1, "body_limit": 1},
+        {"pools": [{"pool": f"{THEME}/\ud800", "suite": "x25519", "length": 51}], "batch_limit": 1, "body_limit": 1},
         {"pools": ["theme"], "batch_limit": 1, "body_limit": 1},
         "<html>",
     ],
@@ -114,3 +115,19 @@ def test_a_suite_of_the_future_is_left_out(store: RelayStore, collector: FakeCol
     pools.refresh()
     assert len(store.held()) == 3
     assert collector.tokens == {"Bearer secret"}
+
+
+def test_whatever_goes_wrong_is_a_trouble(
+    store: RelayStore, collector: FakeCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = Pools(store, Collector(collector.url, "", 5))
+
+    def fail() -> None:
+        pools.close()  # so that the thread ends after its first turn
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(pools, "refresh", fail)
+    pools.start()
+    while not pools.trouble:
+        pass
+    assert kind(pools, THEME, 51) is Kind.UNAVAILABLE

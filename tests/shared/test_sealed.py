@@ -86,6 +86,8 @@ def test_a_pool_has_a_name(stratum: str | None) -> None:
     [
         "",
         "theme",
+        f"theme/{VERSION}/\ud800",
+        f"theme/{VERSION}/\0",
         "theme/",
         f"/{VERSION}",
         f"Theme/{VERSION}",

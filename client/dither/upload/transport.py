@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from dither_shared.errors import ParameterError
 from dither_shared.questions.plain import type_name
 
-from ..reporting.bodies import kind_of
+from ..reporting.bodies import CLEAR, kind_of
 from ..settings import seconds
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class HttpTransport:
     ``endpoint`` is the URL of a collector or, for sealed reports, of a relay, and may have a path. Holds no connection.
 
     ``timeout`` bounds an upload in all, from the look-up of the name to the head of the answer. ``token`` goes along
-    with each upload, for a collector that asks for one. It must be the app's, the same for all its users: one of a
-    device's own would be its name. Raises ParameterError for an endpoint, a timeout or a token
+    with each upload to a collector, which may ask for one; a relay gets none. It must be the app's, the same for all
+    its users: one of a device's own would be its name. Raises ParameterError for an endpoint, a timeout or a token
     that cannot be.
     """
 
@@ -86,8 +86,7 @@ class HttpTransport:
             "Content-Type": "application/json",
             "Connection": "close",
         }
-        if token is not None:
-            head["Authorization"] = f"Bearer {_checked(token)}"
+        self._token = "" if token is None else f"\r\nAuthorization: Bearer {_checked(token)}"
         self._path = _path(parts)
         self._head = "\r\n".join(f"{name}: {value}" for name, value in head.items())
 
@@ -96,8 +95,10 @@ class HttpTransport:
         from .exchange import exchange  # noqa: PLC0415 - with sockets a third of an import, and mostly not needed
 
         with closing(self._connect()) as stream:
-            line = f"POST {self._path}{kind_of(body).path} HTTP/1.1"
-            head = f"{line}\r\n{self._head}\r\nContent-Length: {len(body)}\r\n\r\n"
+            kind = kind_of(body)
+            token = self._token if kind is CLEAR else ""  # the collector's is not for a relay, which asks for none
+            line = f"POST {self._path}{kind.path} HTTP/1.1"
+            head = f"{line}\r\n{self._head}{token}\r\nContent-Length: {len(body)}\r\n\r\n"
             status, retry_after = exchange(stream, head.encode("ascii") + body, b"retry-after")
         return Answer(status, _seconds(retry_after))
 

@@ -47,16 +47,19 @@ def list_pools(connection: sa.Connection, listed: Collection[ListedPool]) -> Non
     known = {(pool, suite): number for number, pool, suite in _keys(connection)}
     last = max(known.values(), default=0)
     connection.execute(sa.update(POOLS).where(POOLS.c.listed).values(listed=False))
-    for one in listed:
-        key = (str(one.pool), one.suite.name)
-        if key in known:
-            kept = sa.update(POOLS).where(POOLS.c.number == known[key])
-            connection.execute(kept.values(length=one.length, listed=True))
-        else:
-            known[key] = last = last + 1
-            counts = {"forwarded": 0, "unread": 0, "dropped": 0}
-            of_it = {"number": last, "pool": key[0], "suite": key[1], "length": one.length, "listed": True}
-            connection.execute(sa.insert(POOLS).values(of_it | counts))
+    told = {(str(one.pool), one.suite.name): one.length for one in listed}
+    kept = [{"this": known[key], "now": length} for key, length in told.items() if key in known]
+    if kept:
+        same = sa.update(POOLS).where(POOLS.c.number == sa.bindparam("this"))
+        connection.execute(same.values(length=sa.bindparam("now"), listed=True), kept)
+    counts = {"listed": True, "forwarded": 0, "unread": 0, "dropped": 0}
+    fresh = [(key, length) for key, length in told.items() if key not in known]
+    new = [
+        {"number": last + place, "pool": pool, "suite": suite, "length": length} | counts
+        for place, ((pool, suite), length) in enumerate(fresh, 1)
+    ]
+    if new:
+        connection.execute(sa.insert(POOLS), new)
 
 
 def _keys(connection: sa.Connection) -> Iterator[tuple[int, str, str]]:

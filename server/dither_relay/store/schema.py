@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from dither_server.store.migrate import Schema
+from dither_server.store.migrate import COLLECTOR, Schema
 
 __all__ = ["BATCHES", "FORWARDED", "POOLS", "RELAY", "SEALED", "STATE", "TABLES"]
 
@@ -71,5 +71,6 @@ RELAY = Schema(
     "relay_version",
     POOLS,
     ("page_size=8192", "secure_delete=ON"),
+    apart=COLLECTOR.table.name,
 )
 """The schema; its number is that of the newest of ``migrations/versions``."""

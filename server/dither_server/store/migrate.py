@@ -20,7 +20,8 @@ class Schema(NamedTuple):
 
     ``head`` is the newest of its numbered migrations, which are in ``scripts``, a folder or ``package:folder``;
     ``revisions`` is the table that says which of them a database has. ``table`` is one that it has always had.
-    ``pragmas`` are set on each of SQLite's connections that write.
+    ``pragmas`` are set on each of SQLite's connections that write. ``apart`` is a table of the program that must not
+    share a database with this one: relay and collector are to see one half each.
     """
 
     maker: str
@@ -29,18 +30,23 @@ class Schema(NamedTuple):
     revisions: str
     table: sa.Table
     pragmas: tuple[str, ...] = ()
+    apart: str = ""
 
 
-COLLECTOR = Schema("collector", HEAD, "dither_server.store:migrations", "alembic_version", METRICS)
+COLLECTOR = Schema("collector", HEAD, "dither_server.store:migrations", "alembic_version", METRICS, apart="relay_pools")
 
 
 def migrate(connection: sa.Connection, schema: Schema = COLLECTOR) -> None:
     """Create or upgrade the tables, in the connection's transaction.
 
-    Raises ParameterError if a newer program has made them.
+    Raises ParameterError if a newer program has made them, or one that must not share a database with this one.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ONE_AT_A_TIME)))
+    if sa.inspect(connection).has_table(schema.apart):
+        raise ParameterError(
+            "db", f"holds the table {schema.apart}; relay and collector must not share a database, so name another"
+        )
     found = _revision(connection, schema)
     if found == schema.head:
         return

@@ -12,6 +12,7 @@ import dither
 from client.conftest import Collector
 from client.devices import METRICS, Make, Script
 from client.peers import OK
+from client.seals import KEY
 from dither.upload.transport import without_secrets
 from dither_shared import Batch
 
@@ -51,6 +52,14 @@ def test_the_apps_token_goes_along_and_is_the_only_difference(make: Make, collec
     one, other = (request.headers for request in collector.arrived)
     assert one.pop("Authorization") == "Bearer an-app's.token"
     assert one == other
+
+
+def test_a_relay_gets_no_token(make: Make, collector: Collector) -> None:
+    client = make(transport=None, endpoint=collector.endpoint, token="the-collectors", seal=KEY)
+    client.record("browser", "firefox")
+    assert client.flush(10)
+    (request,) = collector.arrived
+    assert "Authorization" not in request.headers
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nCookie: id=1", "ü", "a\x7f"])

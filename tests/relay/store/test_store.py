@@ -15,7 +15,7 @@ from alembic.migration import MigrationContext
 from dither_relay.forwarding.bodies import body_of, share_of
 from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_relay.store.schema import RELAY, TABLES
-from dither_server.store import StoreError
+from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
 from relay.relaying import LAYOUT, LIMITS, LISTED, TODAY, arrivals, bytes_of, hold, rows, stored, url_of, waiting
 from server.database import connected, execute, listening
@@ -216,3 +216,15 @@ def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(tmp_path: Path) -
         assert len(frozen) > 2
         assert [len(store.body(one)) for one in frozen] == [one.total for one in frozen]
         assert sum(one.total for one in frozen) == 400
+
+
+def test_a_relay_and_a_collector_share_no_database(tmp_path: Path) -> None:
+    """Whichever was there first: nothing is made in the other's database."""
+    relay, collector = f"sqlite:///{tmp_path}/relay.db", f"sqlite:///{tmp_path}/dither.db"
+    RelayStore(relay).close()
+    Store(collector).close()
+    for one, other in ((RelayStore, collector), (Store, relay)):
+        with pytest.raises(ParameterError, match="relay and collector must not share a database"):
+            one(other)
+    RelayStore(relay).close()
+    Store(collector).close()

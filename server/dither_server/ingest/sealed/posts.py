@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dither_shared import Mechanism, Metric, ParameterError, WireError
-from dither_shared.sealed import SealedBatch
+from dither_shared.sealed import SealedBatch, SealedReport
 
 from ...observability.prometheus import Prometheus
 from ...protocol.problems import Kind, Problem
@@ -45,8 +45,13 @@ class SealedPosts(Posts[_Sent]):
         self._opening = Opening()
 
     def read(self, body: bytes) -> _Sent:
-        """Read a sealed batch."""
-        batch = SealedBatch.decode(body)
+        """Read a sealed batch. Raises Problem for a report of a device, which is to keep it: here is no relay."""
+        try:
+            batch = SealedBatch.decode(body)
+        except WireError:
+            if _is_of_a_device(body):
+                raise Problem(Kind.UNKNOWN_POOL, "a collector takes no sealed report but from a relay") from None
+            raise
         return _Sent(batch.pool.metric, batch.pool.version, batch)
 
     def upload(self, sent: _Sent, metric: Metric) -> Upload:
@@ -92,6 +97,14 @@ class SealedPosts(Posts[_Sent]):
     def acknowledgement(self, upload: Upload) -> bytes:
         """Return how many reports were counted, and how many refused."""
         return b'{"accepted": %d, "refused": %d}' % (upload.reports, upload.refused)
+
+
+def _is_of_a_device(body: bytes) -> bool:
+    try:
+        SealedReport.decode(body)
+    except WireError:
+        return False
+    return True
 
 
 def sound(mechanism: Mechanism, rows: Sequence[bytes]) -> list[bytes]:

@@ -21,7 +21,7 @@ from dither_server.ingest.sealed.posts import sound
 from dither_server.store import Refusal, Sealed
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, WireError, parse_metrics
-from dither_shared.sealed import SUITES, Pool, SealedBatch
+from dither_shared.sealed import SUITES, Pool, SealedBatch, SealedReport
 from server.collecting import (
     LAYOUT,
     METRICS,
@@ -251,6 +251,12 @@ def test_what_no_relay_sends_is_refused_before_anything_is_opened(
 ) -> None:
     assert problem(post(door, body)) == (status, kind)
     assert {one.kind for one in told(app)} == {kind}
+
+
+def test_a_device_that_takes_this_for_its_relay_keeps_its_report(key: SecretKey, door: FlaskClient) -> None:
+    (row,) = sealed_rows(THEME, key.public, 1)
+    assert problem(post(door, SealedReport(pool(THEME), row).encode())) == (404, "unknown-pool")
+    assert problem(post(door, b'{"pool":"x","sealed":"AA=="}')) == (400, "malformed")
 
 
 def test_a_hundred_thousand_that_do_not_open_cost_no_opening(
