@@ -67,7 +67,7 @@ def disk(folder: Path) -> list[bytes]:
     return [file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()]
 
 
-def memory(process: "subprocess.Popen[str]") -> list[bytes]:
+def memory(process: subprocess.Popen[str]) -> list[bytes]:
     """All that a child process may write, as it is at one moment."""
     with _standing_still(process), Path(f"/proc/{process.pid}/mem").open("rb", 0) as content:
         found = []
@@ -82,7 +82,7 @@ def memory(process: "subprocess.Popen[str]") -> list[bytes]:
 
 
 @contextmanager
-def _standing_still(process: "subprocess.Popen[str]") -> Iterator[None]:
+def _standing_still(process: subprocess.Popen[str]) -> Iterator[None]:
     process.send_signal(signal.SIGSTOP)
     try:
         _, status = os.waitpid(process.pid, os.WUNTRACED)

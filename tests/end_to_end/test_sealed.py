@@ -1,4 +1,4 @@
-"""Sealed reports of 5,000 clients on their way over a relay to the collector's sums: three processes, and what each has.
+"""Sealed reports of 5,000 clients, over a relay to the collector's sums: three processes, and what each has.
 
 The relay's memory and disk are searched for reports in the clear, the collector's for addresses.
 """
@@ -25,7 +25,6 @@ import dither
 from dither.reporting import report
 from dither.reporting.sealing import sealed
 from dither.state.state import MemoryState
-from dither_server.store import Store
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, load_metrics
 from dither_shared.sealed import SealedReport, SealKey
