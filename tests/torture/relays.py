@@ -46,8 +46,8 @@ def on_its_way(*arguments):
     return post(*arguments)
 
 def end(*arguments):
+    sys.setprofile(None)  # to tidy up takes the most calls, and changes the least
     tidy(*arguments)
-    sys.setprofile(None)
     print("places", seen, flush=True)
 
 Rounds.freeze, Collector.post, Rounds.tidy = begin, on_its_way, end
@@ -93,11 +93,17 @@ class _OfRelay(_Process):
         where = {"DITHER_RELAY_DB": url_of(folder), "DITHER_RELAY_COLLECTOR": collector}
         paths = os.pathsep.join(path for path in sys.path if path)
         super().__init__(folder / "relay.log", command, {**where, "PYTHONPATH": paths})
-        self.places = 0
+        self.places = self.bodies = 0
+
+    @property
+    def how_far(self) -> str:
+        """How far its round was."""
+        return "amid bodies" if self.bodies else "before the first body"
 
     def round_ends(self) -> bool:
         """Wait until a round is over, and return True; False if the process has ended before."""
         while line := self.line():
+            self.bodies += line == "posting"
             if line.startswith("places"):
                 self.places = int(line.removeprefix("places"))
                 return True

@@ -1,7 +1,7 @@
 """Sealed reports through a relay and a collector, one of which is killed in each round: each is counted once.
 
 The relay is killed amid arrivals, within its hour, or within ``dither-relay forward``: at any call or return of Python
-from freezing to the end. The collector is killed some moments after a body is on its way to it.
+from freezing to when the last body has left. The collector is killed some moments after a body is on its way to it.
 """
 
 import http.client
@@ -55,7 +55,7 @@ _WAYS = ("relay amid arrivals", "collector", "relay in its hour", "collector", "
 
 
 class Seen(NamedTuple):
-    """What was done: reports, deliveries that were acknowledged, kills by what was killed."""
+    """What was done: reports, deliveries of them that were acknowledged, kills by what was killed and when."""
 
     reports: int
     deliveries: int
@@ -116,7 +116,7 @@ class _Torture:
         with self._sending(self._fresh(), threading.Semaphore(0)) as more:
             if not self.relay.round_ends():
                 assert self.relay.process.wait(PATIENCE) == -signal.SIGKILL
-                self.kills[f"relay in its hour, {self._how_far()}"] += 1
+                self.kills[f"relay in its hour, {self.relay.how_far}"] += 1
         if self.relay.process.poll() is not None:
             self.relay = self._relay()
         return left + more
@@ -125,7 +125,7 @@ class _Torture:
         if way == "forward":
             forward = Forwarding(self.relaying, self.collector.url, self._place())
             if forward.result() == -signal.SIGKILL:
-                self.kills[f"forward, {self._how_far()}"] += 1
+                self.kills[f"forward, {forward.how_far}"] += 1
             return
         forward = self._begun_posting()
         threading.Event().wait(self.chance.uniform(0, _MOMENTS))
@@ -144,14 +144,6 @@ class _Torture:
     def _place(self) -> int:
         """Draw one of as many places as the longest round had that nobody killed."""
         return self.chance.randint(1, self.places)
-
-    def _how_far(self) -> str:
-        """How far the round was that has been killed."""
-        with closing(RelayStore(relay_url(self.relaying), create=False)) as store:
-            held = store.held()
-        if any(one.frozen for one in held):
-            return "amid bodies"
-        return "not yet frozen" if any(one.waiting >= BATCH for one in held) else "all bodies taken"
 
     def _finish(self, bodies: Sequence[bytes]) -> None:
         for _ in range(_TRIES):
