@@ -70,11 +70,15 @@ class _Process:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
+    def ended(self) -> int:
+        """Wait until it has ended; return how."""
+        self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode
+
     def end(self, how: signal.Signals) -> int:
         """Send it a signal, unless it has ended; return how it ended."""
         self.process.send_signal(how)
-        self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode
+        return self.ended()
 
 
 class Collecting(_Process):
@@ -130,5 +134,4 @@ class Forwarding(_OfRelay):
     def result(self) -> int:
         """Wait until it has ended, and return how."""
         self.round_ends()
-        self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode
+        return self.ended()

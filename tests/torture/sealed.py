@@ -115,7 +115,7 @@ class _Torture:
         self.relay = self._relay(missed=True, place=self._place())
         with self._sending(self._fresh(), threading.Semaphore(0)) as more:
             if not self.relay.round_ends():
-                assert self.relay.process.wait(PATIENCE) == -signal.SIGKILL
+                assert self.relay.ended() == -signal.SIGKILL
                 self.kills[f"relay in its hour, {self.relay.how_far}"] += 1
         if self.relay.process.poll() is not None:
             self.relay = self._relay()
@@ -231,8 +231,7 @@ class _Torture:
 
     def close(self) -> None:
         for one in (self.relay, self.collector):
-            one.process.kill()
-            one.process.communicate(timeout=PATIENCE)
+            one.end(signal.SIGKILL)
 
 
 def _status(url: str, body: bytes) -> int:
