@@ -8,14 +8,25 @@ finds out, it finds out from the noise; guessing is right once in 1,000.
 Without a permanent part nothing joins two reports of one value, but each of them spends epsilon anew. With it the loss
 is bounded for ever, and the price is that the permanent draw is a feature of the device: the longer the series, the
 better it shows. That is why an upload carries nothing else that could join it to another.
+
+Behind a relay the adversary has no names either: of two days it has the reports of each in the order in which they were
+forwarded, and names for each later report an earlier one, the most similar, that at the nearest place, or of those
+that are equally similar the one at the nearest place. Where nothing is permanent that is guessing. A relay does not
+hide what a permanent draw shows: it takes the address away, not the feature.
 """
 
-from typing import Any
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from client.seals import KEY, opened, sealing
 from dither.reporting.draws.keys import Keys
 from dither.reporting.report import build
+from dither_relay.store import ListedPool, RelayStore
 from dither_shared import (
     Batch,
     ChoiceQuestion,
@@ -27,8 +38,13 @@ from dither_shared import (
     SymmetricUnary,
     SystemEntropy,
 )
+from dither_shared.sealed import Pool, SealedBatch, SealedReport
+from relay.fake_collector import collecting
+from relay.relaying import hold, rounds, url_of
 
-__all__ = ["QUESTIONS", "top_one"]
+__all__ = ["QUESTIONS", "Linked", "top_one", "top_one_relayed"]
+
+Matrix = np.ndarray[Any, np.dtype[np.float64]]
 
 _FOUR, _MANY = (ChoiceQuestion(tuple(f"answer {number}" for number in range(count))) for count in (3, 15))
 
@@ -54,24 +70,94 @@ def top_one(metric: Metric, uploads: int, devices: int = 1000, *, lasting: bool 
     earlier, later = (
         np.array([_profile(metric, keys if lasting else None, uploads) for keys in secrets]) for _ in range(2)
     )
-    earlier, later = earlier - earlier.mean(axis=0), later - later.mean(axis=0)
-    similar = later @ earlier.T
-    best = similar.max(axis=1, keepdims=True)
-    ties = similar >= best - 1e-9
-    return float((ties.diagonal() / ties.sum(axis=1)).mean())  # of equally similar devices it takes any
+    return _right(_best(_similar(later, earlier)), np.arange(devices))
 
 
-def _profile(metric: Metric, keys: Keys | None, uploads: int) -> "np.ndarray[Any, Any]":
+class Linked(NamedTuple):
+    """The shares of later reports whose earlier one is found: by content, by place, by content and then by place."""
+
+    content: float
+    place: float
+    both: float
+
+
+def top_one_relayed(metric: Metric, devices: int = 1000, *, relay: bool = True) -> Linked:
+    """Return the shares of devices that are found again from one day to the next, in what a relay forwards.
+
+    The devices report in the same order each day. ``relay=False`` is a collector without one, which sees that order.
+    """
+    secrets = [Keys(SystemEntropy().take(32)) for _ in range(devices)]
+    (earlier, names), (later, wanted) = (_day(metric, secrets, relay) for _ in range(2))
+    places = np.arange(devices)
+    near = -np.abs(places[:, None] - places)
+    alike = _best(_similar(later, earlier))
+    right = np.argsort(names)[wanted]
+    return Linked(
+        _right(alike, right), _right(_best(near), right), _right(_best(np.where(alike, near, -devices)), right)
+    )
+
+
+def _similar(later: Matrix, earlier: Matrix) -> Matrix:
+    """Return how similar each later profile (rows) is to each earlier one (columns)."""
+    similar: Matrix = (later - later.mean(axis=0)) @ (earlier - earlier.mean(axis=0)).T
+    return similar
+
+
+def _best(similar: "np.ndarray[Any, Any]") -> "np.ndarray[Any, np.dtype[np.bool_]]":
+    """Return which earlier ones, for each later one, are the most similar."""
+    best: np.ndarray[Any, np.dtype[np.bool_]] = similar >= similar.max(axis=1, keepdims=True) - 1e-9
+    return best
+
+
+def _right(best: "np.ndarray[Any, np.dtype[np.bool_]]", right: "np.ndarray[Any, np.dtype[np.intp]]") -> float:
+    """Return how often the right one is named: of those that are equally good the adversary takes any."""
+    return float((best[np.arange(len(right)), right] / best.sum(axis=1)).mean())
+
+
+def _profile(metric: Metric, keys: Keys | None, uploads: int) -> Matrix:
     """Return what a series of uploads shows: how often each cell was reported, cohort by cohort."""
+    entropy = SystemEntropy()
+    bodies = [_body(metric, keys or Keys(entropy.take(32))) for _ in range(uploads)]
+    return sum((_cells(metric, Batch.decode(body).reports) for body in bodies), np.zeros(()))
+
+
+def _body(metric: Metric, keys: Keys) -> bytes:
+    """Return what a device uploads; all have the same answer."""
+    return build(metric, 1 if metric.mechanism.size else b"firefox", keys, SystemEntropy(), 1, local=False).body
+
+
+def _cells(metric: Metric, row: bytes) -> Matrix:
     mechanism = metric.mechanism
+    report = Report.decode(row, mechanism)
     seen = np.zeros(mechanism.cohorts * mechanism.cells)
-    item = 1 if mechanism.size else b"firefox"
-    for _ in range(uploads):
-        entropy = SystemEntropy()
-        body = build(metric, item, keys or Keys(entropy.take(32)), entropy, 1, local=False).body
-        report = Report.decode(Batch.decode(body).reports, mechanism)
-        seen[[report.cohort * mechanism.cells + cell for cell in report.cells(mechanism)]] += 1
+    seen[[report.cohort * mechanism.cells + cell for cell in report.cells(mechanism)]] = 1
     return seen
+
+
+def _day(metric: Metric, secrets: Sequence[Keys], relay: bool) -> "tuple[Matrix, np.ndarray[Any, np.dtype[np.intp]]]":
+    """Return the profile of each report of a day, in the order in which the collector sees them, and whose each is."""
+    (sealing_metric,) = sealing({metric.name: metric}).values()
+    pool = Pool(metric.name, metric.version)
+    arrived = [SealedReport.decode(_body(sealing_metric, keys)).sealed for keys in secrets]
+    seen = _forwarded(pool, metric.mechanism.row_bytes, arrived) if relay else arrived
+    whose = {sealed: device for device, sealed in enumerate(arrived)}
+    rows = [opened(SealedReport(pool, sealed).encode()) for sealed in seen]
+    return np.array([_cells(metric, row) for row in rows]), np.array([whose[sealed] for sealed in seen])
+
+
+def _forwarded(pool: Pool, width: int, arrived: Sequence[bytes]) -> list[bytes]:
+    """Let a relay hold and forward these, in ten bodies; return them in the order in which the collector gets them."""
+    length = len(arrived[0])
+    with collecting([(str(pool), KEY.suite.name, length)], len(arrived) // 10) as collector:
+        collector.row_bytes = width
+        with tempfile.TemporaryDirectory() as folder, closing(RelayStore(url_of(Path(folder)))) as store:
+            limits = {"batch_limit": collector.batch_limit, "body_limit": collector.body_limit}
+            store.list_pools([ListedPool(pool, KEY.suite, length)], limits)
+            hold(store, arrived)
+            one = rounds(store, collector.url)
+            one.freeze()
+            assert one.post({}).reports == len(arrived)
+        return [sealed for body in collector.bodies for sealed in SealedBatch.decode(body).split(width)]
 
 
 def main() -> None:
@@ -80,6 +166,10 @@ def main() -> None:
     for name, metric in QUESTIONS.items():
         shares = [top_one(metric, uploads, lasting="fresh" not in name) for uploads in (1, 7, 30)]
         print(f"{name:52}" + "".join(f"{share:8.1%}" for share in shares))
+    print(f"\n{'over a relay, from one day to the next: by':52}{'content':>8}{'place':>8}{'both':>8}")
+    for name, metric in QUESTIONS.items():
+        if "fresh" not in name:
+            print(f"{name:52}" + "".join(f"{share:8.1%}" for share in top_one_relayed(metric)))
 
 
 if __name__ == "__main__":

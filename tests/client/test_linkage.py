@@ -1,6 +1,6 @@
 """What joins two uploads of a device: nothing, or the permanent draw alone."""
 
-from client.linkage import QUESTIONS, top_one
+from client.linkage import QUESTIONS, top_one, top_one_relayed
 
 
 def test_without_a_permanent_part_uploads_cannot_be_joined() -> None:
@@ -13,3 +13,14 @@ def test_a_permanent_row_is_a_feature_of_its_device_and_the_only_one() -> None:
     rappor = QUESTIONS["any text, RAPPOR, 128 bits"]
     assert top_one(rappor, 3, devices=200) > 0.5
     assert top_one(rappor, 3, devices=200, lasting=False) < 0.05
+
+
+def test_over_a_relay_nothing_joins_the_reports_of_two_days_but_a_permanent_draw() -> None:
+    """By guessing one of 200 is right on average, and 10 with a probability of 1.2e-7 (Poisson's law), six times."""
+    for name, metric in QUESTIONS.items():
+        if metric.mechanism.permanent_ratio is None:
+            assert max(top_one_relayed(metric, 200)) < 0.05, name
+            assert top_one_relayed(metric, 200, relay=False).place == 1.0  # without one, the order of arrival is enough
+    rappor = top_one_relayed(QUESTIONS["any text, RAPPOR, 128 bits"], 200)
+    assert rappor.content > 0.05  # a relay hides no feature
+    assert rappor.place < 0.05

@@ -26,6 +26,7 @@ from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
 from torture.proxy import Cut
+from torture.sealed import sealed_rounds
 from torture.slow import slow_clients
 from torture.trouble import can_fill, full_disk, locked
 
@@ -46,6 +47,15 @@ def test_spool_and_fold_through_kill_9(tmp_path: Path) -> None:
         "scheduler",
     }
     assert seen.tallies > 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
+def test_sealed_reports_through_kill_9_of_relay_and_collector(tmp_path: Path) -> None:
+    """Each way to kill once."""
+    seen = sealed_rounds(tmp_path, 5)
+    assert seen.deliveries > seen.reports > 5 * 90
+    assert sum(seen.kills.values()) >= 4
+    assert seen.kills["relay amid arrivals"] == 1
 
 
 @pytest.mark.skipif(can_record() is not None, reason=can_record() or "")

@@ -1,7 +1,7 @@
 """Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz, spool, fold.
+costs, fuzz, spool, fold, sealed.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
+from torture.sealed import sealed_rounds
 from torture.slow import raise_files, slow_clients
 from torture.spool_power import spool_power_cuts
 from torture.trouble import can_fill, full_disk, locked
@@ -125,6 +126,14 @@ def fold(folder: Path, share: float) -> str:
     return f"spool and fold: {done}, kill -9 ({killed}); {seen.tallies:,} tallies compared, each right"
 
 
+def seal(folder: Path, share: float) -> str:
+    rounds = max(5, int(40 * share))
+    seen = sealed_rounds(folder, rounds)
+    done = f"{rounds} rounds, {seen.reports:,} sealed reports in {seen.deliveries:,} deliveries"
+    killed = ", ".join(f"{kind} {count}" for kind, count in sorted(seen.kills.items()))
+    return f"relay and collector: {done}, kill -9 ({killed}); each counted once, and none left at the relay"
+
+
 PARTS: dict[str, Callable[[Path, float], str]] = {
     "kill": kill,
     "power": power,
@@ -136,6 +145,7 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "fuzz": garble,
     "spool": spool,
     "fold": fold,
+    "sealed": seal,
 }
 
 

@@ -1,0 +1,92 @@
+"""Search what a process holds, on disk and in memory, for any of many byte strings at once."""
+
+import os
+import signal
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PIECE", "Needles", "disk", "memory"]
+
+PIECE = 1 << 22
+"""Bytes that are searched at a time."""
+
+_WORD = 8
+_BITS = 24
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 divided by the golden ratio (Knuth, volume 3, 6.4): its product spreads words over a table."""
+
+Words = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+class Needles:
+    """Byte strings of 8 bytes or more, each of which is looked for at every place of what is searched."""
+
+    def __init__(self, needles: Iterable[bytes]) -> None:
+        self._by_word: dict[int, list[bytes]] = defaultdict(list)
+        self._longest = 0
+        for one in needles:
+            assert len(one) >= _WORD
+            self._by_word[int.from_bytes(one[:_WORD], "little")].append(one)
+            self._longest = max(self._longest, len(one))
+        self._words = np.array(sorted(self._by_word), "<u8")
+        self._table = np.zeros(1 << _BITS, bool)
+        self._table[_places(self._words)] = True
+
+    def found(self, contents: Iterable[bytes]) -> set[bytes]:
+        """Return the needles that stand in any of these contents."""
+        return {
+            needle
+            for content in contents
+            for start in range(0, len(content), PIECE)
+            for needle in self._within(content[start : start + PIECE + self._longest])
+        }
+
+    def _within(self, piece: bytes) -> Iterator[bytes]:
+        for offset in range(min(_WORD, len(piece) // _WORD)):
+            words = np.frombuffer(piece, "<u8", (len(piece) - offset) // _WORD, offset)
+            likely = np.flatnonzero(self._table[_places(words)])
+            for place in likely[np.isin(words[likely], self._words)].tolist():
+                for needle in self._by_word[int(words[place])]:
+                    if piece.startswith(needle, _WORD * place + offset):
+                        yield needle
+
+
+def _places(words: Words) -> Words:
+    """Return for each word its place in the table."""
+    return (words * _FACTOR) >> np.uint64(64 - _BITS)
+
+
+def disk(folder: Path) -> list[bytes]:
+    """The content of every file below a folder."""
+    return [file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()]
+
+
+def memory(process: subprocess.Popen[str]) -> list[bytes]:
+    """All that a child process may write, as it is at one moment."""
+    with _standing_still(process), Path(f"/proc/{process.pid}/mem").open("rb", 0) as content:
+        found = []
+        for line in Path(f"/proc/{process.pid}/maps").read_text("utf-8").splitlines():
+            ends, rights, *_ = line.split()
+            begin, end = (int(one, 16) for one in ends.split("-"))
+            if rights.startswith("rw"):
+                content.seek(begin)
+                found.append(content.read(end - begin))
+                assert len(found[-1]) == end - begin, line
+    return found
+
+
+@contextmanager
+def _standing_still(process: subprocess.Popen[str]) -> Iterator[None]:
+    process.send_signal(signal.SIGSTOP)
+    try:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)

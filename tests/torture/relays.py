@@ -1,0 +1,137 @@
+"""A relay and a collector as processes that are killed and begun again, and ``dither-relay forward`` beside them."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+from dither_relay.store import RelayStore
+from relay.relaying import url_of
+from server.collecting import environment
+from server.test_process import PATIENCE
+
+__all__ = ["BATCH", "Collecting", "Forwarding", "Relaying"]
+
+BATCH = 20
+"""Fewest reports that leave together."""
+
+_BODY = 12
+"""Most reports of a body: a pool of a round takes some."""
+
+_ROUND = """
+import os, signal, sys
+from dither_relay import cli as commands
+from dither_relay.collector import Collector
+from dither_relay.forwarding.rounds import Rounds
+
+place, seen = int(sys.argv[1]), 0
+freeze, post, tidy = Rounds.freeze, Collector.post, Rounds.tidy
+
+def passed(*_):
+    global seen
+    seen += 1
+    if seen == place:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def begin(*arguments):
+    sys.setprofile(passed)
+    freeze(*arguments)
+
+def on_its_way(*arguments):
+    print("posting", flush=True)
+    return post(*arguments)
+
+def end(*arguments):
+    sys.setprofile(None)  # to tidy up takes the most calls, and changes the least
+    tidy(*arguments)
+    print("places", seen, flush=True)
+
+Rounds.freeze, Collector.post, Rounds.tidy = begin, on_its_way, end
+commands._TRIES = 1  # a collector that was killed is begun again by us; then so is the command
+commands.cli(sys.argv[2:])
+"""
+
+
+class _Process:
+    """A process that says on stdout how far it is. ``log`` is told what it writes on stderr."""
+
+    def __init__(self, log: Path, command: Sequence[str], more: dict[str, str]) -> None:
+        with log.open("a", encoding="utf-8") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, *command], stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, **more}
+            )
+
+    def line(self) -> str:
+        """The next line that it says, empty if it has ended."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def ended(self) -> int:
+        """Wait until it has ended; return how."""
+        self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode
+
+    def end(self, how: signal.Signals) -> int:
+        """Send it a signal, unless it has ended; return how it ended."""
+        self.process.send_signal(how)
+        return self.ended()
+
+
+class Collecting(_Process):
+    """A collector. It listens at the same port each time: that is where the relay looks for it."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        command = ["-m", "dither_server", "run", "--port", str(port), "--rows-limit", str(_BODY), "--open", "report"]
+        super().__init__(folder / "collector.log", command, dict(environment(folder)))
+        self.url = self.line()
+        assert self.url.startswith("http"), (folder / "collector.log").read_text("utf-8")
+
+
+class _OfRelay(_Process):
+    def __init__(self, folder: Path, collector: str, place: int, name: str, *options: str) -> None:
+        command = ["-c", _ROUND, str(place), name, "--batch", str(BATCH), *options]
+        where = {"DITHER_RELAY_DB": url_of(folder), "DITHER_RELAY_COLLECTOR": collector}
+        paths = os.pathsep.join(path for path in sys.path if path)
+        super().__init__(folder / "relay.log", command, {**where, "PYTHONPATH": paths})
+        self.places = self.bodies = 0
+
+    @property
+    def how_far(self) -> str:
+        """How far its round was."""
+        return "amid bodies" if self.bodies else "before the first body"
+
+    def round_ends(self) -> bool:
+        """Wait until a round is over, and return True; False if the process has ended before."""
+        while line := self.line():
+            self.bodies += line == "posting"
+            if line.startswith("places"):
+                self.places = int(line.removeprefix("places"))
+                return True
+        return False
+
+
+class Relaying(_OfRelay):
+    """A relay. It makes up at once for an hour that was missed, and dies at that place of a round, unless it is 0."""
+
+    def __init__(self, folder: Path, collector: str, at: str, *, missed: bool = False, place: int = 0) -> None:
+        if missed:
+            with closing(RelayStore(url_of(folder), create=False)) as store:
+                store.use_hour(date(2020, 1, 1))
+        super().__init__(folder, collector, place, "run", "--port", "0", "--at", at)
+        self.url = self.line()
+
+
+class Forwarding(_OfRelay):
+    """The command that forwards now, beside a relay. It dies at that place of its round, unless it is 0."""
+
+    def __init__(self, folder: Path, collector: str, place: int = 0) -> None:
+        super().__init__(folder, collector, place, "forward")
+
+    def result(self) -> int:
+        """Wait until it has ended, and return how."""
+        self.round_ends()
+        return self.ended()

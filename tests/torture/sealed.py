@@ -1,0 +1,261 @@
+"""Sealed reports through a relay and a collector, one of which is killed in each round: each is counted once.
+
+The relay is killed amid arrivals, within its hour, or within ``dither-relay forward``: at any call or return of Python
+from freezing to when the last body has left. The collector is killed some moments after a body is on its way to it.
+"""
+
+import http.client
+import random
+import signal
+import socket
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from dither.reporting.sealing import sealed
+from dither_relay.store import RelayStore
+from dither_server.store import Store
+from dither_server.tally.tally import Tally
+from dither_shared import Batch, Metric
+from dither_shared.sealed import SealedReport
+from end_to_end.searching import Needles, disk
+from relay.relaying import ask, until_ready
+from relay.relaying import url_of as relay_url
+from server.collecting import LAYOUT, METRICS_TOML, STRATA_TOML, THEME, rows_of, same
+from server.database import url_of
+from server.ingest.sealed.sealing import drawn, keep
+from server.test_process import PATIENCE
+from torture.relays import BATCH, Collecting, Forwarding, Relaying
+
+__all__ = ["Seen", "sealed_rounds"]
+
+_POOLS: Sequence[tuple[Metric, str, str | None, str]] = [
+    (THEME, "x25519", None, "light"),
+    (THEME, "xwing", None, "light"),
+    (LAYOUT, "x25519", "linux/stable", "list"),
+]
+"""Of each pool the metric, the suite, the stratum, and the answer of all devices."""
+
+_FRESH = 30
+"""Fresh reports of each pool in a round."""
+
+_DEVICES = 4
+_MOMENTS = 0.2
+"""Seconds, at most, from a body on its way to the collector's death. All bodies of a round take about as long."""
+
+_TRIES = 30
+
+_WAYS = ("relay amid arrivals", "collector", "relay in its hour", "collector", "forward", "collector")
+"""What is killed, round by round."""
+
+
+class Seen(NamedTuple):
+    """What was done: reports, deliveries of them that were acknowledged, kills by what was killed and when."""
+
+    reports: int
+    deliveries: int
+    kills: Counter[str]
+
+
+class _Torture:
+    """Rounds on one relay and one collector."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.collecting, self.relaying = folder / "collector", folder / "relay"
+        self.keys = {suite: drawn(suite) for suite in ("x25519", "xwing")}
+        for one in (self.collecting, self.relaying):
+            one.mkdir()
+        keep(self.collecting / "seal-keys.json", *self.keys.values())
+        seal = f'[seal]\nkey = "{self.keys["x25519"].public}"\n'
+        (self.collecting / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML + seal, encoding="utf-8")
+        self.at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # no hour comes but those that are missed
+        self.rows: dict[Metric, list[bytes]] = {THEME: [], LAYOUT: []}
+        self.sealed: list[bytes] = []
+        self.again: list[bytes] = []
+        self.kills: Counter[str] = Counter()
+        self.deliveries = 0
+        self.places = 1
+        self.port = _free_port()
+        self.collector = Collecting(self.collecting, self.port)
+        self.relay = self._relay()
+        until_ready(self.relay.url)
+
+    def round(self, number: int) -> None:
+        """Kill one of the processes in its way, and deliver and forward what it had not done."""
+        way = _WAYS[number % len(_WAYS)]
+        bodies = self._fresh()
+        if way == "relay amid arrivals":
+            bodies = self._kill_amid_arrivals(bodies)
+        elif way == "relay in its hour":
+            bodies = self._kill_in_its_hour(bodies)
+        else:
+            bodies = self._deliver(bodies)
+            self._kill_amid_forwarding(way)
+        self._finish(bodies)
+
+    def _kill_amid_arrivals(self, bodies: Sequence[bytes]) -> list[bytes]:
+        told = threading.Semaphore(0)
+        with self._sending(bodies, told) as left:
+            for _ in range(self.chance.randrange(1, len(bodies))):
+                assert told.acquire(timeout=PATIENCE)
+            self._kill("relay amid arrivals")
+        self.relay = self._relay()
+        return left
+
+    def _kill_in_its_hour(self, bodies: Sequence[bytes]) -> list[bytes]:
+        """Let devices send, and others while the relay makes up for an hour that it has missed."""
+        left = self._deliver(bodies)
+        self._kill("relay at rest")
+        self.relay = self._relay(missed=True, place=self._place())
+        with self._sending(self._fresh(), threading.Semaphore(0)) as more:
+            if not self.relay.round_ends():
+                assert self.relay.ended() == -signal.SIGKILL
+                self.kills[f"relay in its hour, {self.relay.how_far}"] += 1
+        if self.relay.process.poll() is not None:
+            self.relay = self._relay()
+        return left + more
+
+    def _kill_amid_forwarding(self, way: str) -> None:
+        if way == "forward":
+            forward = Forwarding(self.relaying, self.collector.url, self._place())
+            if forward.result() == -signal.SIGKILL:
+                self.kills[f"forward, {forward.how_far}"] += 1
+            return
+        forward = self._begun_posting()
+        threading.Event().wait(self.chance.uniform(0, _MOMENTS))
+        self.collector.end(signal.SIGKILL)
+        self.kills["collector, all bodies taken" if forward.result() == 0 else "collector amid bodies"] += 1
+        self.collector = Collecting(self.collecting, self.port)
+
+    def _begun_posting(self) -> Forwarding:
+        for _ in range(_TRIES):
+            forward = Forwarding(self.relaying, self.collector.url)
+            if forward.line() == "posting":
+                return forward
+            forward.result()  # the relay was at it; there is always more
+        raise AssertionError((self.relaying / "relay.log").read_text("utf-8"))
+
+    def _place(self) -> int:
+        """Draw one of as many places as the longest round had that nobody killed."""
+        return self.chance.randint(1, self.places)
+
+    def _finish(self, bodies: Sequence[bytes]) -> None:
+        for _ in range(_TRIES):
+            if not (bodies := self._deliver(bodies)):
+                break
+        assert not bodies
+        for _ in range(_TRIES):
+            forward = Forwarding(self.relaying, self.collector.url)
+            if forward.result() == 0:  # else the relay itself forwards now
+                self.places = max(self.places, forward.places)
+                return
+        raise AssertionError((self.relaying / "relay.log").read_text("utf-8"))
+
+    def _fresh(self) -> list[bytes]:
+        """Draw and seal reports; a third of them comes twice, at once or in the next round."""
+        fresh = []
+        for metric, suite, stratum, answer in _POOLS:
+            for _ in range(_FRESH):
+                row = rows_of(metric, 1, self.chance.randbytes(16), answer)
+                self.rows[metric].append(row)
+                name = self.chance.randbytes(16).hex()
+                body = sealed(Batch(name, metric.name, metric.version, row, stratum), self.keys[suite].public)
+                self.sealed.append(SealedReport.decode(body).sealed)
+                fresh.append(body)
+        twice = self.chance.sample(fresh, len(fresh) // 3)
+        half = len(twice) // 2
+        bodies = [*fresh, *twice[:half], *self.again]
+        self.again = twice[half:]
+        return self.chance.sample(bodies, len(bodies))
+
+    def _deliver(self, bodies: Sequence[bytes]) -> list[bytes]:
+        with self._sending(bodies, threading.Semaphore(0)) as left:
+            pass
+        return left
+
+    @contextmanager
+    def _sending(self, bodies: Sequence[bytes], told: threading.Semaphore) -> Iterator[list[bytes]]:
+        """Let devices send these; at the end the list has those that were not acknowledged."""
+        left: list[bytes] = []
+        url = self.relay.url
+
+        def device(some: Sequence[bytes]) -> None:
+            for body in some:
+                if _status(url, body) == 202:
+                    told.release()
+                else:
+                    left.append(body)
+
+        devices = [threading.Thread(target=device, args=(bodies[place::_DEVICES],)) for place in range(_DEVICES)]
+        for one in devices:
+            one.start()
+        try:
+            yield left
+        finally:
+            for one in devices:
+                one.join(10 * PATIENCE)
+        self.deliveries += len(bodies) - len(left)
+
+    def _kill(self, what: str) -> None:
+        assert self.relay.end(signal.SIGKILL) == -signal.SIGKILL
+        self.kills[what] += 1
+
+    def _relay(self, *, missed: bool = False, place: int = 0) -> Relaying:
+        return Relaying(self.relaying, self.collector.url, self.at, missed=missed, place=place)
+
+    def compare(self) -> None:
+        """End both, and assert that each report was counted once and that the relay keeps no more than its digest."""
+        self._finish(self._fresh() + self.again)
+        assert self.relay.end(signal.SIGTERM) == 0
+        assert self.collector.end(signal.SIGTERM) == 0
+        with closing(Store(url_of(self.collecting), create=False)) as store:
+            for metric, rows in self.rows.items():
+                assert same(store.tally(metric), Tally.fold(metric.mechanism, b"".join(rows))), metric.name
+                told = store.sealed(metric)
+                assert told is not None
+                assert (told.reports, told.refused) == (len(rows), 0)
+                assert told.least_total >= BATCH
+        with closing(RelayStore(relay_url(self.relaying), create=False)) as held:
+            counts = [(one.waiting, one.frozen, one.unread, one.dropped) for one in held.held()]
+            assert set(counts) == {(0, 0, 0, 0)}, counts
+            assert sum(one.forwarded for one in held.held()) == len(self.sealed)
+        with closing(sqlite3.connect(self.relaying / "relay.db")) as database:
+            assert database.execute("SELECT count(*) FROM relay_forwarded").fetchone() == (len(self.sealed),)
+        assert Needles(self.sealed).found(disk(self.relaying)) == set()
+
+    def close(self) -> None:
+        for one in (self.relay, self.collector):
+            one.end(signal.SIGKILL)
+
+
+def _status(url: str, body: bytes) -> int:
+    try:
+        return ask(url, "POST", "/v1/sealed", body)[0]
+    except (OSError, http.client.HTTPException):
+        return 0
+
+
+def _free_port() -> int:
+    """A port below those that outgoing connections take while a collector is dead."""
+    for port in range(20_000, 32_000):
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+        except OSError:
+            continue
+        return port
+    raise AssertionError("no port is free")
+
+
+def sealed_rounds(folder: Path, rounds: int, seed: int = 1) -> Seen:
+    """Go so many rounds; return what was done. Raises AssertionError unless each report is counted once."""
+    with closing(_Torture(folder, seed)) as torture:
+        for number in range(rounds):
+            torture.round(number)
+        torture.compare()
+        return Seen(len(torture.sealed), torture.deliveries, torture.kills)
