@@ -30,7 +30,7 @@ from dither_shared import Batch, load_metrics
 from dither_shared.sealed import SealedReport, SealKey
 from end_to_end.searching import PIECE, Needles, disk, memory
 from relay.relaying import running as relaying
-from relay.relaying import url_of
+from relay.relaying import until_ready, url_of
 from server.cli.invoking import invoke
 from server.collecting import running, same
 from server.test_process import PATIENCE, tally
@@ -138,6 +138,7 @@ def test_the_relay_sees_no_report_and_the_collector_no_address(tmp_path: Path, m
     ):
         metrics = load_metrics(collecting / "metrics.toml")
         fonts = metrics["fonts"]
+        until_ready(relay)
         answer_all(metrics, relay)
         rows, ciphertexts = (set(some) for some in zip(*sent["fonts"], strict=True))
         held = {one for _, one in sent["rare"]}
