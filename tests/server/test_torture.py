@@ -25,6 +25,7 @@ from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
+from torture.relay_power import relay_power_cuts
 from torture.proxy import Cut
 from torture.sealed import sealed_rounds
 from torture.slow import slow_clients
@@ -64,6 +65,14 @@ def test_power_cuts(tmp_path: Path) -> None:
     for synchronous in ("FULL", "OFF"):
         (tmp_path / synchronous).mkdir()
         wrong = power_cuts(tmp_path / synchronous, 40, commits=60, synchronous=synchronous)
+        assert bool(wrong) is (synchronous == "OFF"), wrong
+
+
+@pytest.mark.skipif(can_record() is not None, reason=can_record() or "")
+def test_power_cuts_on_a_relay(tmp_path: Path) -> None:
+    for synchronous in ("FULL", "OFF"):
+        (tmp_path / synchronous).mkdir()
+        wrong = relay_power_cuts(tmp_path / synchronous, 40, commits=60, synchronous=synchronous)
         assert bool(wrong) is (synchronous == "OFF"), wrong
 
 

@@ -1,7 +1,7 @@
 """Everything at full size: about an hour on two cores. ``python -m tests.torture [--share 0.1] [NAME ...]``.
 
 Each part stands alone, so that it can be run, or run again, by itself: kill, power, deliveries, slow, lock, disk,
-costs, fuzz, spool, fold, sealed.
+costs, fuzz, spool, fold, sealed, relay.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
+from torture.relay_power import relay_power_cuts
 from torture.sealed import sealed_rounds
 from torture.slow import raise_files, slow_clients
 from torture.spool_power import spool_power_cuts
@@ -134,6 +135,20 @@ def seal(folder: Path, share: float) -> str:
     return f"relay and collector: {done}, kill -9 ({killed}); each counted once, and none left at the relay"
 
 
+def relay(folder: Path, share: float) -> str:
+    if why_not := can_record():
+        return f"power cuts on a relay: not tried, {why_not}"
+    points = max(20, int(2000 * share))
+    wrong = {}
+    for synchronous in ("FULL", "OFF"):
+        (folder / synchronous).mkdir()
+        wrong[synchronous] = len(relay_power_cuts(folder / synchronous, points, synchronous=synchronous))
+    assert wrong["FULL"] == 0
+    assert wrong["OFF"] > 0
+    told = f"power cuts on a relay, {points:,} points: nothing acknowledged lost, nothing corrupt"
+    return f"{told}; with synchronous=OFF wrong at {wrong['OFF']:,}"
+
+
 PARTS: dict[str, Callable[[Path, float], str]] = {
     "kill": kill,
     "power": power,
@@ -146,6 +161,7 @@ PARTS: dict[str, Callable[[Path, float], str]] = {
     "spool": spool,
     "fold": fold,
     "sealed": seal,
+    "relay": relay,
 }
 
 

@@ -73,15 +73,15 @@ def can_record() -> str | None:
     return None if tried.returncode == 0 else "strace may not trace here"
 
 
-def record(folder: Path, commits: int, synchronous: str) -> list[Step]:
-    """Commit so many batches and return all that reached the files, in order."""
+def record(folder: Path, commits: int, synchronous: str, work: str = _WORK, name: str = "dither.db") -> list[Step]:
+    """Do so many commits of some work on a database, and return all that reached the files, in order."""
     trace = folder / "trace"
-    files = [word for name in ("dither.db", "dither.db-wal", "acknowledged") for word in ("-P", str(folder / name))]
+    files = [word for file in (name, f"{name}-wal", "acknowledged") for word in ("-P", str(folder / file))]
     calls = "trace=pwrite64,write,fsync,fdatasync,ftruncate"
     command = ["strace", "-f", "-y", "-xx", "-s", "1000000", "-e", calls, "-o", str(trace), *files]
-    work = [sys.executable, "-c", _WORK, str(folder), str(commits), synchronous]
+    working = [sys.executable, "-c", work, str(folder), str(commits), synchronous]
     path = str(Path(__file__).parents[1])
-    subprocess.run([*command, *work], check=True, env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"})
+    subprocess.run([*command, *working], check=True, env={"PYTHONPATH": path, "PATH": "/usr/bin:/bin"})
     return [step for line in trace.read_text("ascii").splitlines() if (step := _step(line)) is not None]
 
 
@@ -95,12 +95,14 @@ def _step(line: str) -> Step | None:
     return Step(call, Path(file).name, bytes.fromhex((data or "").replace("\\x", "")), offset)
 
 
-def cut(steps: Sequence[Step], chance: random.Random) -> tuple[dict[str, bytearray], list[bytes]]:
+def cut(
+    steps: Sequence[Step], chance: random.Random, name: str = "dither.db"
+) -> tuple[dict[str, bytearray], list[bytes]]:
     """Return the files as a power cut at a random point leaves them, and what was acknowledged by then."""
     acknowledgements = [place for place, step in enumerate(steps) if step.file == "acknowledged"]
     end = chance.randrange(acknowledgements[0] + 1, len(steps) + 1)
     synced = {step.file: place for place, step in enumerate(steps[:end]) if step.call in {"fsync", "fdatasync"}}
-    files = {"dither.db": bytearray(), "dither.db-wal": bytearray()}
+    files = {name: bytearray(), f"{name}-wal": bytearray()}
     for place, step in enumerate(steps[:end]):
         if step.file in files:
             _apply(files[step.file], step, chance if place > synced.get(step.file, -1) else None)
@@ -122,12 +124,17 @@ def _apply(file: bytearray, step: Step, chance: random.Random | None) -> None:
             file[place : place + len(sector)] = sector
 
 
-def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[bytes]) -> str | None:
-    """Open what is left and compare; return what is wrong, or None."""
-    for left in folder.glob("dither.db*"):
+def put(folder: Path, files: dict[str, bytearray]) -> None:
+    """Let a folder hold these files, and of a database nothing else."""
+    for left in folder.glob("*.db*"):
         left.unlink()
     for name, content in files.items():
         (folder / name).write_bytes(content)
+
+
+def survives(folder: Path, files: dict[str, bytearray], acknowledged: Sequence[bytes]) -> str | None:
+    """Open what is left and compare; return what is wrong, or None."""
+    put(folder, files)
     try:
         with closing(sqlite3.connect(folder / "dither.db")) as connection:
             checked = connection.execute("PRAGMA integrity_check").fetchone()[0]

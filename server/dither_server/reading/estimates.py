@@ -51,7 +51,7 @@ class EstimateReader:
         beside = folded(self._store.folds)
         whole = self._whole(metric, (query.since, query.until), part, query, candidates)
         sealed = self._store.sealed(metric, query.since, query.until, part.places)
-        beside |= about_sealed(sealed, metric, whole.about["periods"])
+        beside |= about_sealed(sealed, metric, whole.about.get("periods", 1))
         return self._chosen(replace(whole, about={**whole.about, **beside}), query)
 
     def tables(self, metric: Metric, query: Query, candidates: tuple[str, ...] | None = None) -> Iterator[Table]:
