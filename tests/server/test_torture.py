@@ -25,8 +25,8 @@ from torture.fold import fold_rounds
 from torture.fuzz import fuzz
 from torture.kill import kill_cycles
 from torture.power import can_record, power_cuts
-from torture.relay_power import relay_power_cuts
 from torture.proxy import Cut
+from torture.relay_power import relay_power_cuts
 from torture.sealed import sealed_rounds
 from torture.slow import slow_clients
 from torture.trouble import can_fill, full_disk, locked
