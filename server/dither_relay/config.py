@@ -1,12 +1,11 @@
 """The configuration of a relay: every setting, with its default and its help text."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from typing import Any
 
-from dither_server.access.proxies import Proxies
-from dither_server.config.settings import RETRY_DAYS
+from dither_server.config.common import RETRY_DAYS, check_common
 from dither_server.config.sources import Sources, settings_of
 from dither_shared import ParameterError
 
@@ -56,29 +55,15 @@ class RelayConfig:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if is_number and value <= 0 and one.name != "port":
-                raise ParameterError(one.name, f"{value!r} is not positive")
-        from dither_server.store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what help would wait for
-
-        database_url(self.db)
-        Proxies(self.proxies)
+        check_common(self)
         self.hour()
         CollectorUrl.parse(self.collector)
         if self.batch < 2:
             raise ParameterError("batch", f"{self.batch} is below 2; a report alone is not hidden among others")
-        if not 0 <= self.port <= 65_535:
-            raise ParameterError("port", f"{self.port} is not between 0 and 65535")
-        if self.horizon <= RETRY_DAYS:
-            raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
         if self.max_age > RETRY_DAYS:
             raise ParameterError(
                 "max_age", f"{self.max_age} is above {RETRY_DAYS}; the collector knows retries so long"
             )
-        if self.log_level not in {"debug", "info", "warning", "error"}:
-            raise ParameterError("log_level", f"{self.log_level!r} is not one of debug, info, warning, error")
 
     def hour(self) -> time:
         """Return the hour of the day, in UTC; raise ParameterError if it is none."""

@@ -15,7 +15,7 @@ import click
 
 from dither_shared import DitherError, ParameterError
 
-from ..config.settings import RETRY_DAYS
+from ..config.common import RETRY_DAYS
 from ..config.sources import missing
 from .options import Found, denying, refusing, required, settings_options, workers_options
 from .terminal_tables import counted, printable

@@ -1,7 +1,7 @@
 """The configuration of a collector: every setting, with its default and its help text."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,14 @@ from dither_shared.metrics.period import utc_today
 
 from ..access.locality import Here
 from ..access.origins import NO_ORIGINS, Origins
-from ..access.proxies import Proxies
 from ..access.roles import Role
 from ..tally.retention import Retention
+from .common import check_common
 
 if TYPE_CHECKING:
     from ..store.spool.rooms import Rooms
 
-__all__ = ["RETRY_DAYS", "Config", "seal_file"]
-
-RETRY_DAYS = 30
-"""For how long a device may send a batch again: the client's outbox keeps none for longer."""
+__all__ = ["Config", "seal_file"]
 
 _SEAL_KEYS = "seal-keys.json"
 
@@ -104,28 +101,14 @@ class Config:
     today: Callable[[], date] = utc_today
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            value = getattr(self, one.name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if is_number and value <= 0 and one.name != "port":
-                raise ParameterError(one.name, f"{value!r} is not positive")
-        from ..store.url import database_url  # noqa: PLC0415 - SQLAlchemy is what a command's help would wait for
-
-        database_url(self.db)
+        check_common(self)
         if self.spool:
             self.rooms()
         elif self.spool_open:
             raise ParameterError("spool_open", "is of no use without spool")
         if self.seal_alarm >= 1:
             raise ParameterError("seal_alarm", f"{self.seal_alarm!r} is not below 1")
-        Proxies(self.proxies)
-        if not 0 <= self.port <= 65_535:
-            raise ParameterError("port", f"{self.port} is not between 0 and 65535")
-        if self.horizon <= RETRY_DAYS:
-            raise ParameterError("horizon", f"{self.horizon} is not above {RETRY_DAYS}; devices retry for so many days")
         Here.at(self.local_address)
-        if self.log_level not in {"debug", "info", "warning", "error"}:
-            raise ParameterError("log_level", f"{self.log_level!r} is not one of debug, info, warning, error")
 
     @property
     def here(self) -> Here:
