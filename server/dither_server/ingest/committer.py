@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from dither_shared import DitherError
 
+from ..observability.once_a_minute import OnceAMinute
 from ..observability.prometheus import Prometheus
 from ..store import Outcome, Refusal, StoreError
 from .refusal_counts import Refusals, Refused
@@ -23,9 +24,6 @@ from .refusal_counts import Refusals, Refused
 __all__ = ["ClosedError", "Committer", "Limits", "QueueFullError", "Then"]
 
 _log = logging.getLogger(__name__)
-
-_QUIET = 60.0
-"""Seconds after a line about batches that were not committed in which no other is written."""
 
 Then = Callable[[Outcome | StoreError], object]
 """A callback that is called once with the outcome of an upload."""
@@ -99,8 +97,7 @@ class Committer(Generic[U]):
         self._waiting: deque[_Waiting[U]] = deque()
         self._bytes = 0
         self._oldest: float | None = None
-        self._told = float("-inf")
-        self._untold = 0
+        self._lines = OnceAMinute()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -193,11 +190,8 @@ class Committer(Generic[U]):
 
     def _tell(self, batches: int, error: StoreError) -> None:
         """Log what was not committed since the last such line: one a group would fill a disk that is nearly full."""
-        self._untold += batches
-        now = time.monotonic()
-        if now - self._told >= _QUIET:
-            _log.warning("%d batches were not committed, told at most once a minute: %s", self._untold, error)
-            self._told, self._untold = now, 0
+        if untold := self._lines.add(batches):
+            _log.warning("%d batches were not committed, told at most once a minute: %s", untold, error)
 
     def _tend(self) -> None:
         """Do a step of the store's housekeeping; if it fails, try again another time."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from typing import NamedTuple, Protocol
 
+from ..observability.once_a_minute import OnceAMinute
 from ..store import Refusal, StoreError
 
 __all__ = ["Refusals", "Refused"]
@@ -16,9 +17,6 @@ _log = logging.getLogger(__name__)
 
 _PAUSE = 10.0
 """Seconds from a refusal to its writing, with all that follow it. A kill -9 loses the counts of as many."""
-
-_QUIET = 60.0
-"""Seconds after a line about a refused batch in which no other is written."""
 
 _STRANGE = 16
 """Versions of a metric that are not ours and are kept all the same, in each process and day; more make no more rows."""
@@ -56,24 +54,18 @@ class Refusals:
         self._counts: Counter[Refusal] = Counter()
         self._strange: set[tuple[date, str, str]] = set()
         self._due = 0.0
-        self._quiet_until = float("-inf")
-        self._untold = 0
+        self._lines = OnceAMinute(clock)
         self._lock = threading.Lock()
 
     def add(self, refused: Refused) -> bool:
         """Count a refused batch; return whether it is the first that waits to be written."""
         with self._lock:
-            now, first = self._clock(), not self._counts
+            first = not self._counts
             if first:
-                self._due = now + _PAUSE
+                self._due = self._clock() + _PAUSE
             refusal = self._named(refused)
             self._counts[refusal] += refused.times
-            self._untold += refused.times
-            untold = 0
-            if now >= self._quiet_until:
-                self._quiet_until = now + _QUIET
-                untold, self._untold = self._untold, 0
-        if untold:
+        if untold := self._lines.add(refused.times):
             _tell(refused, refusal, untold)
         return first
 

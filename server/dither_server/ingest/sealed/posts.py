@@ -8,6 +8,7 @@ from typing import NamedTuple
 from dither_shared import Mechanism, Metric, ParameterError, WireError
 from dither_shared.sealed import SealedBatch, SealedReport
 
+from ...observability.once_a_minute import OnceAMinute
 from ...observability.prometheus import Prometheus
 from ...protocol.problems import Kind, Problem
 from ...store import Sealing, Upload
@@ -43,6 +44,7 @@ class SealedPosts(Posts[_Sent]):
         self._alarm = alarm
         self._prometheus = prometheus
         self._opening = Opening()
+        self._lines = OnceAMinute()
 
     def read(self, body: bytes) -> _Sent:
         """Read a sealed batch. Raises Problem for a report of a device, which is to keep it: here is no relay."""
@@ -84,14 +86,16 @@ class SealedPosts(Posts[_Sent]):
         name, refused, reports = upload.metric.name, upload.refused, upload.reports
         alarming = refused > self._alarm * (reports + refused)
         self._prometheus.sealed(name, reports, refused, alarming)
-        if alarming:
+        if alarming and (untold := self._lines.add()):
             _log.warning(
-                "a sealed batch of %s, version %s: %d of %d reports do not open or are none; "
-                "does dither-server key list show the key of all apps, or does somebody flood the relay?",
+                "a sealed batch of %s, version %s: %d of %d reports do not open or are none; does dither-server key "
+                "list show the key of all apps, or does somebody flood the relay? %d such since the last line like this, "
+                "at most one a minute",
                 name,
                 upload.metric.version,
                 refused,
                 reports + refused,
+                untold,
             )
 
     def acknowledgement(self, upload: Upload) -> bytes:

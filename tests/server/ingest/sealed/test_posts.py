@@ -176,8 +176,11 @@ def test_a_few_that_do_not_open_are_no_alarm(
     bad: int, alarms: int, key: SecretKey, app: Flask, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        post(app.test_client(), batch_of(THEME, [*sealed_rows(THEME, key.public, 20 - bad), *noise(bad)]).encode())
-    assert sum(one.startswith("a sealed batch") for one in caplog.messages) == alarms  # 5% are none, more are one
+        for _ in range(3):
+            post(app.test_client(), batch_of(THEME, [*sealed_rows(THEME, key.public, 20 - bad), *noise(bad)]).encode())
+    assert (
+        sum(one.startswith("a sealed batch") for one in caplog.messages) == alarms
+    )  # 5% are none, more are one a minute
 
 
 def test_where_nothing_opens_the_batch_is_refused_and_may_come_again(
