@@ -14,7 +14,7 @@ class OnceAMinute:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._quiet_until = float("-inf")
+        self._told = float("-inf")
         self._untold = 0
         self._lock = threading.Lock()
 
@@ -23,8 +23,8 @@ class OnceAMinute:
         with self._lock:
             self._untold += events
             now = self._clock()
-            if now < self._quiet_until:
+            if now < self._told + _QUIET:
                 return 0
-            self._quiet_until = now + _QUIET
-            told, self._untold = self._untold, 0
-            return told
+            self._told = now
+            untold, self._untold = self._untold, 0
+            return untold

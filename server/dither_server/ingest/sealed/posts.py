@@ -89,8 +89,8 @@ class SealedPosts(Posts[_Sent]):
         if alarming and (untold := self._lines.add()):
             _log.warning(
                 "a sealed batch of %s, version %s: %d of %d reports do not open or are none; does dither-server key "
-                "list show the key of all apps, or does somebody flood the relay? %d such since the last line like this, "
-                "at most one a minute",
+                "list show the key of all apps, or does somebody flood the relay? %d such since the last such line, at "
+                "most one a minute",
                 name,
                 upload.metric.version,
                 refused,
