@@ -23,9 +23,7 @@ from dither_shared.sealed import SealKey
 from . import forks
 from .consent.rules import Mode
 from .outcomes import Outcome, Timer
-from .parts import Parts, Setup
-from .reporting.bodies import SEALED, kind_for
-from .reporting.sealing import require
+from .parts import Parts, Setup, transport_for
 from .reporting.strata import NONE_GIVEN
 from .settings import MOST_SECONDS, epsilon_cap, metrics_of, number, sealed_for, strata_of
 from .state.places import check_app_name, state_of
@@ -33,7 +31,7 @@ from .state.state import MemoryState
 from .transparency.status_fields import Status
 from .upload.exits import EVERY, WAIT
 from .upload.schedule import SPREAD
-from .upload.transport import HttpTransport, Nowhere, Transport
+from .upload.transport import Transport
 
 __all__ = ["Client"]
 
@@ -94,9 +92,7 @@ class Client:
         try:
             check_app_name(app)
             setup = replace(setup, metrics=sealed_for(seal, metrics_of(metrics)))
-            setup = replace(setup, transport=transport or HttpTransport(endpoint, token=token))
-            if kind_for(setup.metrics.values()) is SEALED and not isinstance(transport, Nowhere):
-                require()
+            setup = replace(setup, transport=transport_for(setup.metrics, transport, endpoint, token))
             cap = epsilon_cap("lifetime_cap", lifetime_cap)
             setup = replace(setup, lifetime_cap=cap, state=state_of(state, app))
             rest: dict[str, Any] = {"spread": spread, "exit_wait": exit_wait, "exit_every": exit_every}

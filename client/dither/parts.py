@@ -19,20 +19,21 @@ from dither_shared.primitives.entropy import Entropy, SystemEntropy
 from .consent.permission import Permission
 from .consent.silence import Silence
 from .diagnostics import Diagnostics, Guard, described
+from .reporting.bodies.kinds import SEALED, kind_for
+from .reporting.bodies.sealing import SealError, require
 from .reporting.journal import Journal
 from .reporting.namesakes import NameWatch
 from .reporting.recorder import Recorder
-from .reporting.sealing import SealError
 from .reporting.strata import Stratifier
 from .state.state import MemoryState, State, StateError
 from .transparency.controls import Controls
 from .upload.attempts import Attempts
 from .upload.exits import EVERY, WAIT
 from .upload.schedule import SPREAD
-from .upload.transport import Nowhere, Transport
+from .upload.transport import HttpTransport, Nowhere, Transport
 from .upload.uploader import Uploader
 
-__all__ = ["Parts", "Setup"]
+__all__ = ["Parts", "Setup", "transport_for"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,19 @@ class Setup:
     exit_every: float = EVERY
     background: bool = False
     strict: bool = False
+
+
+def transport_for(
+    metrics: Mapping[str, Metric], given: Transport | None, endpoint: str, token: str | None
+) -> Transport:
+    """Return what carries the reports of ``metrics``: the transport that was given, or HTTP to ``endpoint``.
+
+    Raises ParameterError for an endpoint or token that cannot be, and if the reports are to be sealed here and the
+    package that seals them is missing.
+    """
+    if kind_for(metrics.values()) is SEALED and not isinstance(given, Nowhere):
+        require()
+    return given or HttpTransport(endpoint, token=token)
 
 
 class Parts:

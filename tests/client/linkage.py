@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from client.seals import KEY, opened, sealing
+from dither.reporting.bodies.report import build
 from dither.reporting.draws.keys import Keys
-from dither.reporting.report import build
 from dither_relay.store import ListedPool, RelayStore
 from dither_shared import (
     Batch,

@@ -22,8 +22,8 @@ from urllib.parse import urlsplit
 import pytest
 
 import dither
-from dither.reporting import report
-from dither.reporting.sealing import sealed
+from dither.reporting.bodies import report
+from dither.reporting.bodies.sealing import sealed
 from dither.state.state import MemoryState
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, load_metrics

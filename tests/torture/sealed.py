@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from dither.reporting.sealing import sealed
+from dither.reporting.bodies.sealing import sealed
 from dither_relay.store import RelayStore
 from dither_server.store import Store
 from dither_server.tally.tally import Tally

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from dither_shared.metrics.metric import Metric
 
-from ..reporting.bodies import SEALED, kind_for
+from ..reporting.bodies.kinds import SEALED, kind_for
 from ..upload.exchange import Deadline
 from .http_get import Address, Reply, Target, connect, get, resolve
 from .plain import plain

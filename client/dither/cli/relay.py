@@ -8,7 +8,7 @@ from typing import Literal
 
 from dither_shared.metrics.metric import Metric
 
-from ..reporting.sealing import SealError, sealer
+from ..reporting.bodies.sealing import SealError, sealer
 from .http_get import Reply
 
 __all__ = ["PATH", "pool_words", "relay_words", "sealing_words"]

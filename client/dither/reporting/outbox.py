@@ -12,7 +12,7 @@ from typing import Final
 
 from ..clock import is_ahead
 from ..state.journal_records import Done, Queued, Record, Totals
-from .bodies import SEALED, Kind, kind_of
+from .bodies.kinds import SEALED, Kind, kind_of
 
 __all__ = ["Outbox"]
 

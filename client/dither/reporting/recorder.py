@@ -18,11 +18,11 @@ from dither_shared.questions.question import Encoded
 from ..consent.permission import Permission
 from ..diagnostics import Diagnostics
 from ..state.journal_records import Permanent, Queued
+from .bodies.report import build
+from .bodies.sealing import sealer
 from .draws.keys import Keys
 from .journal import Journal
 from .permanent import recall
-from .report import build
-from .sealing import sealer
 from .strata import NONE_GIVEN, Stratifier
 
 __all__ = ["Recorder"]

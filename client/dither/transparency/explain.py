@@ -9,10 +9,10 @@ from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
 from ..reporting.account import cap_of
-from ..reporting.bodies import SEALED, kind_for, kind_of, read
+from ..reporting.bodies.kinds import SEALED, kind_for, kind_of, read
+from ..reporting.bodies.report import build
+from ..reporting.bodies.sealing import SealError, sealed
 from ..reporting.draws.keys import Keys
-from ..reporting.report import build
-from ..reporting.sealing import SealError, sealed
 from ..state.journal_records import SECRET_BYTES
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ..reporting.bodies import read
+from ..reporting.bodies.kinds import read
 from ..reporting.journal import Journal
 from ..state.journal_records import Queued
 from ..state.state import BusyError

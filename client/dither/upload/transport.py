@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from dither_shared.errors import ParameterError
 from dither_shared.questions.plain import type_name
 
-from ..reporting.bodies import CLEAR, kind_of
+from ..reporting.bodies.kinds import CLEAR, kind_of
 from ..settings import seconds
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The store: what the rest of the collector asks of a database."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
 from typing import Any
@@ -19,11 +19,11 @@ from .counting.uploads import Outcome, Upload, count
 from .database import Database
 from .errors import RacedError
 from .purge import purge_day, purge_refusals, refusal_rows, reported_before, rows_by_day
-from .tables.definitions import from_json, to_json
+from .tables.definitions import read_definition, read_registered, read_reported_last, read_versions, register
 from .tables.disabled import disable, enable, read_disabled
 from .tables.estimates import Basis, read_bases, write_estimates
 from .tables.refusals import Refusal, add_refusals, read_refused
-from .tables.schema import IDENTITY, METRICS, TALLIES
+from .tables.schema import IDENTITY, TALLIES
 from .tables.sealed import Sealed, read_sealed
 from .tables.tallies import Places, read_active_days, read_days, read_days_by_version, read_reports, read_tally
 from .tables.tokens import StoredToken, add_token, drop_tokens, end_token, read_tokens, use_tokens
@@ -51,19 +51,11 @@ class Store(Database):
     def register(self, metrics: Collection[Metric]) -> None:
         """Write down the definitions of these versions; what numbers depend on cannot change under a version."""
         try:
-            self._register(metrics)
+            with self._transaction(write=True) as connection:
+                register(connection, metrics)
         except RacedError:  # another collector that starts was first; what it wrote is visible now
-            self._register(metrics)
-
-    def _register(self, metrics: Iterable[Metric]) -> None:
-        with self._transaction(write=True) as connection:
-            known = set(connection.scalars(sa.select(METRICS.c.version)))
-            for metric in metrics:
-                row = {"version": metric.version, "name": metric.name, "definition": to_json(metric)}
-                if metric.version in known:
-                    connection.execute(sa.update(METRICS).where(METRICS.c.version == metric.version).values(row))
-                else:
-                    connection.execute(sa.insert(METRICS).values(row))
+            with self._transaction(write=True) as connection:
+                register(connection, metrics)
 
     def identity(self) -> str:
         """Return the random name of the database, in 32 hexadecimal digits; a backup of it has the same."""
@@ -72,27 +64,30 @@ class Store(Database):
 
     def versions(self, name: str) -> list[str]:
         """Return every registered version of a metric."""
-        query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(METRICS.c.version)
         with self._transaction() as connection:
-            return list(connection.scalars(query))
+            return read_versions(connection, name)
 
     def registered(self) -> list[tuple[str, str]]:
         """Return the name and the version of everything that was ever registered."""
-        query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
         with self._transaction() as connection:
-            return [(row.name, row.version) for row in connection.execute(query)]
+            return read_registered(connection)
 
     def former(self, name: str) -> Metric | None:
         """Return a metric in the version that was reported last, or None if none was ever registered.
 
         Raises ParameterError if this program cannot read its definition.
         """
-        last = sa.select(sa.func.max(TALLIES.c.day)).where(TALLIES.c.version == METRICS.c.version).scalar_subquery()
-        newest_first = sa.func.coalesce(last, date.min).desc(), METRICS.c.version
-        query = sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit(1)
         with self._transaction() as connection:
-            version: str | None = connection.scalar(query)
-        return None if version is None else self.metric(name, version)
+            version = read_reported_last(connection, name)
+            return None if version is None else read_definition(connection, name, version)
+
+    def metric(self, name: str, version: str) -> Metric | None:
+        """Return a metric as it was registered in ``version``, or None if it was not.
+
+        Raises ParameterError if this program cannot read its definition.
+        """
+        with self._transaction() as connection:
+            return read_definition(connection, name, version)
 
     def disabled(self) -> dict[str, date]:
         """Return the disabled versions of all metrics, with the day since when."""
@@ -108,16 +103,6 @@ class Store(Database):
         """Count them again; return those newly enabled."""
         with self._transaction(write=True) as connection:
             return enable(connection, name, version)
-
-    def metric(self, name: str, version: str) -> Metric | None:
-        """Return a metric as it was registered in ``version``, or None if it was not.
-
-        Raises ParameterError if this program cannot read its definition.
-        """
-        query = sa.select(METRICS.c.definition).where(METRICS.c.name == name, METRICS.c.version == version)
-        with self._transaction() as connection:
-            definition = connection.scalar(query)
-        return None if definition is None else from_json(definition, version)
 
     def commit(self, uploads: Sequence[Upload], day: date, shard: bytes) -> list[Outcome]:
         """Count each upload once, all in one transaction, and return what became of each.

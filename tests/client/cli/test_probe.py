@@ -15,7 +15,7 @@ from client.seals import sealing
 from dither import __main__ as program
 from dither.cli import probe
 from dither.cli.http_get import connect
-from dither.reporting.sealing import sealer
+from dither.reporting.bodies.sealing import sealer
 
 KNOWN = '{"metric": "%s", "version": "%s", "reports": "%s"}'
 CLOSED = '{"collector": "dither", "reports": "accepted", "token": "needed"}'

@@ -1,13 +1,67 @@
 """Write and read a metric's definition as canonical JSON, so that former versions stay known to the database."""
 
 import json
+from collections.abc import Iterable
+from datetime import date
 from fractions import Fraction
 from typing import Any, cast
+
+import sqlalchemy as sa
 
 from dither_shared import MECHANISMS, QUESTIONS, Metric, ParameterError, Strata
 from dither_shared.questions.fields import Fields
 
-__all__ = ["from_json", "to_json"]
+from .schema import METRICS, TALLIES
+
+__all__ = [
+    "from_json",
+    "read_definition",
+    "read_registered",
+    "read_reported_last",
+    "read_versions",
+    "register",
+    "to_json",
+]
+
+
+def register(connection: sa.Connection, metrics: Iterable[Metric]) -> None:
+    """Write the definitions of these versions down, in place of those that are there."""
+    known = set(connection.scalars(sa.select(METRICS.c.version)))
+    for metric in metrics:
+        row = {"version": metric.version, "name": metric.name, "definition": to_json(metric)}
+        if metric.version in known:
+            connection.execute(sa.update(METRICS).where(METRICS.c.version == metric.version).values(row))
+        else:
+            connection.execute(sa.insert(METRICS).values(row))
+
+
+def read_versions(connection: sa.Connection, name: str) -> list[str]:
+    """Return every registered version of a metric."""
+    return list(connection.scalars(sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by("version")))
+
+
+def read_registered(connection: sa.Connection) -> list[tuple[str, str]]:
+    """Return the name and the version of everything that was ever registered."""
+    query = sa.select(METRICS.c.name, METRICS.c.version).order_by(METRICS.c.name, METRICS.c.version)
+    return [(row.name, row.version) for row in connection.execute(query)]
+
+
+def read_reported_last(connection: sa.Connection, name: str) -> str | None:
+    """Return the version of a metric that was reported last, or None if none was ever registered."""
+    last = sa.select(sa.func.max(TALLIES.c.day)).where(TALLIES.c.version == METRICS.c.version).scalar_subquery()
+    newest_first = sa.func.coalesce(last, date.min).desc(), METRICS.c.version
+    version: str | None = connection.scalar(
+        sa.select(METRICS.c.version).where(METRICS.c.name == name).order_by(*newest_first).limit(1)
+    )
+    return version
+
+
+def read_definition(connection: sa.Connection, name: str, version: str) -> Metric | None:
+    """Return a metric as it was registered in ``version``, or None if it was not; raise what ``from_json`` raises."""
+    definition = connection.scalar(
+        sa.select(METRICS.c.definition).where(METRICS.c.name == name, METRICS.c.version == version)
+    )
+    return None if definition is None else from_json(definition, version)
 
 
 def to_json(metric: Metric) -> str:

@@ -8,8 +8,8 @@ from dither_shared.metrics.metric import Metric
 from dither_shared.primitives.entropy import Entropy
 from dither_shared.wire import Batch, Report
 
-from ..state.journal_records import Queued
-from .draws.keys import Keys
+from ...state.journal_records import Queued
+from ..draws.keys import Keys
 from .sealing import sealed
 
 __all__ = ["build"]
