@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench torture mutants clean
+.PHONY: demo test lint docs bench torture mutants clean
 
 demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
@@ -15,6 +15,9 @@ lint: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: .venv/installed
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --builder dirhtml docs docs/_build/html
 
 bench: .venv/installed
 	$(BIN)/python -m tests.benchmarks.draws
@@ -47,4 +50,4 @@ mutants: .venv/installed
 	@touch $@
 
 clean:
-	rm -rf .venv dist build demo-out
+	rm -rf .venv dist build demo-out docs/_build

@@ -79,7 +79,7 @@ const chosen = (metrics, names) =>
  */
 const asked = ({ metrics, today }, names) => chosen(metrics, names).filter((metric) => !isOver(metric, today()));
 
-/** Telemetry of one app on one device, under local differential privacy; see docs/javascript.md. */
+/** Telemetry of one app on one device, under local differential privacy; see docs/reference/javascript.md. */
 export class Client {
   /** @type {ReturnType<typeof partsOf> | undefined} */
   #parts;

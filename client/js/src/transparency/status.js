@@ -26,7 +26,7 @@
  * @property {number} dropped
  * @property {import("../types.js").Data["attempt"]} lastAttempt The last try to upload a report; null if none was made.
  * @property {number} unrecorded Answers that went nowhere, for this client was disabled or closed.
- * @property {{ [what: string]: any }} counts What became of answers in this page or process: see docs/javascript.md.
+ * @property {{ [what: string]: any }} counts What became of answers in this page or process: see docs/reference/javascript.md.
  * @property {{ [what: string]: number }} trouble What went wrong, in words, and how often.
  */
 import { permission } from "../consent/rules.js";
