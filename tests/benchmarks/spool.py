@@ -48,9 +48,10 @@ ON_SPOOL, ON_SQLITE, ON_POSTGRESQL = "a spool", "SQLite", "PostgreSQL"
 
 
 @contextmanager
-def backends(spool: str) -> Iterator[Mapping[str, Behind]]:
-    """What collectors may count into: a spool, SQLite, and PostgreSQL where there is one."""
-    found = {ON_SPOOL: Behind({"DITHER_SPOOL": spool}), ON_SQLITE: Behind()}
+def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
+    """What collectors may count into: a spool in ``folder``, SQLite, and PostgreSQL where there is one."""
+    spooling = {"DITHER_SPOOL": f"{folder}/spool", "DITHER_DB": f"sqlite:///{folder}/counts.db"}
+    found = {ON_SPOOL: Behind(spooling), ON_SQLITE: Behind()}
     with server() as url:
         if url is None:
             yield found
@@ -74,7 +75,7 @@ def collecting(rounds: int) -> float:
             for name, behind in some.items():
                 runs[name].append(measure("waitress", None, TOML, (THEME, rows(THEME, 1, 0)), behind=behind))
         medians = {name: Run(*map(statistics.median, zip(*each, strict=True))) for name, each in runs.items()}
-        size, count = _segments(Folder(Path(folder)))
+        size, count = _segments(Folder(Path(folder, "spool")))
     print(f"one report a request, {CONNECTIONS} connections   requests/s          per core        p99 ms")
     first = medians[ON_SQLITE]
     for name, (rate, core, p99) in medians.items():
