@@ -1,13 +1,17 @@
 """Settings of the documentation's site: ``make docs`` builds it into ``docs/_build``."""
 
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 project = "dither"
 author = "The dither authors"
 copyright = "The dither authors"  # noqa: A001 - Sphinx asks for this name
 version = release = version_of("dither")
 
-extensions = ["myst_parser"]
+sys.path.insert(0, str(Path(__file__).with_name("_ext")))
+
+extensions = ["myst_parser", "dither_reference"]
 exclude_patterns = ["_build", "**/tables"]
 nitpicky = True
 
