@@ -11,9 +11,24 @@ version = release = version_of("dither")
 
 sys.path.insert(0, str(Path(__file__).with_name("_ext")))
 
-extensions = ["myst_parser", "dither_reference"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "dither_reference"]
 exclude_patterns = ["_build", "**/tables"]
 nitpicky = True
+# Their pages are on the web, which a build does not ask.
+nitpick_ignore_regex = [("py:.*", r"(collections\.abc|contextlib|datetime|enum|fractions|pathlib|types|typing)\..*")]
+# What public classes hold, and nobody outside need know.
+nitpick_ignore = [
+    ("py:class", "dither_shared.items.Items"),
+    ("py:class", "dither_shared.questions.question.Answers"),
+    ("py:class", "dither_shared.rows.RowFormat"),
+    ("py:class", "dither_shared.sealed.Suite"),
+]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 90
+autodoc_typehints_format = "short"
+autodoc_class_signature = "mixed"
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .commands import click_commands, module_commands
+from .docstrings import as_markup
 from .http_api import document, http_api
 from .settings import settings
 
@@ -39,6 +40,7 @@ def setup(app: "Sphinx") -> dict[str, bool]:
     app.connect("env-get-outdated", _outdated)
     app.connect("source-read", _read)
     app.connect("build-finished", _copy)
+    app.connect("autodoc-process-docstring", _mark)
     return {"parallel_read_safe": True}
 
 
@@ -54,3 +56,7 @@ def _read(_: "Sphinx", __: str, source: list[str]) -> None:
 def _copy(app: "Sphinx", failure: Exception | None) -> None:
     if failure is None:
         Path(app.outdir, "openapi.json").write_text(json.dumps(document(), indent=1), encoding="utf-8")
+
+
+def _mark(_: "Sphinx", __: str, ___: str, ____: object, _____: object, lines: list[str]) -> None:
+    lines[:] = as_markup(lines)

@@ -64,8 +64,8 @@ def _loaded(group: click.Group, name: str, context: click.Context) -> click.Comm
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yield the paragraphs of a help text; what follows a line of \\b is kept as it is."""
-    for paragraph in text.split("\f")[0].split("\n\n"):
+    r"""Yield the paragraphs of a help text; what follows a line of \b is kept as it is."""
+    for paragraph in text.partition("\f")[0].split("\n\n"):
         kept = paragraph.removeprefix("\b\n")
         yield f"```text\n{kept}\n```\n" if kept != paragraph else f"{plain(paragraph)}\n"
 

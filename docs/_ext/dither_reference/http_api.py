@@ -140,4 +140,5 @@ def _named(kind: str, schema: _Json) -> str:
     form = {"date": ", such as 2026-11-01", "date-time": ", a moment in UTC"}.get(schema.get("format", ""), "")
     encoding = ", base64" if schema.get("contentEncoding") == "base64" else ""
     pattern = f", {code(schema['pattern'])}" if "pattern" in schema and len(schema["pattern"]) < 40 else ""
-    return f"{words}{form}{encoding}{pattern if kind == 'string' else ''}{' (' + ', '.join(bounds) + ')' if bounds else ''}"
+    within = f" ({', '.join(bounds)})" if bounds else ""
+    return f"{words}{form}{encoding}{pattern}{within}"
