@@ -32,7 +32,7 @@ autodoc_class_signature = "mixed"
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
-suppress_warnings: list[str] = []
+smartquotes = False  # of what a program prints, quotes stay as they are
 
 html_theme = "furo"
 html_title = "dither"

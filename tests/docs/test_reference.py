@@ -2,17 +2,20 @@
 
 import re
 import tomllib
+from datetime import date
+from pathlib import Path
 
 import pytest
 
+import dither
 from dither.upload.retry import verdict_on
 from dither_reference import GENERATORS, generated
 from dither_reference.docstrings import as_markup
+from dither_reference.http_api import document
 from dither_relay.config import RELAY
 from dither_server.config.sources import COLLECTOR
 from dither_server.protocol.problems import Kind
-from dither_shared import MECHANISMS, QUESTIONS
-from dither_shared.metrics import definition
+from dither_shared import MECHANISMS, QUESTIONS, ParameterError, parse_metrics
 from docs.blocks import blocks_of
 from docs.pages import ROOT
 
@@ -104,7 +107,10 @@ def keys_in(text: str) -> set[str]:
 
 def test_every_key_of_a_definition_is_told_and_shown() -> None:
     text = page("metrics-toml.md")
-    known = set(definition._COMMON | definition._AUTO_KEYS)  # noqa: SLF001 - the parser's own lists
+    with pytest.raises(ParameterError) as refused:
+        parse_metrics("[metrics.a]\ntype = 'boolean'\nzzz = 1")
+    known = {*str(refused.value).rpartition("known here: ")[2].split(", ")}
+    assert {"description", "epsilon", "one_of", "report_budget"} <= known
     known = known.union(*(kind.keys for kind in QUESTIONS.values()), *(MECHANISMS[name].keys for name in MECHANISMS))
     assert known <= keys_in(text)
     shown: set[str] = set()
@@ -140,3 +146,38 @@ def test_what_is_generated_stands_in_a_page_and_nothing_else() -> None:
 def test_a_docstring_means_what_it_says() -> None:
     given = ["ε is |ln p|, as ``|x|``.", "", "    p = |q|", "", "    r", "", "End."]
     assert as_markup(given) == [r"ε is \|ln p\|, as ``|x|``.", "", "::", "", "    p = |q|", "", "    r", "", "End."]
+
+
+def test_every_field_of_an_estimate_is_told() -> None:
+    told = {word for code in re.findall(r"`([^`]+)`", page("estimates.md")) for word in re.findall(r"\w+", code)}
+    schemas = document()["components"]["schemas"]
+    for name in ("Estimate", "NumberEstimate", "SelectionEstimate", "Crossing", "Discovery", "Comparison", "Trend"):
+        assert not set(schemas[name]["properties"]) - told - {"metric", "note"}, name
+    row = schemas["Estimate"]["properties"]["values"]["items"]["properties"]
+    assert set(row) <= told
+
+
+def test_every_file_and_record_of_a_state_is_told(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    metrics = parse_metrics(
+        "[metrics.a]\ntype = 'choice'\nvalues = ['x', 'y']\nepsilon = 1.0\npermanent_epsilon = 2.0\n"
+        "mechanism = 'local-hashing'\n[metrics.b]\ntype = 'boolean'\nepsilon = 1.0"
+    )
+    days = iter([date(2026, 11, 1)] * 50 + [date(2026, 11, 3)] * 500)
+    client = dither.Client(
+        metrics, "http://127.0.0.1:9", "notes", state, environ={}, background=False, today=lambda: next(days)
+    )
+    client.consent("on")
+    for _ in range(60):
+        client.record("a", "x")
+        client.record("b", True)
+    assert not client.flush(5)
+    client.close()
+    text = page("state-folder.md")
+    files = {path.name for path in state.iterdir()}
+    assert {"consent", "secret", "journal", "extent", "delivery"} <= files <= keys_in(text)
+    lines = [
+        line for name in ("consent", "secret", "journal") for line in (state / name).read_text("ascii").splitlines()
+    ]
+    kinds = {line.split(" ")[1] for line in lines}
+    assert {"journal", "debit", "permanent", "queued", "consent", "accepted", "secret"} <= kinds <= keys_in(text)
