@@ -1,4 +1,4 @@
-"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--markdown]``.
+"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N]``.
 
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
 common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among
@@ -9,7 +9,6 @@ interval is held to the population's shares. The support of a listed value is th
 """
 
 import argparse
-import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,8 @@ from dither_shared import MECHANISMS, Mechanism
 from dither_simulations.samplers import Marginal, has_marginal, sample_support, sample_tally
 from dither_simulations.trials.mechanism_by_name import NAMES
 from dither_simulations.users.populations import Population
+
+from .tables import Table, add_option, write
 
 SIZES = (1_000, 30_000, 1_000_000)
 EPSILON = 1.0
@@ -49,6 +50,9 @@ _LONG_SHAPES = {
     "count-mean-sketch": _LONG_SKETCH,
     "hadamard-count-mean-sketch": _LONG_SKETCH,
 }
+
+GROUPS = ("sample", "population", *(f"k = {size:,}" for size in MANY))
+"""Of columns, each with a column a kind."""
 
 Covered = NDArray[np.bool_]
 
@@ -136,38 +140,43 @@ def lines(found: list[Coverage]) -> str:
     )
 
 
-def row(found: list[Coverage]) -> str:
-    """Return the row of a mechanism in Markdown, the sizes in each cell."""
+def row(found: list[Coverage], groups: slice) -> list[str]:
+    """Return the row of a mechanism for the documentation: some groups of kinds, the sizes in each cell."""
     cells = [
         " / ".join(f"{100 * kinds[kind]:.1f}" for kinds in sizes)
-        for sizes in zip(*map(columns, found), strict=True)
+        for sizes in list(zip(*map(columns, found), strict=True))[groups]
         for kind in KINDS
     ]
-    return f"| `{found[0].mechanism}` | {' | '.join(cells)} |" + " |" * len(KINDS) * (len(MANY) - len(found[0].many))
+    return [f"`{found[0].mechanism}`", *cells]
+
+
+def tables(found: list[list[Coverage]]) -> list[Table]:
+    """Return the table of few values, and that of long lists."""
+    few, many = (
+        ["mechanism", *(f"{of}: {kind}" for of in some for kind in KINDS)] for some in (GROUPS[:2], GROUPS[2:])
+    )
+    lists = [row(one, slice(2, None)) for one in found if one[0].many]
+    return [Table("coverage", few, [row(one, slice(2)) for one in found]), Table("coverage-long-lists", many, lists)]
 
 
 def main() -> None:
     """Print the table, a mechanism as soon as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
-    parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--mechanism", action="append", choices=NAMES[1:])
+    add_option(parser)
     asked = parser.parse_args()
     sizes = " / ".join(f"{size:,}" for size in SIZES)
     print(
         f"Coverage of 95% intervals in percent: {asked.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n"
     )
-    groups = ("sample", "population", *(f"k = {size:,}" for size in MANY))
-    if asked.markdown:
-        heads = [f"{of}: {kind}" for of in groups for kind in KINDS]
-        print(f"| mechanism | {' | '.join(heads)} |\n| --- {'| ---: ' * len(heads)}|")
-    else:
-        print(" " * 39 + "".join(f"{of:>24}" for of in groups))
-        print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
+    print(" " * 39 + "".join(f"{of:>24}" for of in GROUPS))
+    print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(GROUPS)))
+    all_of_them = []
     for name in asked.mechanism or NAMES[1:]:
-        found = [coverage(name, size, asked.surveys) for size in SIZES]
-        print(row(found) if asked.markdown else lines(found))
-        sys.stdout.flush()
+        all_of_them.append([coverage(name, size, asked.surveys) for size in SIZES])
+        print(lines(all_of_them[-1]), flush=True)
+    write(asked.tables, *tables(all_of_them))
 
 
 if __name__ == "__main__":
