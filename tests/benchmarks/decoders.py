@@ -27,7 +27,7 @@ from dither_server.estimation.regression.linear_system import Table
 from dither_server.estimation.regression.rappor import decode
 from dither_shared import Rappor
 
-from .tables import Table, add_option, write
+from . import tables
 
 _SURVEYS = 10
 _SEED = 20261120
@@ -85,7 +85,7 @@ def _line(case: Case, label: str, surveys: Sequence[Survey]) -> Sequence[str]:
 
 
 def large(candidates: int) -> None:
-    """Print, as the cells of a row, what a list of so many candidates takes of a processor, in 64 cohorts of 128 bits, and of memory."""
+    """Print what a list of so many candidates takes of a processor and of memory, in 64 cohorts of 128 bits."""
     mechanism = Rappor.calibrate(None, 2.0, 4.0)
     start = time.process_time()
     marks = marks_of(tuple(f"string {number}" for number in range(candidates)), mechanism.cohorts, mechanism.bits, 2)
@@ -125,7 +125,7 @@ def _megabytes() -> float:
 def main() -> None:
     """Print the table, and what long lists take."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_option(parser)
+    tables.add_option(parser)
     parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.large:
@@ -135,9 +135,8 @@ def main() -> None:
     widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
     print("\n".join("  ".join(map(str.ljust, row, widths)) for row in (_HEAD, *rows)), flush=True)
     long = [_large(candidates) for candidates in (10_000, 1_000_000)]
-    write(
-        asked.tables, Table("decoders", _HEAD, rows, words=2), Table("decoders-long-lists", _LONG_HEAD, long, words=0)
-    )
+    few = tables.Table("decoders", _HEAD, rows, words=2)
+    tables.write(asked.tables, few, tables.Table("decoders-long-lists", _LONG_HEAD, long, words=0))
 
 
 if __name__ == "__main__":

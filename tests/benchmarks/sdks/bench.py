@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import tables
 from benchmarks.sdks.environments import LIBRARIES, Unavailable, default_folder, prepare, version_of
 from benchmarks.sdks.measures import Bench, Failed, Numbers
 from benchmarks.sdks.tables import Findings, Setting, table, targets
@@ -37,7 +38,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one round or few of each")
     parser.add_argument("--envs", type=Path, default=default_folder(), help="the libraries' environments (%(default)s)")
     parser.add_argument("--json", type=Path, help="write every number to this file")
-    parser.add_argument("--markdown", action="store_true", help="print the table as markdown")
+    tables.add_option(parser)
     arguments = parser.parse_args()
     pythons = _environments(arguments.envs)
     setting = Setting(
@@ -48,11 +49,10 @@ def main() -> None:
     )
     findings = _measure(pythons, QUICK if arguments.quick else Plan())
     setting.load_after = os.getloadavg()[0]
-    one = table(findings, setting)
-    print(one.markdown() if arguments.markdown else one.text())
-    print()
-    for line in targets(findings):
-        print(f"- {line}" if arguments.markdown else line)
+    one, aims = table(findings, setting), list(targets(findings))
+    print("\n".join((one.text(), "", *(f"{word:6} {aim}" for word, aim in aims))))
+    met = tables.Table("client-aims", ("", "aim"), aims, words=2)
+    tables.write(arguments.tables, tables.Table("client", one.head, one.rows), met)
     if arguments.json:
         arguments.json.write_text(json.dumps({"setting": vars(setting), "findings": findings}, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""The bench's table, as text for a terminal or as markdown, and which of its targets the client meets."""
+"""The bench's table, as text for a terminal, and which of its targets the client meets."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -68,12 +68,6 @@ class Table:
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
         body = ["  ".join((f"{line[0]:<{widths[0]}}", *map(str.rjust, line[1:], widths[1:]))) for line in lines]
         return "\n".join((self.title, "", *body, "", *self.notes))
-
-    def markdown(self) -> str:
-        """Return the table for a README."""
-        lines = (self.head, ["---", *["---:"] * (len(self.head) - 1)], *self.rows)
-        body = ["| " + " | ".join(line) + " |" for line in lines]
-        return "\n".join((f"**{self.title}**", "", *body, "", "\n\n".join(self.notes)))
 
 
 def _beyond(question: str, name: str, base: str, pick: Pick, scale: float = 1.0) -> Callable[[Finding], float]:
@@ -150,8 +144,8 @@ def table(findings: Findings, setting: Setting) -> Table:
     return Table("dither's client beside those of sentry-sdk and posthog", head, rows, notes)
 
 
-def targets(findings: Findings) -> Iterator[str]:
-    """Yield each target with what came of it."""
+def targets(findings: Findings) -> Iterator[tuple[str, str]]:
+    """Yield of each target whether it was met, and what came of it."""
     for label, number, form in (
         ("import below a tenth of theirs", IMPORTED, "{:.1f} ms"),
         ("import and start below a tenth of theirs", STARTED, "{:.1f} ms"),
@@ -169,5 +163,5 @@ def targets(findings: Findings) -> Iterator[str]:
     yield _verdict("lost when killed with the server down", EVENTS - RECOVERED(ours), 1, "{:,.0f}")
 
 
-def _verdict(label: str, number: float, limit: float, form: str) -> str:
-    return f"{'met   ' if number < limit else 'MISSED'} {label}: {form.format(number)}, limit {form.format(limit)}"
+def _verdict(label: str, number: float, limit: float, form: str) -> tuple[str, str]:
+    return "met" if number < limit else "MISSED", f"{label}: {form.format(number)}, limit {form.format(limit)}"
