@@ -1,4 +1,4 @@
-"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N]``.
+"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--part few|long]``.
 
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
 common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among
@@ -9,6 +9,7 @@ interval is held to the population's shares. The support of a listed value is th
 """
 
 import argparse
+from collections.abc import Collection
 from typing import NamedTuple
 
 import numpy as np
@@ -51,20 +52,21 @@ _LONG_SHAPES = {
     "hadamard-count-mean-sketch": _LONG_SKETCH,
 }
 
-GROUPS = ("sample", "population", *(f"k = {size:,}" for size in MANY))
-"""Of columns, each with a column a kind."""
+FEW, LONG = ("sample", "population"), {f"k = {size:,}": size for size in MANY}
+"""Groups of columns, each with a column a kind."""
+
+PARTS = {"few": FEW, "long": tuple(LONG)}
+"""What can be measured by itself."""
 
 Covered = NDArray[np.bool_]
 
 
 class Coverage(NamedTuple):
-    """The share of surveys whose interval held the truth: of the sample by noise alone, of the population by both."""
+    """The share of surveys whose interval held the truth, by group and kind; the sample's by noise alone."""
 
     mechanism: str
     reports: int
-    noise: dict[str, float]
-    total: dict[str, float]
-    many: dict[int, dict[str, float]]
+    held: dict[str, dict[str, float]]
 
 
 def mechanism_named(name: str, epsilon: float = EPSILON) -> Mechanism:
@@ -113,50 +115,42 @@ def long_coverage(name: str, size: int, reports: int, surveys: int) -> dict[str,
     return {kind: float(held[places].mean()) / surveys for kind, places in MANY_KINDS.items()}
 
 
-def coverage(name: str, reports: int, surveys: int) -> Coverage:
-    """Measure a mechanism at a number of reports."""
+def coverage(name: str, reports: int, surveys: int, groups: Collection[str]) -> Coverage:
+    """Measure groups of a mechanism at a number of reports."""
+    held = few_coverage(name, reports, surveys) if set(FEW) & set(groups) else {}
+    for group, size in LONG.items():
+        if group in groups and name != "rappor":  # whose long lists have a bench of their own: they say what is found
+            held[group] = long_coverage(name, size, reports, max(2, surveys // MANY[size]))
+    return Coverage(name, reports, held)
+
+
+def few_coverage(name: str, reports: int, surveys: int) -> dict[str, dict[str, float]]:
+    """Return how often the intervals of few values hold the shares of the sample, and of the population, by kind."""
     mechanism, rng = mechanism_named(name), np.random.default_rng([SEED, reports, *name.encode()])
     both = np.mean([surveyed(mechanism, reports, number * _LISTS // surveys, rng) for number in range(surveys)], axis=0)
-    noise, total = ({kind: float(row[places].mean()) for kind, places in KINDS.items()} for row in both)
-    many = {
-        size: long_coverage(name, size, reports, max(2, surveys // fewer))
-        for size, fewer in MANY.items()
-        if name != "rappor"  # whose long lists have a bench of their own, for they say what is found
-    }
-    return Coverage(name, reports, noise, total, many)
-
-
-def columns(one: Coverage) -> list[dict[str, float]]:
-    """Return the entries of a mechanism at one number of reports: a group of kinds each."""
-    return [one.noise, one.total, *one.many.values()]
+    rows = zip(FEW, both, strict=True)
+    return {group: {kind: float(row[places].mean()) for kind, places in KINDS.items()} for group, row in rows}
 
 
 def lines(found: list[Coverage]) -> str:
     """Return the lines of a mechanism: one a size, in percent."""
     return "\n".join(
         f"{one.mechanism:27}{one.reports:>10,}  "
-        + "".join(f"{100 * kinds[kind]:>8.1f}" for kinds in columns(one) for kind in KINDS)
+        + "".join(f"{100 * kinds[kind]:>8.1f}" for kinds in one.held.values() for kind in KINDS)
         for one in found
     )
 
 
-def row(found: list[Coverage], groups: slice) -> list[str]:
-    """Return the row of a mechanism for the documentation: some groups of kinds, the sizes in each cell."""
-    cells = [
-        " / ".join(f"{100 * kinds[kind]:.1f}" for kinds in sizes)
-        for sizes in list(zip(*map(columns, found), strict=True))[groups]
-        for kind in KINDS
+def table(part: str, found: list[list[Coverage]]) -> Table:
+    """Return the documentation's table of a part: a row a mechanism, the sizes in each cell."""
+    groups = PARTS[part]
+    rows = [
+        [f"`{some[0].mechanism}`"]
+        + [" / ".join(f"{100 * one.held[of][kind]:.1f}" for one in some) for of in groups for kind in KINDS]
+        for some in found
+        if set(groups) <= some[0].held.keys()
     ]
-    return [f"`{found[0].mechanism}`", *cells]
-
-
-def tables(found: list[list[Coverage]]) -> list[Table]:
-    """Return the table of few values, and that of long lists."""
-    few, many = (
-        ["mechanism", *(f"{of}: {kind}" for of in some for kind in KINDS)] for some in (GROUPS[:2], GROUPS[2:])
-    )
-    lists = [row(one, slice(2, None)) for one in found if one[0].many]
-    return [Table("coverage", few, [row(one, slice(2)) for one in found]), Table("coverage-long-lists", many, lists)]
+    return Table(f"coverage-{part}", ["mechanism", *(f"{of}: {kind}" for of in groups for kind in KINDS)], rows)
 
 
 def main() -> None:
@@ -164,19 +158,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
     parser.add_argument("--mechanism", action="append", choices=NAMES[1:])
+    parser.add_argument("--part", action="append", choices=PARTS)
     add_option(parser)
     asked = parser.parse_args()
     sizes = " / ".join(f"{size:,}" for size in SIZES)
     print(
         f"Coverage of 95% intervals in percent: {asked.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n"
     )
-    print(" " * 39 + "".join(f"{of:>24}" for of in GROUPS))
-    print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(GROUPS)))
-    all_of_them = []
+    parts = asked.part or [*PARTS]
+    groups = [of for part in parts for of in PARTS[part]]
+    print(" " * 39 + "".join(f"{of:>24}" for of in groups))
+    print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
+    found = []
     for name in asked.mechanism or NAMES[1:]:
-        all_of_them.append([coverage(name, size, asked.surveys) for size in SIZES])
-        print(lines(all_of_them[-1]), flush=True)
-    write(asked.tables, *tables(all_of_them))
+        found.append([coverage(name, size, asked.surveys, groups) for size in SIZES])
+        print(lines(found[-1]), flush=True)
+    write(asked.tables, *(table(part, found) for part in parts))
 
 
 if __name__ == "__main__":

@@ -51,6 +51,8 @@ def main() -> None:
     setting.load_after = os.getloadavg()[0]
     one, aims = table(findings, setting), list(targets(findings))
     print("\n".join((one.text(), "", *(f"{word:6} {aim}" for word, aim in aims))))
+    if arguments.tables and len(pythons) < len(LIBRARIES):
+        sys.exit("no tables are written, for a library is left out")
     met = tables.Table("client-aims", ("", "aim"), aims, words=2)
     tables.write(arguments.tables, tables.Table("client", one.head, one.rows), met)
     if arguments.json:
