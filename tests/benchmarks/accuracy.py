@@ -50,11 +50,9 @@ def main() -> None:
     add_option(parser)
     folder = parser.parse_args().tables
     program = str(Path(sys.executable).with_name(COMMAND[0]))
-    done = subprocess.run(
-        [program, *COMMAND[1:]], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True
-    )
+    done = subprocess.run([program, *COMMAND[1:]], capture_output=True, text=True, check=False)
     print(done.stdout)
-    if "not measured:" in done.stderr:
+    if done.returncode or "not measured:" in done.stderr:
         sys.exit(done.stderr)  # a peer is missing, and half a comparison is none
     write(folder, *tables(done.stdout), command=" ".join(COMMAND))
 

@@ -41,7 +41,7 @@ from dither_shared.metrics.period import utc_today
 from server.collecting import environment
 from server.postgresql import server
 
-from .tables import Table, add_option, write
+from . import tables
 
 COLLECTED = ("one report a request, on", "requests/s", "times SQLite", "per core", "times SQLite", "p99 ms")
 FOLDED = (
@@ -76,7 +76,7 @@ def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-def collecting(rounds: int) -> tuple[float, Table]:
+def collecting(rounds: int) -> tuple[float, tables.Table]:
     """Print and return how collectors fare with one report a request, and what a spool gains per core over SQLite."""
     with tempfile.TemporaryDirectory() as folder, backends(folder) as some:
         runs: dict[str, list[Run]] = {name: [] for name in some}
@@ -92,7 +92,7 @@ def collecting(rounds: int) -> tuple[float, Table]:
         print(f"  {name:36} {row[0]:>9} {row[1]:>5}x {row[2]:>9} {row[3]:>5}x {row[4]:>9}")
         told.append([name, *row])
     print(f"  in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
-    return medians[ON_SPOOL].per_core / first.per_core, Table("spool", COLLECTED, told)
+    return medians[ON_SPOOL].per_core / first.per_core, tables.Table("spool", COLLECTED, told)
 
 
 def _segments(place: Folder) -> tuple[int, int]:
@@ -203,9 +203,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("counts", metavar="REPORTS", type=float, nargs="*", default=[1e7])
     parser.add_argument("--rounds", type=int, default=3)
-    add_option(parser)
+    tables.add_option(parser)
     asked = parser.parse_args()
-    counts, figures, tables = [int(count) for count in asked.counts], {}, []
+    counts, figures, told = [int(count) for count in asked.counts], {}, []
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
         if asked.tables:
@@ -213,7 +213,7 @@ def main() -> None:
     else:
         gain, table = collecting(asked.rounds)
         figures["gain_per_core"] = round(gain, 2)
-        tables.append(table)
+        told.append(table)
     folds = []
     for count in counts:
         rate, row = folding(THEME, count)
@@ -223,7 +223,7 @@ def main() -> None:
     for each in (200_000, 8_000):
         remembering(200_000, each)
     print(json.dumps(figures))
-    write(asked.tables, *tables, Table("fold", FOLDED, folds, words=0))
+    tables.write(asked.tables, *told, tables.Table("fold", FOLDED, folds, words=0))
 
 
 if __name__ == "__main__":
