@@ -1,7 +1,7 @@
 """The accuracy of ``dither-sim bench``, beside pure-ldp and multi-freq-ldpy: ``python -m tests.benchmarks.accuracy``.
 
 Runs that command, with the same seed each time, and prints what it prints. With ``--tables`` those of its tables that
-the documentation includes are written.
+the documentation includes are written. ``--part theory`` is its first table alone, which nothing need be run for.
 """
 
 import argparse
@@ -11,12 +11,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from dither_simulations.experiments.peers.tables import risks
+
 from .tables import Table, add_option, write
 
 COMMAND = ("dither-sim", "bench", "--markdown", "--seed", "20261120", "--jobs", "2")
 
 NAMES = {
-    "Total risk over the optimum: auto / pure-ldp / multi-freq-ldpy, their reports of any length": "accuracy-theory",
     "Measured mean squared error, before any clipping": "accuracy-measured",
     "Speed at k = 1,024": "accuracy-speed",
     "A simulated trial": "accuracy-trials",
@@ -41,20 +42,36 @@ def tables(text: str) -> Iterator[Table]:
     for start, name in NAMES.items():
         (title,) = (one for one in found if one.startswith(start))
         head, *rows = found[title]
-        yield Table(name, head, rows, words=0 if name in {"accuracy-theory", "accuracy-measured"} else 2)
+        yield Table(name, head, rows, words=0 if name == "accuracy-measured" else 2)
 
 
-def main() -> None:
-    """Run the command; print what it prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_option(parser)
-    folder = parser.parse_args().tables
+def theory() -> Iterator[Table]:
+    """Print and yield the risk of each library's best, over the least possible."""
+    table = risks(None)
+    print(table.text(), end="\n\n", flush=True)
+    yield Table("accuracy-theory", table.head, table.rows, words=0)
+
+
+def measured() -> Iterator[Table]:
+    """Run the command, print what it prints, and yield the documentation's tables of it."""
     program = str(Path(sys.executable).with_name(COMMAND[0]))
     done = subprocess.run([program, *COMMAND[1:]], capture_output=True, text=True, check=False)
     print(done.stdout)
     if done.returncode or "not measured:" in done.stderr:
         sys.exit(done.stderr)  # a peer is missing, and half a comparison is none
-    write(folder, *tables(done.stdout), command=" ".join(COMMAND))
+    yield from tables(done.stdout)
+
+
+PARTS = {"theory": theory, "measured": measured}
+
+
+def main() -> None:
+    """Print all parts, or those that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=PARTS, action="append")
+    add_option(parser)
+    asked = parser.parse_args()
+    write(asked.tables, *[table for part in asked.part or PARTS for table in PARTS[part]()])
 
 
 if __name__ == "__main__":

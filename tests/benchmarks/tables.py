@@ -45,12 +45,12 @@ def add_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def write(folder: Path | None, *tables: Table, command: str | None = None) -> None:
-    """Write tables to a folder, if there is one; ``command`` is what measured them if it is not this process."""
+def write(folder: Path | None, *tables: Table) -> None:
+    """Write tables to a folder, if there is one."""
     if folder is None:
         return
     folder.mkdir(parents=True, exist_ok=True)
-    below = caption(command or _command(sys.argv[1:]))
+    below = caption(_command(sys.argv[1:]))
     for table in tables:
         whole = folder / f"{table.name}.md"
         part = whole.with_name(f".{whole.name}.{os.getpid()}")
