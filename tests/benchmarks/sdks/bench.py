@@ -41,6 +41,8 @@ def main() -> None:
     tables.add_option(parser)
     arguments = parser.parse_args()
     pythons = _environments(arguments.envs)
+    if arguments.tables and len(pythons) < len(LIBRARIES):
+        sys.exit("no table can be written while a library is left out")
     setting = Setting(
         {library: version_of(library, python) for library, python in pythons.items()},
         f"{platform.python_implementation()} {platform.python_version()}, {platform.system()}",
@@ -49,12 +51,9 @@ def main() -> None:
     )
     findings = _measure(pythons, QUICK if arguments.quick else Plan())
     setting.load_after = os.getloadavg()[0]
-    one, aims = table(findings, setting), list(targets(findings))
-    print("\n".join((one.text(), "", *(f"{word:6} {aim}" for word, aim in aims))))
-    if arguments.tables and len(pythons) < len(LIBRARIES):
-        sys.exit("no tables are written, for a library is left out")
-    met = tables.Table("client-aims", ("", "aim"), aims, words=2)
-    tables.write(arguments.tables, tables.Table("client", one.head, one.rows), met)
+    one = table(findings, setting)
+    print("\n".join((one.text(), "", *targets(findings))))
+    tables.write(arguments.tables, tables.Table("client", one.head, one.rows))
     if arguments.json:
         arguments.json.write_text(json.dumps({"setting": vars(setting), "findings": findings}, indent=1) + "\n")
 

@@ -144,8 +144,8 @@ def table(findings: Findings, setting: Setting) -> Table:
     return Table("dither's client beside those of sentry-sdk and posthog", head, rows, notes)
 
 
-def targets(findings: Findings) -> Iterator[tuple[str, str]]:
-    """Yield of each target whether it was met, and what came of it."""
+def targets(findings: Findings) -> Iterator[str]:
+    """Yield each target with what came of it."""
     for label, number, form in (
         ("import below a tenth of theirs", IMPORTED, "{:.1f} ms"),
         ("import and start below a tenth of theirs", STARTED, "{:.1f} ms"),
@@ -163,5 +163,5 @@ def targets(findings: Findings) -> Iterator[tuple[str, str]]:
     yield _verdict("lost when killed with the server down", EVENTS - RECOVERED(ours), 1, "{:,.0f}")
 
 
-def _verdict(label: str, number: float, limit: float, form: str) -> tuple[str, str]:
-    return "met" if number < limit else "MISSED", f"{label}: {form.format(number)}, limit {form.format(limit)}"
+def _verdict(label: str, number: float, limit: float, form: str) -> str:
+    return f"{'met   ' if number < limit else 'MISSED'} {label}: {form.format(number)}, limit {form.format(limit)}"
