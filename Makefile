@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs torture mutants clean
+.PHONY: demo test lint docs docs-links torture mutants clean
 .PHONY: bench bench-accuracy bench-strings bench-coverage bench-speed bench-client bench-linkage
 
 demo: .venv/installed
@@ -19,6 +19,10 @@ lint: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --builder dirhtml docs docs/_build/html
+
+# Looks whether the pages of others that the site links are still there: it wants a network.
+docs-links: .venv/installed
+	$(BIN)/python -m sphinx --keep-going --builder linkcheck docs docs/_build/links
 
 # What the documentation says is measured, in docs/measured/tables; 2 to 3 hours for all of it, on two cores at rest.
 bench: bench-speed bench-client bench-linkage bench-strings bench-accuracy bench-coverage
