@@ -33,7 +33,10 @@ class Table(NamedTuple):
     words: int = 1
 
     def markdown(self) -> str:
-        """Return the table in Markdown."""
+        """Return the table in Markdown; a row with more or fewer cells than the head is a mistake of the benchmark."""
+        ragged = [line for line in self.rows if len(line) != len(self.head)]
+        assert self.rows, f"{self.name} has no rows"
+        assert not ragged, f"{self.name} has {len(self.head)} columns, but not in {ragged}"
         rule = ["---"] * self.words + ["---:"] * (len(self.head) - self.words)
         return "".join(f"| {' | '.join(line)} |\n" for line in (self.head, rule, *self.rows))
 
@@ -49,12 +52,13 @@ def write(folder: Path | None, *tables: Table) -> None:
     """Write tables to a folder, if there is one."""
     if folder is None:
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    texts = {table.name: table.markdown() for table in tables}
     below = caption(_command(sys.argv[1:]))
-    for table in tables:
-        whole = folder / f"{table.name}.md"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        whole = folder / f"{name}.md"
         part = whole.with_name(f".{whole.name}.{os.getpid()}")
-        part.write_text(f"{table.markdown()}\n{below}\n", encoding="utf-8")
+        part.write_text(f"{text}\n{below}\n", encoding="utf-8")
         part.replace(whole)
 
 
