@@ -8,10 +8,11 @@ import argparse
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dither_simulations.experiments.peers.tables import risks
+from dither_simulations.experiments.peers.theory import PEERS
 
 from .tables import Table, add_option, write
 
@@ -42,14 +43,25 @@ def tables(text: str) -> Iterator[Table]:
     for start, name in NAMES.items():
         (title,) = (one for one in found if one.startswith(start))
         head, *rows = found[title]
-        yield Table(name, head, rows, words=0 if name == "accuracy-measured" else 2)
+        yield by_library(name, head, rows) if name == "accuracy-measured" else Table(name, head, rows, words=2)
+
+
+def by_library(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of cells that have a number of each library, with a row for each instead."""
+    taken = [(size, [cell.split(" / ") for cell in cells]) for size, *cells in rows]
+    told = [
+        [size, library, *(cell[place] for cell in cells)]
+        for size, cells in taken
+        for place, library in enumerate(("dither", *PEERS))
+    ]
+    return Table(name, [head[0], "library", *head[1:]], told, words=2)
 
 
 def theory() -> Iterator[Table]:
     """Print and yield the risk of each library's best, over the least possible."""
     table = risks(None)
     print(table.text(), end="\n\n", flush=True)
-    yield Table("accuracy-theory", table.head, table.rows, words=0)
+    yield by_library("accuracy-theory", table.head, table.rows)
 
 
 def measured() -> Iterator[Table]:

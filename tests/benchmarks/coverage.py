@@ -142,15 +142,21 @@ def lines(found: list[Coverage]) -> str:
 
 
 def table(part: str, found: list[list[Coverage]]) -> Table:
-    """Return the documentation's table of a part: a row a mechanism, the sizes in each cell."""
+    """Return the documentation's table of a part: a row a mechanism and number of reports."""
     groups = PARTS[part]
     rows = [
-        [f"`{some[0].mechanism}`"]
-        + [" / ".join(f"{100 * one.held[of][kind]:.1f}" for one in some) for of in groups for kind in KINDS]
+        [
+            f"`{one.mechanism}`",
+            f"{one.reports:,}",
+            *(f"{100 * one.held[of][kind]:.1f}" for of in groups for kind in KINDS),
+        ]
         for some in found
-        if set(groups) <= some[0].held.keys()
+        for one in some
+        if set(groups) <= one.held.keys()
     ]
-    return Table(f"coverage-{part}", ["mechanism", *(f"{of}: {kind}" for of in groups for kind in KINDS)], rows)
+    return Table(
+        f"coverage-{part}", ["mechanism", "reports", *(f"{of}: {kind}" for of in groups for kind in KINDS)], rows
+    )
 
 
 def main() -> None:

@@ -182,6 +182,9 @@ FEW_HEAD = ("", "eps", "bytes", *(f"top {top}" for top in TOPS[:2]))
 _WIDTHS = ("10", ">5", ">12", ">7", ">7", ">7", ">8", ">8", ">7", ">8", ">8")
 _FEW_WIDTHS = ("26", ">5", ">6", ">12", ">12")
 
+_TOLD = {"": "of", "eps": "ε", "bytes": "bytes a report", "+-": "standard error", "s": "s of CPU"}
+"""Heads that the documentation has for those that are printed."""
+
 PARTS = {
     "lists": (lists, HEAD, _WIDTHS),
     "discoveries": (discoveries, HEAD, _WIDTHS),
@@ -200,7 +203,8 @@ def main() -> None:
     for name in given.part or PARTS:
         part, head, widths = PARTS[name]
         print("".join(map(format, head, widths)), flush=True)
-        told.append(Table(f"strings-{name}", head, list(part(given.runs))))
+        heads = [_TOLD.get(word, word) for word in head]
+        told.append(Table(f"strings-{name}", heads, list(part(given.runs))))
     write(given.tables, *told)
 
 

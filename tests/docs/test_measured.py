@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks import accuracy
 from benchmarks.tables import Table, write
+from dither_simulations.experiments.peers.theory import PEERS
 from docs.pages import ROOT
 
 MEASURED = ROOT / "docs" / "measured"
@@ -20,7 +21,7 @@ CAPTION = re.compile(
     r"\*(?:Taken over from an earlier run\. )?Measured on (?P<day>\d{4}-\d\d-\d\d) by `(?P<command>[^`]+)`\. .+\.\*"
 )
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-PEERS = ROOT / "simulations" / "dither_simulations" / "experiments" / "peers"
+BENCH = ROOT / "simulations" / "dither_simulations" / "experiments" / "peers"
 
 
 def test_each_table_is_included_by_one_page() -> None:
@@ -54,7 +55,7 @@ def test_the_command_of_a_table_is_there_with_its_options_and_make_runs_it(path:
 def where(command: list[str]) -> tuple[str, str]:
     """Return the source that reads a command's options, and the benchmark that ``make bench`` runs for it."""
     if command[:2] == ["dither-sim", "bench"]:
-        options = (ROOT / "simulations" / "dither_simulations" / "options" / "run.py", PEERS / "command.py")
+        options = (ROOT / "simulations" / "dither_simulations" / "options" / "run.py", BENCH / "command.py")
         return "".join(path.read_text(encoding="utf-8") for path in options), "accuracy"
     assert command[:2] == ["python", "-m"]
     path = ROOT / f"{command[2].replace('.', '/')}.py"
@@ -71,14 +72,18 @@ def test_make_has_a_part_for_each_that_the_page_names() -> None:
 
 def test_the_titles_of_the_comparison_are_those_that_its_tables_have() -> None:
     """Or an hour of measuring ends with nothing written."""
-    source = (PEERS / "tables.py").read_text(encoding="utf-8")
+    source = (BENCH / "tables.py").read_text(encoding="utf-8")
     assert [title for title in accuracy.NAMES if title not in source] == []
     text = "".join(
-        f"**{title}, more of it**\n\n| a | b | c |\n| ---: | ---: |\n| 1 | - | x |\n\n" for title in accuracy.NAMES
+        f"**{title}, more of it**\n\n| a | b | c |\n| ---: | ---: |\n| 1 | 2 / 3 / 4 | 2 / 3 / 4 |\n\n"
+        for title in accuracy.NAMES
     )
     tables = list(accuracy.tables(f"{text}A note.\n"))
     assert [table.name for table in tables] == [*accuracy.NAMES.values()]
-    assert {(*table.head, *table.rows[0]) for table in tables} == {("a", "b", "c", "1", "-", "x")}
+    compared, *others = tables
+    assert {(*table.head, *table.rows[0]) for table in others} == {("a", "b", "c", "1", "2 / 3 / 4", "2 / 3 / 4")}
+    assert compared.head == ["a", "library", "b", "c"]
+    assert compared.rows == [["1", name, cell, cell] for name, cell in zip(("dither", *PEERS), "234", strict=True)]
 
 
 def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(tmp_path: Path) -> None:
@@ -91,7 +96,7 @@ def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(
     assert found
     assert found["command"] == "python -m tests.benchmarks.accuracy --part theory"
     cells = re.findall(r"\d\.\d{3}", printed.partition("\n\nBy the")[0])
-    assert re.findall(r"\d\.\d{3}", text.partition("*Measured")[0]) == cells
+    assert sorted(re.findall(r"\d\.\d{3}", text.partition("*Measured")[0])) == sorted(cells)
     assert len(cells) == 6 * 7 * 3
     committed = (MEASURED / "tables" / "accuracy-theory.md").read_text(encoding="utf-8")
     assert committed.partition("*Measured")[0] == text.partition("*Measured")[0]
