@@ -24,7 +24,7 @@ docs: .venv/installed
 docs-links: .venv/installed
 	$(BIN)/python -m sphinx --keep-going --builder linkcheck docs docs/_build/links
 
-# What the documentation says is measured, in docs/measured/tables; 2 to 3 hours for all of it, on two cores at rest.
+# Write what docs/measured includes. All of it takes hours; below each table stands how long its command took.
 bench: bench-speed bench-client bench-linkage bench-strings bench-accuracy bench-coverage
 
 MEASURE := $(BIN)/python -m tests.benchmarks

@@ -1,6 +1,6 @@
 """Speed, as ratios within one run: ``python -m tests.benchmarks.draws``, part of ``make bench-speed``.
 
-Each line gives a time and how many times as long, or as short, as a baseline measured in the same run.
+Each line gives a time of a processor and how many times as long, or as short, as a baseline measured in the same run.
 """
 
 import argparse
@@ -43,13 +43,13 @@ ENTROPY = SystemEntropy()
 
 
 def microseconds(call: Callable[[], object], calls: int = 5_000, rounds: int = 7) -> float:
-    """Return the least mean time of a call, over rounds, in microseconds."""
+    """Return the least mean time of a processor that a call takes, over rounds, in microseconds."""
     best = float("inf")
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(calls):
             call()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best / calls * 1e6
 
 

@@ -10,6 +10,7 @@ import platform
 import re
 import shlex
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +21,7 @@ __all__ = ["Table", "add_option", "caption", "write"]
 
 OPTION = "--tables"
 
-_LOAD = os.getloadavg()[0]
+_LOAD, _BEGAN = os.getloadavg()[0], time.monotonic()
 """Before anything was measured."""
 
 
@@ -63,9 +64,10 @@ def write(folder: Path | None, *tables: Table) -> None:
 
 
 def caption(command: str) -> str:
-    """Return when and on what a command measured; of the machine no name and no path."""
+    """Return when, on what and for how long a command measured; of the machine no name and no path."""
+    took = f"took {time.monotonic() - _BEGAN:,.0f} s"
     machine = f"{os.cpu_count()} cores ({_processor()}), load average {_LOAD:.1f} before"
-    return f"*Measured on {utc_today()} by `{command}`. {machine}; Python {platform.python_version()}.*"
+    return f"*Measured on {utc_today()} by `{command}`. {machine}; Python {platform.python_version()}; {took}.*"
 
 
 def _processor() -> str:
