@@ -9,7 +9,7 @@ interval is held to the population's shares. The support of a listed value is th
 """
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -141,22 +141,16 @@ def lines(found: list[Coverage]) -> str:
     )
 
 
-def table(part: str, found: list[list[Coverage]]) -> Table:
+def table(part: str, found: Iterable[Coverage]) -> Table:
     """Return the documentation's table of a part: a row a mechanism and number of reports."""
     groups = PARTS[part]
+    head = ["mechanism", "reports", *(f"{of}: {kind}" for of in groups for kind in KINDS)]
     rows = [
-        [
-            f"`{one.mechanism}`",
-            f"{one.reports:,}",
-            *(f"{100 * one.held[of][kind]:.1f}" for of in groups for kind in KINDS),
-        ]
-        for some in found
-        for one in some
-        if set(groups) <= one.held.keys()
+        [f"`{name}`", f"{reports:,}", *(f"{100 * held[of][kind]:.1f}" for of in groups for kind in KINDS)]
+        for name, reports, held in found
+        if set(groups) <= held.keys()
     ]
-    return Table(
-        f"coverage-{part}", ["mechanism", "reports", *(f"{of}: {kind}" for of in groups for kind in KINDS)], rows
-    )
+    return Table(f"coverage-{part}", head, rows)
 
 
 def main() -> None:
@@ -175,10 +169,10 @@ def main() -> None:
     groups = [of for part in parts for of in PARTS[part]]
     print(" " * 39 + "".join(f"{of:>24}" for of in groups))
     print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
-    found = []
+    found: list[Coverage] = []
     for name in asked.mechanism or NAMES[1:]:
-        found.append([coverage(name, size, asked.surveys, groups) for size in SIZES])
-        print(lines(found[-1]), flush=True)
+        found += (coverage(name, size, asked.surveys, groups) for size in SIZES)
+        print(lines(found[-len(SIZES) :]), flush=True)
     write(asked.tables, *(table(part, found) for part in parts))
 
 
