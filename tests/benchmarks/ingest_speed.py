@@ -122,7 +122,7 @@ def main() -> None:
     print(json.dumps({"gain_per_core": round(gain, 2)}))
     told.append(
         [
-            "`dither-server run`; 1,000 reports of 128 bits a request",
+            "dither-server run; 1,000 reports of 128 bits a request",
             f"{rate:,.0f}",
             "",
             f"{core:,.0f}",
@@ -130,6 +130,8 @@ def main() -> None:
             f"{p99:.1f}",
         ]
     )
+    if asked.tables and any(row[1] == "0" for row in told):
+        sys.exit("no table is written, for a server answered nothing")
     head = ("server", "requests/s", "times the first", "per core", "times the first", "p99 ms")
     write(asked.tables, Table("ingest", head, told))
 
