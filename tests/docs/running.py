@@ -14,6 +14,7 @@ from typing import NamedTuple
 from .blocks import Block, PageError, blocks_of
 from .checks import mistake_in
 from .outputs import missing_line
+from .pages import ROOT
 from .ports import free_ports, ports_of
 from .script import script_of
 from .servers import DEFAULT_PORTS
@@ -65,6 +66,7 @@ def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
     run, work = folder / "run", folder / "work"
     for one in (run, work, folder / "home"):
         one.mkdir()
+    (folder / "home" / "dither").symlink_to(ROOT)  # where pages take a reader's checkout to be
     texts = [block.text for block in blocks]
     free = free_ports(ports_of(texts) | DEFAULT_PORTS)
     script = run / "page.sh"
