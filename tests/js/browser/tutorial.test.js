@@ -65,7 +65,7 @@ test("a visitor of the tutorial's page agrees, and each question has one report 
   await until(async () => [await reports("theme"), await reports("slow")].join(), (counts) => counts === "1,1");
 
   await page.reload();
-  await consent.locator("[part~=mode]").waitFor();
+  await consent.getByText("Reports that were sent last (2)").waitFor();
   assert.equal(await page.getByLabel("Theme").inputValue(), "dark");
   assert.deepEqual([await reports("theme"), await reports("slow")], [1, 1], "one report a week");
   assert.deepEqual(complaints, []);
