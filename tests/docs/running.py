@@ -64,7 +64,7 @@ def _until_a_need(blocks: Sequence[Block]) -> tuple[Sequence[Block], str]:
 
 def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
     run, work = folder / "run", folder / "work"
-    for one in (run, work, folder / "home"):
+    for one in (run, work, folder / "home", folder / "tmp"):
         one.mkdir()
     (folder / "home" / "dither").symlink_to(ROOT)  # where pages take a reader's checkout to be
     texts = [block.text for block in blocks]
@@ -127,6 +127,7 @@ def _environment(folder: Path) -> dict[str, str]:
         | kept
         | {
             "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "tmp"),  # what a page leaves there ends with it, and pytest tidies nobody else's
             "PATH": _path(),
             "PYTHONUNBUFFERED": "1",
             "MPLCONFIGDIR": str(matplotlib),
