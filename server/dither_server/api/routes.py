@@ -72,8 +72,8 @@ def may_report() -> dict[str, str]:
     takes=schemas.SEALED_BATCH,
     answers=as_json(schemas.OPENED, 202, "Counted, durably."),
     problems=(
-        Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT, Kind.DISABLED,
-        Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
+        Kind.MALFORMED, Kind.SEALED, Kind.UNKNOWN_METRIC, Kind.UNKNOWN_POOL, Kind.VERSION_CONFLICT, Kind.BATCH_CONFLICT,
+        Kind.DISABLED, Kind.LENGTH_REQUIRED, Kind.TOO_LARGE, Kind.MEDIA_TYPE, Kind.OVERLOADED, Kind.ORIGIN,
     ),
 )  # fmt: skip
 def post_sealed() -> Response:
