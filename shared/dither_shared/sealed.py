@@ -88,7 +88,7 @@ class SealKey:
             raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding behind {name}:")
         u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit does not count
         if u % _PRIME in _LOW_ORDER:
-            raise ParameterError("key", "its point of X25519 has a low order, so it keeps nothing secret; create another")
+            raise ParameterError("key", "its point of X25519 has a low order, so it keeps nothing secret; make another")
         return key
 
     def __str__(self) -> str:

@@ -65,11 +65,9 @@ def test_nginx_reads_the_sample(tmp_path: Path) -> None:
         (["--proxies", "192.0.2.1"], [202, 202, 429], [429, 429, 429]),
     ],
 )
-def test_devices_report_through_nginx(
-    proxies: list[str], first: list[int], second: list[int], tmp_path: Path
-) -> None:
+def test_devices_report_through_nginx(proxies: list[str], first: list[int], second: list[int], tmp_path: Path) -> None:
     site = sample("nginx-relay.conf", tmp_path)
-    # A device cannot come from elsewhere here: a header of ours stands for its address, with a port as some proxies add.
+    # A device cannot come from elsewhere here: a header of ours stands for its address, with a port as some add it.
     site = site.replace("X-Forwarded-For $remote_addr", "X-Forwarded-For $http_from_where")
     options = ("--rate", "2", *proxies)
     with collecting(POOLS) as collector, running(tmp_path, collector.url, *options) as (url, process):

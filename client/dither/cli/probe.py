@@ -156,7 +156,7 @@ class _Attempt:
         except OSError:
             return ""
         seal = "it takes sealed reports alone, and this metrics file has no seal key ([seal])"
-        return f"a dither relay answers, and no collector: {seal}; its collector's operator has the key" if there else ""
+        return f"a dither relay answers, and no collector: {seal}; who runs its collector has the key" if there else ""
 
     def relay(self) -> Finding:
         """Ask for what is sealed; a relay's answer differs from a collector's."""

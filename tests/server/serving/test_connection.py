@@ -25,7 +25,6 @@ from dither_server.serving.connection import Connection
 from dither_server.serving.crowd import Crowd
 from dither_server.serving.gateway import Gateway
 from dither_server.serving.parser import Room
-from dither_shared import ParameterError
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
 from torture.slow import slow_clients
