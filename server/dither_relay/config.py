@@ -8,10 +8,15 @@ from typing import Any
 from dither_server.config.common import RETRY_DAYS, check_common
 from dither_server.config.sources import Sources, settings_of
 from dither_shared import ParameterError
+from dither_shared.sealed import SUITES, Pool, SealedReport
 
 from .collector_url import CollectorUrl
 
 __all__ = ["RELAY", "RelayConfig"]
+
+
+_LEAST_BODY = len(SealedReport(Pool("a", "0" * 16), bytes(SUITES["xwing"].overhead + 1)).encode())
+"""Bytes of the smallest report that is sealed by X-Wing, to which a collector may change at any time."""
 
 
 def _setting(default: Any, about: str) -> Any:
@@ -64,6 +69,12 @@ class RelayConfig:
             raise ParameterError(
                 "max_age", f"{self.max_age} is above {RETRY_DAYS}; the collector knows retries so long"
             )
+
+        if self.body_limit < _LEAST_BODY:
+            raise ParameterError("body_limit", f"{self.body_limit} is below {_LEAST_BODY}; no report of X-Wing fits")
+        if self.queue_bytes < self.body_limit:
+            told = f"{self.queue_bytes} is below body_limit, {self.body_limit}; the largest report would never fit"
+            raise ParameterError("queue_bytes", told)
 
     def hour(self) -> time:
         """Return the hour of the day, in UTC; raise ParameterError if it is none."""

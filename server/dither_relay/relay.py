@@ -70,7 +70,7 @@ class Relay:
 
     def ready(self) -> None:
         """Raise StoreError if reports cannot be taken."""
-        self.store.ping()
+        self.store.require_writable()
 
     def troubles(self) -> list[str]:
         """Return what failed when it was tried last."""

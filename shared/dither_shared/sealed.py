@@ -51,6 +51,20 @@ SUITES = {
 """By name: X25519, and X-Wing (ML-KEM-768 with X25519); both with HKDF-SHA256 and ChaCha20-Poly1305."""
 
 
+_PRIME = 2**255 - 19
+_LOW_ORDER = frozenset(
+    {
+        0,
+        1,
+        _PRIME - 1,
+        325606250916557431795983626356110631294008115727848805560023387167927233504,
+        39382357235489614581723060781553021112529911719440698176882885853963445705823,
+    }
+)
+"""u-coordinates of the points of order at most 8 of Curve25519 and its twist: with one of them as a key, every shared
+secret of X25519 is 0 (RFC 7748, sections 5 and 6.1), so anyone could open what is sealed, if anything sealed at all."""
+
+
 @dataclass(frozen=True)
 class SealKey:
     """A collector's public key, for which devices seal."""
@@ -72,6 +86,9 @@ class SealKey:
         key = cls(suite, public)
         if len(public) != suite.key_bytes or str(key) != text:
             raise ParameterError("key", f"not {suite.key_bytes} bytes in base64url without padding behind {name}:")
+        u = int.from_bytes(public[-32:], "little") % 2**255  # the top bit does not count
+        if u % _PRIME in _LOW_ORDER:
+            raise ParameterError("key", "its point of X25519 has a low order, so it keeps nothing secret; make another")
         return key
 
     def __str__(self) -> str:

@@ -67,6 +67,8 @@ def test_forward_beside_a_relay_that_runs(tmp_path: Path) -> None:
     ("flag", "value", "told"),
     [
         ("--batch", "1", "--batch: 1 is below 2"),
+        ("--body-limit", "1", "--body-limit: 1 is below 1"),
+        ("--queue-bytes", "65535", "--queue-bytes: 65535 is below body_limit, 65536"),
         ("--batch", "many", "--batch: not a whole number"),
         ("--at", "25:00", "--at: '25:00' is no time of a day"),
         ("--at", "3am", "--at: '3am' is no time of a day"),

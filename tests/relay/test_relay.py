@@ -1,18 +1,23 @@
 """A real relay process: its socket, its limits, what it keeps of an address, and its end."""
 
 import json
+import resource
+import shutil
 import signal
 import socket
+import sys
 import threading
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
 
 from dither_relay.relay import Relay
 from dither_relay.store import RelayStore
+from dither_server.store import StoreError
 from dither_shared.sealed import Pool, SealedReport
 from relay.fake_collector import collecting
 from relay.relaying import (
@@ -128,6 +133,32 @@ def test_while_nobody_knows_which_pools_there_are(tmp_path: Path) -> None:
         _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert "cannot be reached" in json.loads(errors.splitlines()[0])["message"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another process's limit is set by Linux alone")
+def test_a_disk_that_takes_no_more_is_not_ready(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk: what is written beyond it fails, and then goes on."""
+    with collecting(POOLS) as collector, running(tmp_path, collector.url) as (url, process):
+        until_ready(url)
+        some = rows(3)
+        assert send(url, some[0]) == 202
+        endless = resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (1, resource.RLIM_INFINITY))
+        assert send(url, some[1]) == 503
+        assert [ask(url, "GET", "/readyz")[0] for _ in range(2)] == [503, 503]
+        assert ask(url, "GET", "/healthz")[0] == 200
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, endless)
+        assert ask(url, "GET", "/readyz")[0] == 200
+        assert [send(url, row) for row in some[1:]] == [202, 202]
+    with stored(tmp_path) as store:
+        assert waiting(store) == [(3, 0, 0, 0)]
+
+
+def test_a_disk_that_is_nearly_full_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with collecting(POOLS) as collector, Relay(config(tmp_path, collector.url)) as relay:
+        relay.ready()
+        monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=(1 << 22) - 1))
+        with pytest.raises(StoreError, match="4,194,303 bytes are left on its disk"):
+            relay.ready()
 
 
 def test_slow_clients_cost_the_others_nothing(tmp_path: Path) -> None:

@@ -50,6 +50,32 @@ def test_what_is_no_key_is_refused(text: str) -> None:
         SealKey.parse(text)
 
 
+def low_order_points() -> list[bytes]:
+    """All 32 bytes that X25519 takes for a point of low order, the top bit set and not."""
+    prime = 2**255 - 19
+    order_8 = [
+        bytes.fromhex("e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800"),
+        bytes.fromhex("5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157"),
+    ]
+    points = [*order_8, *(u.to_bytes(32, "little") for u in (0, 1, prime - 1, prime, prime + 1))]
+    return points + [point[:31] + bytes([point[31] | 0x80]) for point in points]
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=str)
+@pytest.mark.parametrize("point", low_order_points(), ids=bytes.hex)
+def test_a_key_that_keeps_nothing_secret_is_refused(point: bytes, suite: Suite) -> None:
+    text = str(SealKey(suite, bytes(suite.key_bytes - 32) + point))
+    with pytest.raises(ParameterError, match="key: its point of X25519 has a low order"):
+        SealKey.parse(text)
+
+
+@pytest.mark.parametrize("point", low_order_points(), ids=bytes.hex)
+def test_x25519_makes_nothing_of_these_points(point: bytes) -> None:
+    x25519 = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.x25519")
+    with pytest.raises(ValueError, match="shared"):
+        x25519.X25519PrivateKey.generate().exchange(x25519.X25519PublicKey.from_public_bytes(point))
+
+
 def test_a_file_gives_all_its_metrics_the_key_and_no_version_changes() -> None:
     plain = parse_metrics(TOML)["theme"]
     sealed = parse_metrics(f'{TOML}\n[seal]\nkey = "{KEY}"\n')["theme"]

@@ -17,7 +17,7 @@ from ..reporting.bodies.kinds import SEALED, kind_for
 from ..upload.exchange import Deadline
 from .http_get import Address, Reply, Target, connect, get, resolve
 from .plain import plain
-from .relay import PATH, pool_words, relay_words, sealing_words
+from .relay import PATH, is_relay, pool_words, relay_words, sealing_words
 
 __all__ = ["Finding", "probe"]
 
@@ -29,6 +29,7 @@ _PAUSE = 1.0
 
 _PROXY = frozenset({502, 503, 504})
 _AGAIN = 429
+_NOT_FOUND = 404
 
 _LONGEST = 120
 """Characters of what a collector says that are printed, where any are."""
@@ -145,8 +146,17 @@ class _Attempt:
         except OSError as error:
             return Finding("collector", "failed", f"no HTTP answer came: {_words(error)}")
         if not _is_collectors(self._reply):
-            return Finding("collector", "failed", _why_none(self._reply, self._target))
+            return Finding("collector", "failed", self._relay_here() or _why_none(self._reply, self._target))
         return Finding("collector", "ok", f"a dither collector answers at {self._target.url}")
+
+    def _relay_here(self) -> str:
+        """Return that a relay stands where reports that are not sealed want a collector; "" if none does."""
+        try:
+            there = self._reply.status == _NOT_FOUND and is_relay(self._get(PATH, None))
+        except OSError:
+            return ""
+        seal = "it takes sealed reports alone, and this metrics file has no seal key ([seal])"
+        return f"a dither relay answers, and no collector: {seal}; who runs its collector has the key" if there else ""
 
     def relay(self) -> Finding:
         """Ask for what is sealed; a relay's answer differs from a collector's."""

@@ -11,14 +11,19 @@ from dither_shared.metrics.metric import Metric
 from ..reporting.bodies.sealing import SealError, sealer
 from .http_get import Reply
 
-__all__ = ["PATH", "pool_words", "relay_words", "sealing_words"]
+__all__ = ["PATH", "is_relay", "pool_words", "relay_words", "sealing_words"]
 
 PATH = "/v1/sealed"
 
 
+def is_relay(reply: Reply) -> bool:
+    """Return whether an answer to ``GET /v1/sealed`` is a relay's."""
+    return bool(reply.document.get("relay") == "dither")
+
+
 def relay_words(reply: Reply, url: str) -> tuple[Literal["ok", "failed"], str]:
     """Return whether a relay at ``url`` gave an answer, and in words what did if not."""
-    if reply.document.get("relay") == "dither" or reply.problem == "method-not-allowed":
+    if is_relay(reply) or reply.problem == "method-not-allowed":
         return "ok", f"a dither relay answers at {url}; it asks no app for a token"
     if "pools" in reply.document or reply.problem in {"unauthorized", "forbidden"}:
         return "failed", (

@@ -1,11 +1,15 @@
 """Find the address for which a declared proxy forwards a request."""
 
 import ipaddress
+import re
 from functools import lru_cache
 
 from dither_shared import ParameterError
 
 __all__ = ["Proxies"]
+
+_WITH_PORT = re.compile(r"\[([^\]]*)\](?::\d{1,5})?|([^:]*):\d{1,5}")
+"""An address with its port, as balancers of Azure and others write it: 192.0.2.1:443, [2001:db8::1]:443."""
 
 
 class Proxies:
@@ -24,9 +28,9 @@ class Proxies:
     def forwarded(self, header: str) -> str:
         """Return for whom a chain of proxies asks: the last address of X-Forwarded-For that is not one of them.
 
-        Whatever stands before it may be made up. "" if there is none.
+        Whatever stands before it may be made up. A port behind it is left out. "" if there is none.
         """
-        addresses = (part.strip() for part in reversed(header.split(",")))
+        addresses = (_without_port(part.strip()) for part in reversed(header.split(",")))
         return next((address for address in addresses if address and address not in self), "")
 
     def forget_addresses(self) -> None:
@@ -40,3 +44,8 @@ class Proxies:
             return False
         mapped = getattr(found, "ipv4_mapped", None)  # as a socket for both families shows it
         return any(one in network for network in self._networks for one in (found, mapped) if one is not None)
+
+
+def _without_port(part: str) -> str:
+    found = _WITH_PORT.fullmatch(part)
+    return part if found is None else found[1] or found[2] or ""

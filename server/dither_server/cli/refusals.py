@@ -45,7 +45,7 @@ def show_refusals(
 
     Each try counts: a batch that is sent again is refused again. Under a version that is "unknown here" apps ask
     something that this collector was never told: give it their metrics.toml. (no metric) are batches that name no
-    metric of this collector, or could not be read.
+    metric of this collector, or could not be read. Of sealed reports each that does not open counts by itself.
     """
     from ..reading.parameters import day_of
 
@@ -85,12 +85,19 @@ def _described(line: _Line, batches: int, ours: Collection[str]) -> dict[str, ob
     }
 
 
+def _reason(kind: str) -> str:
+    """Return a reason with what is counted, unless that is batches: sealed reports are refused one by one."""
+    from ..protocol.problems import Kind
+
+    return f"{kind} (reports)" if kind == Kind.SEALED.slug else kind
+
+
 def _as_table(lines: Sequence[tuple[_Line, int]], ours: Collection[str], by_day: bool) -> str:
-    table = [("day         reason" if by_day else "reason", "batches", "version", "metric")]
+    table = [("day         reason" if by_day else "reason", "refused", "version", "metric")]
     for line, batches in lines:
         version = line.version or "-"
         note = "" if line.version in ours or not line.version else " (unknown here)"
         metric = printable(line.metric) or "(no metric)"
-        reason = f"{line.day}  {line.kind}" if by_day else line.kind
+        reason = f"{line.day}  {_reason(line.kind)}" if by_day else _reason(line.kind)
         table.append((reason, f"{batches:,}", version, metric + note))
     return "\n".join(aligned(table))

@@ -44,7 +44,8 @@ def _sealed(told: Mapping[str, Any]) -> str:
     among = f"shuffled among at least {told['least_total']:,} by what their relay says"
     worth = told.get("shuffled", {})
     tells = (
-        f": to who sees no more, ε = {rounded_up(worth['epsilon'], 3)} (δ = {worth['delta']:g})"
+        f"; to whoever sees a batch and nothing else, ε of a report is {rounded_up(worth['epsilon'], 3)}"
+        f" (δ = {worth['delta']:g})"
         if "epsilon" in worth
         else ""
     )

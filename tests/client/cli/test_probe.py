@@ -276,6 +276,16 @@ def test_what_is_no_relay_is_said_to_be_none(status: int, body: str, said: str) 
     assert said in finding.says
 
 
+def test_a_relay_in_a_collectors_place_is_said_to_be_one() -> None:
+    missing = problem("not-found")
+    with listening(answering((404, missing), (200, '{"relay": "dither"}'))) as port:
+        finding = found(f"http://127.0.0.1:{port}", THEME)[-1]
+    assert (finding.step, finding.result) == ("collector", "failed")
+    assert finding.says.startswith("a dither relay answers, and no collector: ")
+    assert "this metrics file has no seal key" in finding.says
+    assert "something answers (HTTP 404), but no dither collector" in last(answering((404, missing))).says
+
+
 def test_an_app_that_cannot_seal_here_would_be_off(monkeypatch: pytest.MonkeyPatch) -> None:
     sealer.cache_clear()
     monkeypatch.delattr(hpke, "Suite")  # as in a package that is too old

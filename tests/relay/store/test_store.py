@@ -1,7 +1,9 @@
 """The relay's store: each report once, batches that freeze, and what is left behind."""
 
+import os
 import random
 import sqlite3
+import stat
 import threading
 from contextlib import closing, suppress
 from datetime import timedelta
@@ -31,6 +33,28 @@ def bodies(store: RelayStore) -> list[bytes]:
             made.append(body_of(batch, [row.sealed for row in body]))
             store.leave(batch, body, TODAY, 0)
     return made
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
+def test_nobody_else_may_read_what_waits(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with stored(tmp_path) as store:
+            hold(store, rows(3))
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert {"relay.db", "relay.db-wal", "relay.db-shm"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
+    with stored(tmp_path):
+        pass
+    (tmp_path / "relay.db").chmod(0o640)
+    with stored(tmp_path) as store:
+        hold(store, rows(1))
+    assert stat.S_IMODE((tmp_path / "relay.db").stat().st_mode) == 0o640
 
 
 def test_migrations_make_the_tables_that_the_schema_describes(tmp_path: Path) -> None:

@@ -182,6 +182,7 @@ def refused(tmp_path: Path) -> Path:
                 Refusal("theme", today, "version-conflict", "0123456789abcdef"): 12_345,
                 Refusal("theme", today - timedelta(days=1), "malformed", VERSION): 31,
                 Refusal("theme", today, "malformed", VERSION): 1,
+                Refusal("theme", today, "sealed", VERSION): 7,
                 Refusal("", today, "unknown-metric"): 4,
                 Refusal("", today - timedelta(days=8), "unknown-metric"): 1000,
             },
@@ -201,13 +202,14 @@ def test_a_command_shows_them(refused: Path) -> None:
     table = [
         ["version-conflict", "12,345", "0123456789abcdef", "theme", "(unknown", "here)"],
         ["malformed", "32", VERSION, "theme"],
+        ["sealed", "(reports)", "7", VERSION, "theme"],
         ["unknown-metric", "4", "-", "(no", "metric)"],
     ]
-    assert lines() == [["reason", "batches", "version", "metric"], *table]
-    assert lines("--metric", "theme")[1:] == table[:2]
+    assert lines() == [["reason", "refused", "version", "metric"], *table]
+    assert lines("--metric", "theme")[1:] == table[:3]
     by_day = lines("--by-day")[1:]
     assert by_day[0] == [before, "malformed", "31", VERSION, "theme"]
-    assert [row[0] for row in by_day] == [before, today, today, today]
+    assert [row[0] for row in by_day] == [before, today, today, today, today]
     assert lines("--until", "2020-01-01") == [["nothing", "was", "refused", "from", "2019-12-26", "to", "2020-01-01"]]
     assert lines("--since", "2026-01-01")[1][:2] == ["version-conflict", "12,345"]
     assert lines("--since", "2026-01-01")[2][:2] == ["unknown-metric", "1,004"]

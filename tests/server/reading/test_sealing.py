@@ -49,7 +49,8 @@ def test_it_is_told_beside_the_estimate(app: Flask, client: FlaskClient, tmp_pat
     (tmp_path / "metrics.toml").write_text(METRICS_TOML, encoding="utf-8")
     shown = invoke(tmp_path, "estimate", "theme").stdout
     assert shown.startswith(
-        "6 of the reports came sealed, shuffled among at least 800 by what their relay says: to who sees no more, ε = "
+        "6 of the reports came sealed, shuffled among at least 800 by what their relay says; "
+        "to whoever sees a batch and nothing else, ε of a report is 0."
     )
 
 

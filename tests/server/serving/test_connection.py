@@ -25,7 +25,6 @@ from dither_server.serving.connection import Connection
 from dither_server.serving.crowd import Crowd
 from dither_server.serving.gateway import Gateway
 from dither_server.serving.parser import Room
-from dither_shared import ParameterError
 from server.collecting import batch, running
 from server.test_process import JSON, PATIENCE, connect
 from torture.slow import slow_clients
@@ -97,19 +96,6 @@ def test_an_address_has_so_many_connections_and_loopback_any_number() -> None:
     crowd.discount("192.0.2.7")
     assert crowd.count("192.0.2.7") == "192.0.2.7"
     assert b'dither_connections_closed_total{reason="address"} 3.0' in prometheus.text()
-
-
-def test_a_declared_proxy_is_believed_for_the_last_address_that_is_no_proxy() -> None:
-    proxies = Proxies("10.0.0.0/8, 192.0.2.1, ::1")
-    assert [one in proxies for one in ("10.1.2.3", "192.0.2.1", "::ffff:10.1.2.3", "::1", "192.0.2.2", "", "x")] == [
-        *[True] * 4,
-        *[False] * 3,
-    ]
-    assert proxies.forwarded("203.0.113.9, 198.51.100.4, 10.0.0.3") == "198.51.100.4"
-    assert proxies.forwarded("") == ""
-    assert "127.0.0.1" not in Proxies("")
-    with pytest.raises(ParameterError, match="proxies: not addresses or networks"):
-        Proxies("localhost")
 
 
 GOOD = HEAD + b"X-A: 1\r\nContent-Length: 5\r\n\r\n12345"

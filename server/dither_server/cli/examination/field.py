@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 from ...protocol.problems import Kind
 from ...store import Refusal, Store
+from ..terminal_tables import counted
 from .findings import Finding, ok, problem, warning
 
 __all__ = ["in_field"]
@@ -44,12 +45,16 @@ def _last(last: date | None, today: date) -> Finding:
 
 def _in_all(refused: Mapping[Refusal, int]) -> Finding:
     kinds: Counter[str] = Counter()
-    for one, batches in refused.items():
-        kinds[one.kind] += batches
+    for one, number in refused.items():
+        kinds[one.kind] += number
     if not kinds:
         return ok("refused", "nothing in the last 7 days")
-    most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
-    return ok("refused", f"{kinds.total():,} batches in the last 7 days ({most}); dither-server refusals tells more")
+    sealed = kinds.pop(Kind.SEALED.slug, 0)  # which are counted one by one
+    parts = [f"{counted(sealed, 'sealed report')} that did not open"] if sealed else []
+    if kinds:
+        most = ", ".join(f"{kind} {batches:,}" for kind, batches in kinds.most_common(_REASONS))
+        parts.insert(0, f"{counted(kinds.total(), 'batch', 'batches')} ({most})")
+    return ok("refused", f"{' and '.join(parts)} in the last 7 days; dither-server refusals tells more")
 
 
 def _unopened(store: Store, refused: Mapping[Refusal, int], since: date, alarm: float) -> Iterator[Finding]:

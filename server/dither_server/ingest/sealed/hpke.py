@@ -3,7 +3,8 @@
 A private key is kept as bytes: of X25519 its 32, of X-Wing the seed of ML-KEM-768 (64) and the X25519 key (32).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,27 +35,34 @@ def require_cryptography() -> None:
 
 
 def draw_key(suite: Suite) -> tuple[SealKey, bytes]:
-    """Return a fresh key: the public one, and the private one as bytes. Raises ParameterError without the package."""
+    """Return a fresh key: the public one, and the private one as bytes.
+
+    Raises ParameterError without the package, or where it lacks what the suite needs.
+    """
     require_cryptography()
-    private = _KINDS[suite.name].draw()
-    return SealKey(suite, _KINDS[suite.name].public(private)), private
+    with _supported(suite):
+        private = _KINDS[suite.name].draw()
+        return SealKey(suite, _KINDS[suite.name].public(private)), private
 
 
 def opener(public: SealKey, private: bytes) -> Opener:
     """Return what opens rows that were sealed for a key.
 
-    Raises ParameterError without the package, and if the private key is not that of the public one.
+    Raises ParameterError without the package, where it lacks what the suite needs, and if the private key is not that
+    of the public one.
     """
     require_cryptography()
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - an extra, and this is its only door
 
     kind = _KINDS[public.suite.name]
-    try:
-        if kind.public(private) != public.public:
-            raise ValueError
-        hpke, key = kind.hpke(), kind.load(private)
-    except ValueError:
-        raise ParameterError(f"key {public.fingerprint}", "its private part is not that of the public one") from None
+    with _supported(public.suite):
+        try:
+            if kind.public(private) != public.public:
+                raise ValueError
+            hpke, key = kind.hpke(), kind.load(private)
+        except ValueError:
+            told = "its private part is not that of the public one"
+            raise ParameterError(f"key {public.fingerprint}", told) from None
 
     def opened(sealed: bytes, info: bytes) -> bytes | None:
         try:
@@ -63,6 +71,19 @@ def opener(public: SealKey, private: bytes) -> Opener:
             return None
 
     return opened
+
+
+@contextmanager
+def _supported(suite: Suite) -> Iterator[None]:
+    """Raise ParameterError if the package was built without what a suite needs, as with an OpenSSL without ML-KEM."""
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
+
+    try:
+        yield
+    except UnsupportedAlgorithm:
+        raise ParameterError(
+            f"keys of {suite.name}", "the package cryptography here was built without it; install a wheel of PyPI"
+        ) from None
 
 
 class _Kind(NamedTuple):

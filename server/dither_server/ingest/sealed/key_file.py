@@ -65,11 +65,13 @@ class KeyFile:
         """
         with self._told("read"):
             try:
-                opened = self.path.open("rb")
+                opened = open(self.path, "rb", opener=_without_waiting)  # noqa: SIM115 - Path.open takes no opener
             except FileNotFoundError:
                 return []
             with opened as file:
                 mode = os.fstat(file.fileno()).st_mode
+                if not stat.S_ISREG(mode):
+                    raise ParameterError(str(self.path), "not a regular file; name one of dither-server key create")
                 if os.name == "posix" and mode & _OTHERS:
                     raise ParameterError(str(self.path), f"others may read it; chmod 600 {self.path}")
                 content = file.read(_LONGEST)
@@ -118,6 +120,11 @@ class KeyFile:
             yield
         except OSError as error:
             raise ParameterError(str(self.path), f"cannot be {what}: {error.strerror}") from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file, or a pipe to which nobody may ever write."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _key(one: Any) -> SecretKey:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from dither_shared.privacy.shuffling import MOST_REPORTS
+
 from ...limits import MAX_SIZE
 from ...options.common import plot_option, share, users_list
 from ...options.mechanism import epsilon_option, mechanism_option, permanent_option
@@ -24,6 +26,14 @@ def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
     return number
 
 
+def _reports(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
+    """Read one or more numbers of reports, as many as the bounds take: an option's callback."""
+    found = users_list(context, parameter, text)
+    if found and max(found) > MOST_REPORTS:
+        raise click.BadParameter(f"{text!r} is above {MOST_REPORTS:,}, the most that the bounds take", param=parameter)
+    return found
+
+
 @click.command()
 @mechanism_option((*NAMES, *NUMERIC, *SETTLED, *DISCOVERING), "Shuffle reports of this; repeatable.  [default: auto]")
 @epsilon_option
@@ -39,7 +49,7 @@ def _forged(_: click.Context, parameter: click.Parameter, text: str) -> float:
 @click.option(
     "-n",
     "--reports",
-    callback=users_list,
+    callback=_reports,
     metavar="NUMBER",
     default="10000",
     show_default=True,

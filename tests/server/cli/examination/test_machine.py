@@ -128,7 +128,13 @@ def test_what_comes_from_the_field(store: Store) -> None:
         SHARD,
     )
     told = levels(in_field(store, TODAY, 0.05))
-    assert "1,782 batches in the last 7 days (version-conflict 1,779, malformed 3)" in told[1][0]
+    assert "1,782 batches (version-conflict 1,779, malformed 3) in the last 7 days" in told[1][0]
+    store.add_refusals({Refusal("theme", TODAY, "sealed", THEME.version): 1}, SHARD)
+    among = [text for text, _ in levels(in_field(store, TODAY, 0.05), "refused")]
+    assert among == [
+        "1,782 batches (version-conflict 1,779, malformed 3) and 1 sealed report that did not open in the last 7 days; "
+        "dither-server refusals tells more"
+    ]
     assert (told[2][1], "registered by now" in told[2][0]) == (Level.OK, True)
     assert [level for _, level in told[3:]] == [Level.WARNING] * 5
     assert told[3][0].startswith("apps send theme in version 0000000000000000, 100 batches")

@@ -3,8 +3,11 @@
 import hashlib
 import hmac
 import importlib.util
+from types import SimpleNamespace
 
 import pytest
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric import mlkem
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
@@ -104,3 +107,17 @@ def test_without_the_package_one_is_told_what_to_install(found: object, monkeypa
     for call in (require_cryptography, lambda: draw_key(SUITES["xwing"]), lambda: opener(key.public, key.private)):
         with pytest.raises(ParameterError, match=r"pip install 'dither\[server,sealed\]'"):
             call()
+
+
+def test_a_package_without_ml_kem_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one that was built with an OpenSSL before 3.5: the module is there, and its functions raise."""
+
+    def lacking(*_: object) -> None:
+        raise UnsupportedAlgorithm("ML-KEM-768 is not supported by this version of OpenSSL")
+
+    key, plain = drawn("xwing"), drawn()
+    monkeypatch.setattr(mlkem, "MLKEM768PrivateKey", SimpleNamespace(from_seed_bytes=lacking, generate=lacking))
+    for call in (lambda: draw_key(SUITES["xwing"]), lambda: opener(key.public, key.private)):
+        with pytest.raises(ParameterError, match="keys of xwing: the package cryptography here was built without it"):
+            call()
+    assert opener(plain.public, plain.private)(seal(b"row", plain.public, pool(THEME)), pool(THEME).info) == b"row"

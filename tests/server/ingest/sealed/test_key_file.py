@@ -40,6 +40,13 @@ def test_a_file_that_others_may_read_is_refused(path: Path, mode: int) -> None:
         KeyFile(path).read()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="of POSIX files")
+def test_a_pipe_in_its_place_is_refused_and_not_waited_for(path: Path) -> None:
+    os.mkfifo(path, 0o600)
+    with pytest.raises(ParameterError, match="not a regular file"):
+        KeyFile(path).read()
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -62,7 +62,15 @@ def test_it_writes_a_file_and_a_picture(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("option", "text"),
-    [("--forged", "100%"), ("--forged", "-1%"), ("--forged", "x"), ("--delta", "0"), ("--delta", "1"), ("-n", "0")],
+    [
+        ("--forged", "100%"),
+        ("--forged", "-1%"),
+        ("--forged", "x"),
+        ("--delta", "0"),
+        ("--delta", "1"),
+        ("-n", "0"),
+        ("-n", "100,1e11"),
+    ],
 )
 def test_what_cannot_be_is_refused(option: str, text: str) -> None:
     result = run(option, text)

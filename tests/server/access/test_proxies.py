@@ -1,0 +1,36 @@
+"""For whom a declared proxy asks, in each spelling that proxies use."""
+
+import pytest
+
+from dither_server.access.proxies import Proxies
+from dither_shared import ParameterError
+
+
+def test_a_declared_proxy_is_believed_for_the_last_address_that_is_no_proxy() -> None:
+    proxies = Proxies("10.0.0.0/8, 192.0.2.1, ::1")
+    assert [one in proxies for one in ("10.1.2.3", "192.0.2.1", "::ffff:10.1.2.3", "::1", "192.0.2.2", "", "x")] == [
+        *[True] * 4,
+        *[False] * 3,
+    ]
+    assert proxies.forwarded("203.0.113.9, 198.51.100.4, 10.0.0.3") == "198.51.100.4"
+    assert proxies.forwarded("") == ""
+    assert "127.0.0.1" not in Proxies("")
+    with pytest.raises(ParameterError, match="proxies: not addresses or networks"):
+        Proxies("localhost")
+
+
+@pytest.mark.parametrize(
+    ("header", "address"),
+    [
+        ("198.51.100.4:50123", "198.51.100.4"),
+        ("[2001:db8::7]:443", "2001:db8::7"),
+        ("[2001:db8::7]", "2001:db8::7"),
+        ("2001:db8::7", "2001:db8::7"),
+        ("198.51.100.4:50123, 10.0.0.3:8080, [::1]:80", "198.51.100.4"),
+        ("198.51.100.4, :80", "198.51.100.4"),
+        ("unknown", "unknown"),
+        ("198.51.100.4:123456", "198.51.100.4:123456"),
+    ],
+)
+def test_a_port_behind_an_address_is_left_out(header: str, address: str) -> None:
+    assert Proxies("10.0.0.0/8, ::1").forwarded(header) == address
