@@ -53,8 +53,10 @@ class Card(NamedTuple):
         return "" if self.told is None else denominator(self.told, self.asked.period)
 
 
-def card_of(metric: Metric, view: View, most: int, store: Store, reader: EstimateReader) -> Card:
-    """Return what a page shows of a metric, with at most so many values.
+def card_of(
+    metric: Metric, view: View, most: int, store: Store, reader: EstimateReader, *, hidden: bool = False
+) -> Card:
+    """Return what a page shows of a metric, with at most so many values; of a ``hidden`` one no estimate is made.
 
     From many values one's eye picks those that stand out, and chance made some of them: there the intervals are to
     hold all together.
@@ -65,6 +67,6 @@ def card_of(metric: Metric, view: View, most: int, store: Store, reader: Estimat
     part = part_of(metric, query.strata, view.names())
     days = bars_of_days(days_of(store, metric, query, part))
     always = (metric, view, part, days, store.disabled().get(metric.version))
-    if not metric.question.estimable:
+    if hidden or not metric.question.estimable:
         return Card(*always)
     return Card(*always, reader.exhibit(metric, query, part, Look(view.find, view.page, most)))
