@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench torture mutants clean
+.PHONY: demo test lint docs example bench torture mutants clean
 
 demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
@@ -18,6 +18,10 @@ lint: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --builder dirhtml docs docs/_build/html
+
+# The example of a published site; it comes out the same unless something of it has changed.
+example: .venv/installed
+	$(BIN)/python -m dither_simulations.experiments.demo.example docs/published/answers
 
 bench: .venv/installed
 	$(BIN)/python -m tests.benchmarks.draws

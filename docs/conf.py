@@ -17,5 +17,6 @@ suppress_warnings: list[str] = []
 
 html_theme = "furo"
 html_title = "dither"
+html_extra_path = ["published"]  # the example of a published site, as answers/
 html_copy_source = False
 html_show_sourcelink = False

@@ -90,11 +90,11 @@ def panels_of(
     return Panels(by, exhibit.zero is not None, panels, [_named(part, by)[0] for part, reports in parts if not reports])
 
 
-def placed_spots(exhibit: Exhibit) -> list[Place]:
-    """Return the few estimates that matter most of what a page shows, on a scale of their own."""
-    spots = exhibit.spots()
+def placed_spots(exhibit: Exhibit, most: int | None = None) -> tuple[list[Place], float]:
+    """Return the few estimates that matter most of what a page shows, on a scale of their own, and where that ends."""
+    spots = exhibit.spots()[:most]
     low, high = _scale(spots, exhibit.zero)
-    return [_placed(one, low, high, exhibit.zero) for one in spots]
+    return [_placed(one, low, high, exhibit.zero) for one in spots], high
 
 
 def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -37,9 +37,7 @@ class Pages:
 
     def __init__(self, frame: Frame) -> None:
         own, shared = PackageLoader(_PACKAGE, "templates/published"), PackageLoader(_PACKAGE, "templates")
-        self._environment = Environment(
-            loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined
-        )
+        self._environment = Environment(loader=ChoiceLoader([own, shared]), autoescape=True, undefined=StrictUndefined)
         self._environment.filters["short"] = shortened
         self._environment.globals |= {"frame": frame, "shapes": SHAPES | {"edge": "◐"}, "no_tier": NO_TIER}
 

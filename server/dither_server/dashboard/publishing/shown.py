@@ -46,7 +46,10 @@ class Shown(NamedTuple):
 
 
 class Digest(NamedTuple):
-    """A metric on the first page: the few estimates that matter most, and which reports they are of."""
+    """A metric on the first page: the few estimates that matter most, and which reports they are of.
+
+    These are bars from 0 to ``top``, or dots where that is None.
+    """
 
     topic: Topic
     metric: dict[str, object]
@@ -56,8 +59,8 @@ class Digest(NamedTuple):
     among: str
     hidden: bool
     needs: str
-    bars: bool
     places: Sequence[Place]
+    top: float | None
     odd: bool
 
 
@@ -94,7 +97,7 @@ class Gatherer:
         """Return what the first page shows of a metric, where there is ``few`` room."""
         card, metric = shown.card, shown.card.asked
         there = card.exhibit is not None and bool(shown.edition.days)
-        places = placed_spots(card.exhibit)[: _FEW if few else None] if card.exhibit and there else []
+        places, top = placed_spots(card.exhibit, _FEW if few else None) if card.exhibit and there else ([], 0.0)
         return Digest(
             topic,
             {name: one for name, one in card.metric.items() if name != "values"},
@@ -104,8 +107,8 @@ class Gatherer:
             card.among if there else "",
             card.exhibit is None,
             "" if card.exhibit is None else card.exhibit.needs,
-            card.exhibit is not None and card.exhibit.zero is not None,
             places,
+            top if card.exhibit is not None and card.exhibit.zero is not None else None,
             any(check["odd"] for check in (card.told or {}).get("health", ())),
         )
 

@@ -1,7 +1,7 @@
 """Publish a site: read a database, write pages, tables, the definition and a feed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -42,7 +42,7 @@ class Site:
     """What is published: the metrics of a definition and former ones, or those of some ``names`` alone.
 
     ``definition`` are the bytes of the file that the metrics come from, ``base`` the site's address, empty or with a
-    slash at its end.
+    slash at its end. Ids of the feed are made of ``identity``, else of the database's.
     """
 
     metrics: Mapping[str, Metric]
@@ -50,7 +50,8 @@ class Site:
     asked: Asked
     title: str
     base: str = ""
-    names: Sequence[str] = field(default=())
+    names: Sequence[str] = ()
+    identity: str = ""
 
     def publish(self, store: Store, out: Path) -> Published:
         """Write the site in place of the folder ``out``.
@@ -82,7 +83,7 @@ class Site:
         together = [name for name, pieces in tables.together(editions) if fresh.write(name, pieces)]
         fresh.write("index.html", [pages.front(digests, together)])
         if changes:
-            fresh.write("feed.xml", atom(changes, self.title, store.identity(), self.base))
+            fresh.write("feed.xml", atom(changes, self.title, self.identity or store.identity(), self.base))
 
     def _edition(
         self,

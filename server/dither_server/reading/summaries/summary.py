@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from dither_shared import Metric, ParameterError
+from dither_shared.metrics.period import first_day
 
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
@@ -42,8 +43,8 @@ class Steps(NamedTuple):
 
     @property
     def starts(self) -> list[date]:
-        """The first day of each."""
-        return [first for first, _ in self.spans]
+        """The first day of each, of a week its Monday."""
+        return [date.fromordinal(first_day(first.toordinal(), self.each)) for first, _ in self.spans]
 
     def last(self, most: int) -> "Steps":
         """Return the last of them, at most so many."""
