@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs example bench torture mutants clean
+.PHONY: demo test lint docs docs-links example bench torture mutants clean
 
 demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
@@ -22,6 +22,10 @@ docs: .venv/installed
 # The example of a published site; it comes out the same unless something of it has changed.
 example: .venv/installed
 	$(BIN)/python -m dither_simulations.experiments.demo.example docs/published/answers
+
+# Looks whether the pages of others that the site links are still there: it wants a network.
+docs-links: .venv/installed
+	$(BIN)/python -m sphinx --keep-going --builder linkcheck docs docs/_build/links
 
 bench: .venv/installed
 	$(BIN)/python -m tests.benchmarks.draws

@@ -23,13 +23,14 @@ _VERDICTS = {"ok": "", "noise": "may be 0", "too-few": "too few reports", "edge"
 class Frame(NamedTuple):
     """What all pages of a site say: its title, the days of its reports in words, its confidence, whether it has a feed.
 
-    ``days`` is empty where there are no reports.
+    ``days`` is empty where there are no reports; ``whole`` is whether all of them were over.
     """
 
     title: str
     days: str
     confidence: float
     feed: bool
+    whole: bool
 
 
 class Pages:

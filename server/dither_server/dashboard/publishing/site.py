@@ -42,7 +42,8 @@ class Site:
     """What is published: the metrics of a definition and former ones, or those of some ``names`` alone.
 
     ``definition`` are the bytes of the file that the metrics come from, ``base`` the site's address, empty or with a
-    slash at its end. Ids of the feed are made of ``identity``, else of the database's.
+    slash at its end. Ids of the feed are made of ``identity``, else of the database's. ``whole`` is
+    whether all days were over.
     """
 
     metrics: Mapping[str, Metric]
@@ -52,6 +53,7 @@ class Site:
     base: str = ""
     names: Sequence[str] = ()
     identity: str = ""
+    whole: bool = True
 
     def publish(self, store: Store, out: Path) -> Published:
         """Write the site in place of the folder ``out``.
@@ -74,7 +76,7 @@ class Site:
         gatherer, tables = Gatherer(store, reader, self.asked), Tables(reader, self.asked)
         editions = [edition for topic in found for edition in topic.editions]
         changes = sorted(_changes(found, gatherer), key=lambda one: one.day, reverse=True)[:MOST]
-        pages = Pages(Frame(self.title, _days(editions), self.asked.confidence, bool(changes)))
+        pages = Pages(Frame(self.title, _days(editions), self.asked.confidence, bool(changes), self.whole))
         digests = []
         for topic in found:
             for edition in topic.editions:
