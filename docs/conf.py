@@ -1,19 +1,38 @@
 """Settings of the documentation's site: ``make docs`` builds it into ``docs/_build``."""
 
+import sys
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 project = "dither"
 author = "The dither authors"
 copyright = "The dither authors"  # noqa: A001 - Sphinx asks for this name
 version = release = version_of("dither")
 
-extensions = ["myst_parser"]
+sys.path.insert(0, str(Path(__file__).with_name("_ext")))
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "dither_reference"]
 exclude_patterns = ["_build", "**/tables"]
 nitpicky = True
+# Their pages are on the web, which a build does not ask.
+nitpick_ignore_regex = [("py:.*", r"(collections\.abc|contextlib|datetime|enum|fractions|pathlib|types|typing)\..*")]
+# What public classes hold, and nobody outside need know.
+nitpick_ignore = [
+    ("py:class", "dither_shared.items.Items"),
+    ("py:class", "dither_shared.questions.question.Answers"),
+    ("py:class", "dither_shared.rows.RowFormat"),
+    ("py:class", "dither_shared.sealed.Suite"),
+]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+python_maximum_signature_line_length = 90
+autodoc_typehints_format = "short"
+autodoc_class_signature = "mixed"
 
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
-suppress_warnings: list[str] = []
+smartquotes = False  # of what a program prints, quotes stay as they are
 
 html_theme = "furo"
 html_title = "dither"

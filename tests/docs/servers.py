@@ -23,7 +23,7 @@ class Server(NamedTuple):
 
 _DEFAULTS = {
     "dither-server": Server("8000", "DITHER_PORT"),
-    "dither-relay": Server("8001", "DITHER_RELAY_PORT"),
+    "dither-relay": Server("8080", "DITHER_RELAY_PORT"),
     "flask": Server("5000", "FLASK_RUN_PORT"),
     "python -m flask": Server("5000", "FLASK_RUN_PORT"),
     "python -m http.server": Server("8000"),
