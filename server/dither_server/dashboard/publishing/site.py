@@ -42,8 +42,8 @@ class Site:
     """What is published: the metrics of a definition and former ones, or those of some ``names`` alone.
 
     ``definition`` are the bytes of the file that the metrics come from, ``base`` the site's address, empty or with a
-    slash at its end. Ids of the feed are made of ``identity``, else of the database's. ``whole`` is
-    whether all days were over.
+    slash at its end. Ids of the feed are made of ``identity``, else of the database's. ``whole`` is whether
+    all days were over.
     """
 
     metrics: Mapping[str, Metric]

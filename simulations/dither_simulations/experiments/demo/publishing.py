@@ -19,8 +19,7 @@ SITE = "site"
 
 def publish_site(survey: Survey, out: Path) -> None:
     """Write the site of the database in ``out``. Its only day is not over, but nobody else reports to it."""
-    site = Site(
-        survey.metrics, survey.definition.encode(), Asked(None, utc_today()), "What the demo's devices answered"
-    )
+    title = "What the demo's devices answered"
+    site = Site(survey.metrics, survey.definition.encode(), Asked(None, utc_today()), title, whole=False)
     with closing(Store(f"sqlite:///{out / DATABASE}", create=False)) as store:
         site.publish(store, out / SITE)
