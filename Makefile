@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs docs-links example bench torture mutants clean
+.PHONY: demo test lint docs docs-links example torture mutants clean
+.PHONY: bench bench-accuracy bench-strings bench-coverage bench-speed bench-client bench-linkage
 
 demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
@@ -27,22 +28,38 @@ example: .venv/installed
 docs-links: .venv/installed
 	$(BIN)/python -m sphinx --keep-going --builder linkcheck docs docs/_build/links
 
-bench: .venv/installed
-	$(BIN)/python -m tests.benchmarks.draws
-	$(BIN)/python -m tests.benchmarks.ingest_speed
-	$(BIN)/python -m tests.benchmarks.batch_ids
-	$(BIN)/python -m tests.benchmarks.spool
-	$(BIN)/python -m tests.benchmarks.relay
-	$(BIN)/python -m tests.benchmarks.coverage
-	$(BIN)/python -m tests.benchmarks.numeric_coverage
-	$(BIN)/python -m tests.benchmarks.numeric_devices
-	$(BIN)/python -m tests.benchmarks.decoders
-	$(BIN)/python -m tests.benchmarks.selections
-	$(BIN)/python -m tests.benchmarks.strings
-	$(BIN)/python -m tests.benchmarks.string_peers
+# Write what docs/measured includes. All of it takes hours; below each table stands how long its command took.
+bench: bench-speed bench-client bench-linkage bench-strings bench-accuracy bench-coverage
+
+MEASURE := $(BIN)/python -m tests.benchmarks
+TABLES := --tables docs/measured/tables
+
+bench-accuracy: .venv/installed
+	$(MEASURE).accuracy $(TABLES)
+	$(MEASURE).selections $(TABLES)
+
+bench-strings: .venv/installed
+	$(MEASURE).decoders $(TABLES)
+	$(MEASURE).strings $(TABLES)
+	$(MEASURE).string_peers --runs 4 $(TABLES)
+
+bench-coverage: .venv/installed
+	$(MEASURE).coverage $(TABLES)
+	$(MEASURE).numeric_coverage $(TABLES)
+	$(MEASURE).numeric_devices
+
+bench-speed: .venv/installed
+	$(MEASURE).draws $(TABLES)
+	$(MEASURE).ingest_speed $(TABLES)
+	$(MEASURE).batch_ids $(TABLES)
+	$(MEASURE).spool $(TABLES)
+	$(MEASURE).relay 1000000 $(TABLES)
+
+bench-client: .venv/installed
+	$(MEASURE).sdk_speed $(TABLES)
+
+bench-linkage: .venv/installed
 	cd tests && ../$(BIN)/python -m client.linkage
-	$(BIN)/python -m tests.benchmarks.sdk_speed
-	$(BIN)/dither-sim bench --jobs 2
 
 torture: .venv/installed
 	$(BIN)/python -m tests.torture

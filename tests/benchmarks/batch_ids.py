@@ -9,13 +9,13 @@ Commits do not wait for the disk here, and each figure is the best of some runs,
 the journal moves once.
 """
 
+import argparse
 import os
 import resource
 import sqlite3
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -28,6 +28,9 @@ from dither_server.store import Store, Upload
 from dither_server.store.batch_ids.filters import filter_of
 from dither_shared import Metric, parse_metrics
 
+from .tables import Table, add_option, write
+
+HEAD = ("ids", "MB", "forgetting", "µs an upload", "p99 ms", "longest ms", "RSS MB")
 GROUP, DAYS = 64, 45
 TODAY = date(2026, 11, 20)
 THEME = parse_metrics(
@@ -89,11 +92,19 @@ def _hurry(connection: Any, record: Any, _proxy: object) -> None:
         connection.execute("PRAGMA synchronous=NORMAL").close()
 
 
-def main(counts: list[int]) -> None:
+def _line(row: Sequence[str]) -> str:
+    return "  ".join(map(format, row, (">12", ">6", "10", ">12", ">7", ">10", ">6")))
+
+
+def main() -> None:
     """Print a line for each number of ids."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("counts", metavar="IDS", type=float, nargs="*", default=[0, 1e7])
+    add_option(parser)
+    asked, found = parser.parse_args(), []
     sqlalchemy.event.listen(sqlalchemy.pool.Pool, "checkout", _hurry)  # after the store has set its own connections up
-    print(f"{'ids':>12}  {'MB':>6}  {'forgetting':10}  {'µs an upload':>12}  {'p99 ms':>7}  {'longest ms':>10}  RSS MB")
-    for count in counts:
+    print(_line(HEAD))
+    for count in map(int, asked.counts):
         with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as folder:
             path = Path(folder, "dither.db")
             url = f"sqlite:///{path}"
@@ -106,9 +117,11 @@ def main(counts: list[int]) -> None:
                     runs = [measure(store, 1100, forgetting) for _ in range(3)]
                     processor, longest, p99 = (min(run[place] for run in runs) for place in range(3))
                     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                    told = f"{count:12,}  {path.stat().st_size / 1e6:6.0f}  {'yes' if forgetting else 'no':10}"
-                    print(f"{told}  {processor:12.1f}  {p99:7.1f}  {longest:10.1f}  {used:6.0f}", flush=True)
+                    told = [f"{count:,}", f"{path.stat().st_size / 1e6:.0f}", "yes" if forgetting else "no"]
+                    found.append([*told, f"{processor:.1f}", f"{p99:.1f}", f"{longest:.1f}", f"{used:.0f}"])
+                    print(_line(found[-1]), flush=True)
+    write(asked.tables, Table("batch-ids", HEAD, found, words=0))
 
 
 if __name__ == "__main__":
-    main([int(float(text)) for text in sys.argv[1:]] or [0, 10_000_000])
+    main()

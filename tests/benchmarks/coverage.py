@@ -1,4 +1,4 @@
-"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--markdown]``.
+"""How often intervals hold the truth: ``python -m tests.benchmarks.coverage [--surveys N] [--part few|long]``.
 
 Every mechanism, at three numbers of reports. A survey draws people from a population of 16 values, of which two are
 common, four rare and six absent, and their tally from its exact law. The noise interval is held to the shares among
@@ -9,7 +9,7 @@ interval is held to the population's shares. The support of a listed value is th
 """
 
 import argparse
-import sys
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from dither_shared import MECHANISMS, Mechanism
 from dither_simulations.samplers import Marginal, has_marginal, sample_support, sample_tally
 from dither_simulations.trials.mechanism_by_name import NAMES
 from dither_simulations.users.populations import Population
+
+from .tables import Table, add_option, write
 
 SIZES = (1_000, 30_000, 1_000_000)
 EPSILON = 1.0
@@ -50,17 +52,21 @@ _LONG_SHAPES = {
     "hadamard-count-mean-sketch": _LONG_SKETCH,
 }
 
+FEW, LONG = ("sample", "population"), {f"k = {size:,}": size for size in MANY}
+"""Groups of columns, each with a column a kind."""
+
+PARTS = {"few": FEW, "long": tuple(LONG)}
+"""What can be measured by itself."""
+
 Covered = NDArray[np.bool_]
 
 
 class Coverage(NamedTuple):
-    """The share of surveys whose interval held the truth: of the sample by noise alone, of the population by both."""
+    """The share of surveys whose interval held the truth, by group and kind; the sample's by noise alone."""
 
     mechanism: str
     reports: int
-    noise: dict[str, float]
-    total: dict[str, float]
-    many: dict[int, dict[str, float]]
+    held: dict[str, dict[str, float]]
 
 
 def mechanism_named(name: str, epsilon: float = EPSILON) -> Mechanism:
@@ -109,65 +115,65 @@ def long_coverage(name: str, size: int, reports: int, surveys: int) -> dict[str,
     return {kind: float(held[places].mean()) / surveys for kind, places in MANY_KINDS.items()}
 
 
-def coverage(name: str, reports: int, surveys: int) -> Coverage:
-    """Measure a mechanism at a number of reports."""
+def coverage(name: str, reports: int, surveys: int, groups: Collection[str]) -> Coverage:
+    """Measure groups of a mechanism at a number of reports."""
+    held = few_coverage(name, reports, surveys) if set(FEW) & set(groups) else {}
+    for group, size in LONG.items():
+        if group in groups and name != "rappor":  # whose long lists have a bench of their own: they say what is found
+            held[group] = long_coverage(name, size, reports, max(2, surveys // MANY[size]))
+    return Coverage(name, reports, held)
+
+
+def few_coverage(name: str, reports: int, surveys: int) -> dict[str, dict[str, float]]:
+    """Return how often the intervals of few values hold the shares of the sample, and of the population, by kind."""
     mechanism, rng = mechanism_named(name), np.random.default_rng([SEED, reports, *name.encode()])
     both = np.mean([surveyed(mechanism, reports, number * _LISTS // surveys, rng) for number in range(surveys)], axis=0)
-    noise, total = ({kind: float(row[places].mean()) for kind, places in KINDS.items()} for row in both)
-    many = {
-        size: long_coverage(name, size, reports, max(2, surveys // fewer))
-        for size, fewer in MANY.items()
-        if name != "rappor"  # whose long lists have a bench of their own, for they say what is found
-    }
-    return Coverage(name, reports, noise, total, many)
-
-
-def columns(one: Coverage) -> list[dict[str, float]]:
-    """Return the entries of a mechanism at one number of reports: a group of kinds each."""
-    return [one.noise, one.total, *one.many.values()]
+    rows = zip(FEW, both, strict=True)
+    return {group: {kind: float(row[places].mean()) for kind, places in KINDS.items()} for group, row in rows}
 
 
 def lines(found: list[Coverage]) -> str:
     """Return the lines of a mechanism: one a size, in percent."""
     return "\n".join(
         f"{one.mechanism:27}{one.reports:>10,}  "
-        + "".join(f"{100 * kinds[kind]:>8.1f}" for kinds in columns(one) for kind in KINDS)
+        + "".join(f"{100 * kinds[kind]:>8.1f}" for kinds in one.held.values() for kind in KINDS)
         for one in found
     )
 
 
-def row(found: list[Coverage]) -> str:
-    """Return the row of a mechanism in Markdown, the sizes in each cell."""
-    cells = [
-        " / ".join(f"{100 * kinds[kind]:.1f}" for kinds in sizes)
-        for sizes in zip(*map(columns, found), strict=True)
-        for kind in KINDS
+def table(part: str, found: Iterable[Coverage]) -> Table:
+    """Return the documentation's table of a part: a row a mechanism and number of reports."""
+    groups = PARTS[part]
+    head = ["mechanism", "reports", *(f"{of}: {kind}" for of in groups for kind in KINDS)]
+    rows = [
+        [f"`{name}`", f"{reports:,}", *(f"{100 * held[of][kind]:.1f}" for of in groups for kind in KINDS)]
+        for name, reports, held in found
+        if set(groups) <= held.keys()
     ]
-    return f"| `{found[0].mechanism}` | {' | '.join(cells)} |" + " |" * len(KINDS) * (len(MANY) - len(found[0].many))
+    return Table(f"coverage-{part}", head, rows)
 
 
 def main() -> None:
     """Print the table, a mechanism as soon as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--surveys", type=int, default=SURVEYS)
-    parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--mechanism", action="append", choices=NAMES[1:])
+    parser.add_argument("--part", action="append", choices=PARTS)
+    add_option(parser)
     asked = parser.parse_args()
     sizes = " / ".join(f"{size:,}" for size in SIZES)
     print(
         f"Coverage of 95% intervals in percent: {asked.surveys:,} surveys of {sizes} reports, epsilon = {EPSILON:g}.\n"
     )
-    groups = ("sample", "population", *(f"k = {size:,}" for size in MANY))
-    if asked.markdown:
-        heads = [f"{of}: {kind}" for of in groups for kind in KINDS]
-        print(f"| mechanism | {' | '.join(heads)} |\n| --- {'| ---: ' * len(heads)}|")
-    else:
-        print(" " * 39 + "".join(f"{of:>24}" for of in groups))
-        print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
+    parts = asked.part or [*PARTS]
+    groups = [of for part in parts for of in PARTS[part]]
+    print(" " * 39 + "".join(f"{of:>24}" for of in groups))
+    print(" " * 39 + "".join(f"{kind:>8}" for kind in [*KINDS] * len(groups)))
+    found: list[Coverage] = []
     for name in asked.mechanism or NAMES[1:]:
-        found = [coverage(name, size, asked.surveys) for size in SIZES]
-        print(row(found) if asked.markdown else lines(found))
-        sys.stdout.flush()
+        found += (coverage(name, size, asked.surveys, groups) for size in SIZES)
+        print(lines(found[-len(SIZES) :]), flush=True)
+    write(asked.tables, *(table(part, found) for part in parts))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How well strings are found in RAPPOR's counts, and how fast: ``python -m tests.benchmarks.decoders [--markdown]``.
+"""How well strings are found in RAPPOR's counts, and how fast: ``python -m tests.benchmarks.decoders``.
 
 The cases are google/rappor's: each is reported once by 100,000 devices through the client's randomizer where it has so
 few, and drawn from its exact law some times more. What that project's R decoder made of its own data for the same cases
@@ -7,6 +7,7 @@ processor.
 """
 
 import argparse
+import json
 import resource
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from dither_server.estimation.regression.linear_system import Table
 from dither_server.estimation.regression.rappor import decode
 from dither_shared import Rappor
 
+from . import tables
+
 _SURVEYS = 10
 _SEED = 20261120
 
@@ -38,6 +41,7 @@ _THEIRS = {
 """Seconds, true and false strings found, L1 error over the candidates and coverage of google/rappor's R decoder."""
 
 _HEAD = ("candidates", "decoder", "time", "true", "false", "L1", "covered %")
+_LONG_HEAD = ("candidates", "hashing", "decoding", "memory", "true found, of 100", "false found")
 
 
 def judged(survey: Survey, fit: Fit) -> tuple[float, float, float, float]:
@@ -81,7 +85,7 @@ def _line(case: Case, label: str, surveys: Sequence[Survey]) -> Sequence[str]:
 
 
 def large(candidates: int) -> None:
-    """Print what a list of so many candidates takes of a processor, in 64 cohorts of 128 bits, and of memory."""
+    """Print what a list of so many candidates takes of a processor and of memory, in 64 cohorts of 128 bits."""
     mechanism = Rappor.calibrate(None, 2.0, 4.0)
     start = time.process_time()
     marks = marks_of(tuple(f"string {number}" for number in range(candidates)), mechanism.cohorts, mechanism.bits, 2)
@@ -95,8 +99,18 @@ def large(candidates: int) -> None:
     start, hashed = time.process_time(), hashed - start
     fit = decode(Table(np.full(mechanism.cohorts, each), counts, a, b), marks)
     took, true = time.process_time() - start, int(fit.found[:100].sum())
-    told = f"{hashed:.1f} s to hash, {took:.1f} s to decode, {_megabytes():,.0f} MB at the peak"
-    print(f"{candidates:>9,} candidates: {told}; {true} of 100 found, {int(fit.found.sum()) - true} false", flush=True)
+    cells = (f"{candidates:,}", f"{hashed:.1f} s", f"{took:.1f} s", f"{_megabytes():,.0f} MB")
+    print(json.dumps([*cells, str(true), str(int(fit.found.sum()) - true)]))
+
+
+def _large(candidates: int) -> list[str]:
+    """Return the row of a long list, from a process of its own, and print it."""
+    command = [sys.executable, "-m", "tests.benchmarks.decoders", "--large", str(candidates)]
+    row: list[str] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    asked, hashed, took, peak, true, false = row
+    told = f"{hashed} to hash, {took} to decode, {peak} at the peak"
+    print(f"{asked:>9} candidates: {told}; {true} of 100 found, {false} false", flush=True)
+    return row
 
 
 def _megabytes() -> float:
@@ -111,21 +125,18 @@ def _megabytes() -> float:
 def main() -> None:
     """Print the table, and what long lists take."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--markdown", action="store_true", help="as for the README")
+    tables.add_option(parser)
     parser.add_argument("--large", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.large:
         large(asked.large)
         return
-    rows = [_HEAD, *(row for case in CASES for row in rows_of(case))]
-    if asked.markdown:
-        rows.insert(1, ("---", "---", *["---:"] * (len(_HEAD) - 2)))
-        print("\n".join("| " + " | ".join(row) + " |" for row in rows))
-    else:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        print("\n".join("  ".join(map(str.ljust, row, widths)) for row in rows))
-    for candidates in (10_000, 1_000_000):
-        subprocess.run([sys.executable, "-m", "tests.benchmarks.decoders", "--large", str(candidates)], check=True)
+    rows = [row for case in CASES for row in rows_of(case)]
+    widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
+    print("\n".join("  ".join(map(str.ljust, row, widths)) for row in (_HEAD, *rows)), flush=True)
+    long = [_large(candidates) for candidates in (10_000, 1_000_000)]
+    few = tables.Table("decoders", _HEAD, rows, words=2)
+    tables.write(asked.tables, few, tables.Table("decoders-long-lists", _LONG_HEAD, long, words=0))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""Speed, as ratios within one run: ``make bench``.
+"""Speed, as ratios within one run: ``python -m tests.benchmarks.draws``, part of ``make bench-speed``.
 
-Each line gives a time and how many times as long, or as short, as a baseline measured in the same run.
+Each line gives a time of a processor and how many times as long, or as short, as a baseline measured in the same run.
 """
 
+import argparse
 import random
 import subprocess
 import sys
@@ -33,17 +34,22 @@ from dither_shared import (
 )
 from dither_shared.mechanism import LISTED, Item
 
+from .tables import Table, add_option, write
+
+LOSSES = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+SIZES = (16, 128, 1024, 16384)
+REPORTS = (10**4, 10**6, 10**9)
 ENTROPY = SystemEntropy()
 
 
 def microseconds(call: Callable[[], object], calls: int = 5_000, rounds: int = 7) -> float:
-    """Return the least mean time of a call, over rounds, in microseconds."""
+    """Return the least mean time of a processor that a call takes, over rounds, in microseconds."""
     best = float("inf")
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(calls):
             call()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best / calls * 1e6
 
 
@@ -69,8 +75,8 @@ def in_a_cohort(mechanism: Mechanism, item: Item) -> bytes:
     return Report(cohort, mechanism.randomize(item, ENTROPY, cohort)).encode(mechanism)
 
 
-def drawing() -> None:
-    """Print what one report costs on a device."""
+def drawing() -> Table:
+    """Print and return what one report costs on a device."""
     choice = RandomizedResponse.calibrate(1024, 1.0)
     unary = SymmetricUnary.calibrate(128, 1.0)
     number, table = DitheredResponse.calibrate(None, 1.0), DiscreteLaplace.calibrate(None, 1.0)
@@ -84,6 +90,7 @@ def drawing() -> None:
         return mechanism.randomize(value, ENTROPY, 7, KeyedEntropy(b"k" * 32, b"v" * 16, b"\0\0\0\7", value))
 
     baseline = microseconds(lambda: bit_by_bit(128), 500)
+    rows = [("128 bits, one float comparison each (baseline)", f"{baseline:.1f}", "1")]
     print(f"128 bits, one float comparison each (baseline) {baseline:8.1f} us")
     for label, call in (
         ("k-ary randomized response, k = 1,024", lambda: choice.randomize(7, ENTROPY)),
@@ -100,27 +107,32 @@ def drawing() -> None:
     ):
         took = microseconds(call)
         print(f"{label:46} {took:8.1f} us   1/{baseline / took:.0f} of the baseline")
+        rows.append((label, f"{took:.1f}", f"1/{baseline / took:.0f}"))
+    return Table("draws", ("a report by", "µs", "of the baseline"), rows)
 
 
-def drawing_at_scale() -> None:
-    """Print the dearest report of every kind over ε in {1/4, 1/2, 1, 2, 3, 4, 5}, by the size of the domain."""
+def drawing_at_scale() -> Table:
+    """Print and return the dearest report of every kind over ε in {1/4, 1/2, 1, 2, 3, 4, 5}, by the domain's size."""
+    rows = []
     families = ("randomized-response", "projective-geometry", "hadamard-response", "local-hashing")
     for name in (*families, "optimized-unary", "subset-selection"):
         times = []
-        for size in (16, 128, 1024, 16384):
-            mechanisms = [MECHANISMS[name].calibrate(size, epsilon) for epsilon in (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)]
+        for size in SIZES:
+            mechanisms = [MECHANISMS[name].calibrate(size, epsilon) for epsilon in LOSSES]
             calls = 2_000 if size < 16384 else 300
             times.append(max(microseconds(partial(each.randomize, size - 1, ENTROPY), calls) for each in mechanisms))
         print(f"{name:30} k = 16, 128, 1024, 16384:", *(f"{took:7.1f} us" for took in times))
+        rows.append((f"`{name}`", *(f"{took:.1f}" for took in times)))
+    return Table("draws-sizes", ("µs a report, at most", *(f"k = {size:,}" for size in SIZES)), rows)
 
 
-def estimating() -> None:
-    """Print what an estimate over 16,384 values costs from a tally, the tables of its field made before."""
-    rng = np.random.default_rng(1)
+def estimating() -> Table:
+    """Print and return what an estimate over 16,384 values costs from a tally, the tables of its field made before."""
+    rng, rows = np.random.default_rng(1), []
     labels = tuple(map(str, range(16384)))
     for name in [name for name, family in MECHANISMS.items() if family.items == LISTED]:
-        slowest = dict.fromkeys((10**4, 10**6, 10**9), 0.0)
-        for epsilon in (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0):
+        slowest = dict.fromkeys(REPORTS, 0.0)
+        for epsilon in LOSSES:
             shape = {"bits": 64} if name == "bit-flip" else {}
             mechanism = MECHANISMS[name].configure(16384, {"epsilon": epsilon, **shape})
             for users in slowest:
@@ -129,6 +141,9 @@ def estimating() -> None:
                 slowest[users] = max(slowest[users], took)
         times = "".join(f"{took / 1e3:8.1f} ms" for took in slowest.values())
         print(f"estimate, k = 16,384, {name:22}{times} at most over epsilon, of 10^4, 10^6, 10^9 reports")
+        rows.append((f"`{name}`", *(f"{took / 1e3:.1f}" for took in slowest.values())))
+    heads = [f"{users:,} reports" for users in REPORTS]
+    return Table("estimates", ("ms an estimate, at most", *heads), rows)
 
 
 def tally_of_nobody(mechanism: Mechanism, users: int, rng: np.random.Generator) -> Tally:
@@ -151,8 +166,15 @@ def importing() -> None:
         print(f"{code:46} {took:8.1f} ms   {took - bare:.1f} ms more")
 
 
-if __name__ == "__main__":
-    drawing()
-    drawing_at_scale()
-    estimating()
+def main() -> None:
+    """Print everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_option(parser)
+    folder = parser.parse_args().tables
+    tables = [drawing(), drawing_at_scale(), estimating()]
     importing()
+    write(folder, *tables)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,6 +5,7 @@ the server's own CPU time, so the load generator costs it nothing. Rounds altern
 its rounds: what else the machine does meanwhile is shared by all. Granian is told beside where it is installed.
 """
 
+import argparse
 import json
 import statistics
 import sys
@@ -20,6 +21,8 @@ import numpy as np
 from benchmarks.ingest.load import CONNECTIONS, Run, measure, slow_disk, why_not
 from dither_server.tally.tally import Tally
 from dither_shared import Metric, SymmetricUnary, parse_metrics
+
+from .tables import Table, add_option, write
 
 TOML = """
 [metrics.theme]
@@ -71,41 +74,67 @@ def folding() -> None:
     print(f"  Tally.fold                     {0.1 / times[1]:8.1f}   {times[0] / times[1]:.1f} times")
 
 
-def compare(title: str, names: Mapping[str, tuple[str, str | None]], rounds: int, before: Sequence[str] = ()) -> float:
-    """Print how servers fare with one report a request; return what ``dither-server run`` gains per core."""
+def compare(
+    title: str, names: Mapping[str, tuple[str, str | None]], rounds: int, before: Sequence[str] = ()
+) -> tuple[float, list[list[str]]]:
+    """Print how servers fare with one report a request.
+
+    Returns what ``dither-server run`` gains per core, and rows for the documentation.
+    """
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for _ in range(rounds):
         for name, (server, app) in names.items():
             runs[name].append(measure(server, app, TOML, (THEME, rows(THEME, 1, 0)), before=before))
     medians = {name: Run(*map(statistics.median, zip(*some, strict=True))) for name, some in runs.items()}
-    first = medians[BASELINE]
+    first, told = medians[BASELINE], []
     print(f"{title:44} requests/s          per core        p99 ms")
     for name, (rate, core, p99) in medians.items():
         gains = f"{rate:9,.0f} {rate / first.rate:5.1f}x {core:9,.0f} {core / first.per_core:5.1f}x {p99:9.1f}"
         print(f"  {name:40} {gains}", flush=True)
-    return medians[RUN].per_core / first.per_core
+        per_core = [f"{core:,.0f}", f"{core / first.per_core:.1f}"]
+        told.append([f"{name}; {title}", f"{rate:,.0f}", f"{rate / first.rate:.1f}", *per_core, f"{p99:.1f}"])
+    return medians[RUN].per_core / first.per_core, told
 
 
-def main(rounds: int = 3) -> None:
+def main() -> None:
     """Print everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", type=int, nargs="?", default=3)
+    add_option(parser)
+    asked = parser.parse_args()
+    rounds: int = asked.rounds
     folding()
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
-        return
+        sys.exit(1 if asked.tables else 0)
     here = {name: which for name, which in SERVERS.items() if find_spec(which[0])}
-    gain = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
+    gain, told = compare(f"one report a request, {CONNECTIONS} connections", here, rounds)
     if why_not("cc"):
         print("no slow disk without a C compiler")
     else:
         slow = {name: SERVERS[name] for name in (BASELINE, RUN)}
         with slow_disk() as before:
-            compare("the same, every fsync 2 ms slower", slow, rounds, before)
+            told += compare("the same, every fsync 2 ms slower", slow, rounds, before)[1]
     many = [measure("waitress", None, TOML, (BITS, rows(BITS, 1000, 0))) for _ in range(rounds)]
     rate, core, p99 = map(statistics.median, zip(*many, strict=True))
-    told = f"{1000 * rate:,.0f} reports/s, {1000 * core:,.0f} per core, p99 {p99:.1f} ms"
-    print(f"1,000 reports of 128 bits a request: {told}")
+    many_told = f"{1000 * rate:,.0f} reports/s, {1000 * core:,.0f} per core, p99 {p99:.1f} ms"
+    print(f"1,000 reports of 128 bits a request: {many_told}")
     print(json.dumps({"gain_per_core": round(gain, 2)}))
+    told.append(
+        [
+            "dither-server run; 1,000 reports of 128 bits a request",
+            f"{rate:,.0f}",
+            "",
+            f"{core:,.0f}",
+            "",
+            f"{p99:.1f}",
+        ]
+    )
+    if asked.tables and any(row[1] == "0" for row in told):
+        sys.exit("no table is written, for a server answered nothing")
+    head = ("server", "requests/s", "times the first", "per core", "times the first", "p99 ms")
+    write(asked.tables, Table("ingest", head, told))
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]))
+    main()

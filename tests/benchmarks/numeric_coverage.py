@@ -9,7 +9,7 @@ range, and the mean Wasserstein-1 distance of the curve from the population, in 
 
 import argparse
 import math
-import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ from dither_server.estimation.numeric.mean import mean_of
 from dither_server.estimation.numeric.quantiles import QUANTILES, quantiles_of
 from dither_server.tally.tally import Tally
 
+from .tables import Table, add_option, write
+
 __all__ = ["POPULATIONS", "dithered", "draw", "mean_in", "population", "quantiles_in", "run"]
 
 Floats = NDArray[np.float64]
@@ -30,6 +32,12 @@ Counts = NDArray[np.int64]
 
 EPSILONS, SIZES, PHASES, RUNS, CURVES, SEED = (0.5, 1.0, 2.0, 4.0), (10_000, 100_000, 1_000_000), 64, 200, 20, 20261122
 POPULATIONS = ("startup-log", "startup", "age", "hours", "zeros")
+
+TOLD = (
+    *("population", "ε", "reports", "mean", "mean, by noise", "share below", "the worst", "quantiles", "the worst"),
+    *("width of p50", "width of p95", "curve's distance"),
+)
+"""The heads of the documentation's table."""
 
 _HOURS = {0: 0.04, 4: 0.1, 6: 0.06, 8: 0.46, 10: 0.1, 12: 0.12, 16: 0.06, 24: 0.06}
 
@@ -115,8 +123,8 @@ def run(law: Dithered, shares: Floats, reports: int, rng: np.random.Generator, *
     )
 
 
-def line(name: str, epsilon: float, reports: int, runs: int) -> str:
-    """Return the line of a population, privacy loss and number of reports."""
+def cells(name: str, epsilon: float, reports: int, runs: int) -> list[str]:
+    """Return the cells of a population, privacy loss and number of reports."""
     rng = np.random.default_rng([SEED, reports, int(epsilon * 10), *name.encode()])
     law = dithered(epsilon)
     shares = population(name, law.points)
@@ -127,25 +135,30 @@ def line(name: str, epsilon: float, reports: int, runs: int) -> str:
     held = [np.mean([one.mean for one in found]), np.mean([one.noise for one in found]), cuts.mean(), cuts.min()]
     held += [quantiles.mean(), quantiles.min()]
     distance = np.nanmean([one.distance for one in found])
-    return (
-        f"{name:12}{epsilon:>5}{reports:>10,}"
-        + "".join(f"{100 * share:>8.1f}" for share in [*held, *widths])
-        + f"{1e4 * distance:>8.1f}"
-    )
+    numbers = [f"{100 * share:.1f}" for share in [*held, *widths]]
+    return [name, f"{epsilon}", f"{reports:,}", *numbers, f"{1e4 * distance:.1f}"]
+
+
+def line(row: Sequence[str]) -> str:
+    """Return the line of a row."""
+    return f"{row[0]:12}{row[1]:>5}{row[2]:>10}" + "".join(f"{cell:>8}" for cell in row[3:])
 
 
 def main() -> None:
     """Print the table, a line as soon as it is measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
-    runs = parser.parse_args().runs
-    heads = ("mean", "noise", "cuts", "worst", "quants", "worst", "w50", "w95", "W1e4")
-    print(f"{'population':12}{'eps':>5}{'reports':>10}" + "".join(f"{head:>8}" for head in heads))
+    add_option(parser)
+    asked = parser.parse_args()
+    heads = ("population", "eps", "reports", "mean", "noise", "cuts", "worst", "quants", "worst", "w50", "w95", "W1e4")
+    print(line(heads))
+    rows: list[Sequence[str]] = []
     for epsilon in EPSILONS:
         for reports in SIZES:
             for name in POPULATIONS:
-                print(line(name, epsilon, reports, runs))
-                sys.stdout.flush()
+                rows.append(cells(name, epsilon, reports, asked.runs))
+                print(line(rows[-1]), flush=True)
+    write(asked.tables, Table("numeric-coverage", TOLD, rows))
 
 
 if __name__ == "__main__":

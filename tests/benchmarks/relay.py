@@ -5,6 +5,7 @@ CPU time. Then relays that hold 100,000 reports, and as many as are asked for, f
 process that opens nothing: the time is that of the relay and of sockets.
 """
 
+import argparse
 import json
 import os
 import sqlite3
@@ -22,12 +23,14 @@ from dither_relay.store import RelayStore
 from relay.fake_collector import collecting
 from relay.relaying import LIMITS, LISTED, POOLS, THEME, TODAY, arrivals, rounds, rows, running, until_ready, url_of
 
+from .tables import Table, add_option, write
+
 _SECONDS = 8
 _PAGES = ("page_count", "freelist_count", "page_size")
 
 
-def taken(digits: int) -> None:
-    """Print what one relay takes of sealed rows of so many base64 digits."""
+def taken(digits: int) -> list[str]:
+    """Print and return what one relay takes of sealed rows of so many base64 digits."""
     script = str(Path(__file__).with_name("ingest") / "sealed.lua")
     with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
         with running(Path(folder), collector.url) as (url, process):
@@ -41,14 +44,13 @@ def taken(digits: int) -> None:
             peak = _peak(process.pid)
         assert told["refused"] == 0, told
         rate = told["requests"] / told["seconds"]
-        print(
-            f"rows of {digits * 3 // 4} bytes: {rate:,.0f} a second, {told['requests'] / used:,.0f} per core, "
-            f"p99 {told['p99']:.0f} ms, {peak:.0f} MB"
-        )
+        core, p99 = f"{told['requests'] / used:,.0f}", f"{told['p99']:.0f}"
+        print(f"rows of {digits * 3 // 4} bytes: {rate:,.0f} a second, {core} per core, p99 {p99} ms, {peak:.0f} MB")
+        return [f"{digits * 3 // 4}", f"{rate:,.0f}", core, p99, f"{peak:.0f}"]
 
 
-def forwarded(reports: int, length: int, pool: int) -> None:
-    """Print what a round of so many reports costs, in a process of its own."""
+def forwarded(reports: int, length: int, pool: int) -> list[str]:
+    """Print and return what a round of so many reports costs, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder, collecting(POOLS) as collector:
         fresh = get_context("spawn")
         measured: Queue[tuple[float, ...]] = fresh.Queue()
@@ -62,6 +64,8 @@ def forwarded(reports: int, length: int, pool: int) -> None:
             f"{seconds:.1f} s to forward in {len(collector.bodies)} bodies, {cpu:.1f} s of them computing, "
             f"{frozen:.2f} s to freeze; {peak:.0f} MB"
         )
+        sizes, times = (f"{held:.0f}", f"{left:.0f}"), (f"{seconds:.1f}", f"{cpu:.1f}", f"{frozen:.2f}")
+        return [f"{reports:,}", f"{length}", *sizes, *times, f"{peak:.0f}"]
 
 
 def _round(folder: Path, url: str, reports: int, length: int, pool: int, measured: "Queue[tuple[float, ...]]") -> None:
@@ -98,12 +102,23 @@ def _peak(process: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
+TAKEN = ("bytes of a sealed row", "reports/s", "per core", "p99 ms", "most memory, MB")
+FORWARDED = (
+    *("reports", "bytes each", "bytes on disk, waiting", "bytes afterwards", "s to forward", "s of CPU", "s to freeze"),
+    "most memory, MB",
+)
+
+
 def main() -> None:
     """Print everything."""
-    taken(68)
-    for reports in (100_000, *map(int, sys.argv[1:])):
-        forwarded(reports, 51, 1)
-    forwarded(20_000, 1139, 3)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("reports", type=int, nargs="*")
+    add_option(parser)
+    asked = parser.parse_args()
+    rate = taken(68)
+    forwards = [forwarded(reports, 51, 1) for reports in (100_000, *asked.reports)]
+    forwards.append(forwarded(20_000, 1139, 3))
+    write(asked.tables, Table("relay", TAKEN, [rate], words=0), Table("relay-rounds", FORWARDED, forwards, words=0))
 
 
 if __name__ == "__main__":

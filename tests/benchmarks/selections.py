@@ -23,6 +23,8 @@ from dither_simulations.trials.mechanism_by_name import AUTO, named_selection
 from dither_simulations.trials.set_trial import SetSetting, run_set_trial
 from dither_simulations.users.sets import IndependentSets, ListedSets, SetLaw
 
+from .tables import Table, add_option, write
+
 __all__ = ["main"]
 
 CASES = ((8, None), (8, 2), (16, None), (16, 3), (64, 4), (64, 12))
@@ -34,10 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100)
-    runs = parser.parse_args(arguments).runs
+    add_option(parser)
+    asked = parser.parse_args(arguments)
     header = ("d", "w", "ε", "auto", "measured", "theory", "window", "privset", "eps/d", "1 bit", "pad, sample")
-    rows = [_row(size, most, epsilon, runs) for size, most in CASES for epsilon in EPSILONS]
+    rows = [_row(size, most, epsilon, asked.runs) for size, most in CASES for epsilon in EPSILONS]
     print(render(header, rows))
+    write(asked.tables, Table("selections", header, rows, words=0))
 
 
 def _row(size: int, most: int | None, epsilon: float, runs: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ segments as collectors leave them, a tenth of whose batches came to another coll
 is the median of its rounds; the time that a fold takes, and its memory, are those of the command's own process.
 """
 
+import argparse
 import json
 import os
 import statistics
@@ -40,6 +41,14 @@ from dither_shared.metrics.period import utc_today
 from server.collecting import environment
 from server.postgresql import server
 
+from . import tables
+
+COLLECTED = ("one report a request, on", "requests/s", "times SQLite", "per core", "times SQLite", "p99 ms")
+FOLDED = (
+    *("reports", "bytes a row", "bytes in a segment", "reports/s of CPU", "s of CPU", "s of wall", "most memory, MB"),
+    "bytes an id",
+)
+
 JOURNAL, RECORD, REPEATED = 1 << 26, 29, 10
 """Bytes of a full journal, those of a record beside its rows, and every how many of them came before."""
 
@@ -67,8 +76,8 @@ def backends(folder: str) -> Iterator[Mapping[str, Behind]]:
                 connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
-def collecting(rounds: int) -> float:
-    """Print how collectors fare with one report a request; return what a spool gains per core beside SQLite."""
+def collecting(rounds: int) -> tuple[float, tables.Table]:
+    """Print and return how collectors fare with one report a request, and what a spool gains per core over SQLite."""
     with tempfile.TemporaryDirectory() as folder, backends(folder) as some:
         runs: dict[str, list[Run]] = {name: [] for name in some}
         for _ in range(rounds):
@@ -77,13 +86,13 @@ def collecting(rounds: int) -> float:
         medians = {name: Run(*map(statistics.median, zip(*each, strict=True))) for name, each in runs.items()}
         size, count = _segments(Folder(Path(folder, "spool")))
     print(f"one report a request, {CONNECTIONS} connections   requests/s          per core        p99 ms")
-    first = medians[ON_SQLITE]
+    first, told = medians[ON_SQLITE], []
     for name, (rate, core, p99) in medians.items():
-        print(
-            f"  {name:36} {rate:9,.0f} {rate / first.rate:5.2f}x {core:9,.0f} {core / first.per_core:5.2f}x {p99:9.1f}"
-        )
+        row = [f"{rate:,.0f}", f"{rate / first.rate:.2f}", f"{core:,.0f}", f"{core / first.per_core:.2f}", f"{p99:.1f}"]
+        print(f"  {name:36} {row[0]:>9} {row[1]:>5}x {row[2]:>9} {row[3]:>5}x {row[4]:>9}")
+        told.append([name, *row])
     print(f"  in segments of {count / rounds:,.0f} batches: {size / count:.1f} bytes each, heads included", flush=True)
-    return medians[ON_SPOOL].per_core / first.per_core
+    return medians[ON_SPOOL].per_core / first.per_core, tables.Table("spool", COLLECTED, told)
 
 
 def _segments(place: Folder) -> tuple[int, int]:
@@ -142,8 +151,8 @@ def fold(spool: Path, folder: Path) -> Fold:
     return Fold(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, told)
 
 
-def folding(metric: Metric, count: int) -> float:
-    """Print what it takes to fold so many batches of a report each; return how many a second of CPU folds."""
+def folding(metric: Metric, count: int) -> tuple[float, list[str]]:
+    """Print and return what it takes to fold so many batches of a report each, and how many a second of CPU folds."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("DITHER_BENCH_FOLDER")) as name:
         folder, place = Path(name), Folder(Path(name, "spool"))
         with closing(Store(f"sqlite:///{folder}/dither.db")) as store:
@@ -164,7 +173,9 @@ def folding(metric: Metric, count: int) -> float:
     print(f"  folded         {count / took.cpu:9,.0f} a second of CPU: {took.cpu:.1f} s, {took.wall:.1f} s of wall")
     print(f"  most memory    {took.memory:9,.0f} MB")
     print(f"  remembered     {ids / took.told['batches']:9.1f} bytes an id", flush=True)
-    return count / took.cpu
+    told = [f"{took.cpu:.1f}", f"{took.wall:.1f}", f"{took.memory:,.0f}", f"{ids / took.told['batches']:.1f}"]
+    width = f"{metric.mechanism.row_bytes}"
+    return count / took.cpu, [f"{count:,}", width, f"{size / count:.1f}", f"{count / took.cpu:,.0f}", *told]
 
 
 def remembering(of_day: int, batches_each: int) -> None:
@@ -187,20 +198,33 @@ def remembering(of_day: int, batches_each: int) -> None:
     print(f"{batches_each:,} batches looked up among {asked:,} ids: {rate:.0f} million ids/s of CPU", flush=True)
 
 
-def main(counts: list[int], rounds: int = 3) -> None:
+def main() -> None:
     """Print everything."""
-    figures = {}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("counts", metavar="REPORTS", type=float, nargs="*", default=[1e7])
+    parser.add_argument("--rounds", type=int, default=3)
+    tables.add_option(parser)
+    asked = parser.parse_args()
+    counts, figures, told = [int(count) for count in asked.counts], {}, []
     if missing := why_not("wrk"):
         print(f"no load without wrk: {missing}")
+        if asked.tables:
+            sys.exit(1)
     else:
-        figures["gain_per_core"] = round(collecting(rounds), 2)
+        gain, table = collecting(asked.rounds)
+        figures["gain_per_core"] = round(gain, 2)
+        told.append(table)
+    folds = []
     for count in counts:
-        figures[f"folded_{count}"] = round(folding(THEME, count))
-    folding(BITS, min(counts))
+        rate, row = folding(THEME, count)
+        figures[f"folded_{count}"] = round(rate)
+        folds.append(row)
+    folds.append(folding(BITS, min(counts))[1])
     for each in (200_000, 8_000):
         remembering(200_000, each)
     print(json.dumps(figures))
+    tables.write(asked.tables, *told, tables.Table("fold", FOLDED, folds, words=0))
 
 
 if __name__ == "__main__":
-    main([int(float(text)) for text in sys.argv[1:]] or [10_000_000])
+    main()

@@ -30,6 +30,8 @@ from dither_simulations.trials.string_trial import Found, StringSetting, found_i
 from dither_simulations.users.populations import Counts, Floats, Population, zipf
 from dither_simulations.users.strings import listed, made_up, spelled
 
+from .tables import Table, add_option, write
+
 __all__ = ["main"]
 
 ALPHABET, LENGTH = "a-z0-9._-", 12
@@ -68,11 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--held", type=int, default=100_000)
     parser.add_argument("--candidates", type=int, default=1_000_000)
     parser.add_argument("--short", type=int, default=10_000)
+    add_option(parser)
     chosen = parser.parse_args(arguments)
     labels = made_up(chosen.held, QUESTION.characters, LENGTH)
     codes = _codes(labels)
     shares = zipf(len(labels), 1.1) / zipf(len(labels), 1.1).sum()
     candidates = listed(labels, max(chosen.candidates, len(labels)))
+    told: list[tuple[str, ...]] = []
     for users in map(int, chosen.users):
         for epsilon in EPSILONS:
             runs: dict[str, list[_Line]] = {}
@@ -82,7 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for name, line in _methods(people, epsilon, candidates, chosen.short, rng):
                     runs.setdefault(name, []).append(line)
             print(f"\n{users:,} users, ε = {epsilon:g}, {chosen.runs} run(s)")
-            print(render(_HEADER, [_cells(name, lines) for name, lines in runs.items()]), flush=True)
+            cells = [_cells(name, lines) for name, lines in runs.items()]
+            print(render(_HEADER, cells), flush=True)
+            told += [(f"{users:,}", f"{epsilon:g}", *line) for line in cells]
+    write(chosen.tables, Table("string-peers", ("users", "ε", *_HEADER), told, words=3))
 
 
 _HEADER = ("method", "top 8", "top 16", "top 32", "F1 of 16", "found", "false", "seconds")

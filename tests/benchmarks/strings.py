@@ -13,11 +13,10 @@ that an estimate took, hashing of the list apart.
 
 import argparse
 import re
-import sys
 import sysconfig
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -33,7 +32,10 @@ from dither_shared import Mechanism, PrefixSketch, ProjectiveSketch, Rappor
 from dither_simulations.samplers import sample_tally
 from dither_simulations.users.populations import Population
 
+from .tables import Table, add_option, write
+
 Floats = NDArray[np.float64]
+Row = list[str]
 
 SEED, RUNS = 20261122, 60
 TOPS = (8, 16, 32)
@@ -86,27 +88,29 @@ def discovered(mechanism: PrefixSketch, items: tuple[bytes, ...], shares: Floats
     return Found(places, ((truth < told.low) | (truth > told.high)).tolist(), seconds)
 
 
-def line(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> str:
-    """Return the line of some runs."""
+def cells(name: str, epsilon: float, users: int, runs: Sequence[Found]) -> Row:
+    """Return the cells of some runs, and print their line."""
     recalls = [np.mean([len(set(range(top)) & set(run.places)) / top for run in runs]) for top in TOPS]
     number = np.mean([len(run.places) for run in runs])
     false = [float(np.mean(np.array(run.places) < 0)) if run.places else 0.0 for run in runs]
     missed = np.mean([np.mean(run.missed) if run.missed else 0.0 for run in runs])
-    numbers = "".join(f"{recall:>7.2f}" for recall in recalls)
+    numbers = [f"{recall:.2f}" for recall in recalls]
     error = np.std(false) / len(runs) ** 0.5
     seconds = np.median([run.seconds for run in runs])
-    judged = f"{number:>8.1f}{np.mean(false):>8.3f}{error:>7.3f}{missed:>8.3f}{seconds:>8.2f}"
-    return f"{name:10}{epsilon:>5g}{users:>12,}{numbers}{judged}"
+    judged = [f"{number:.1f}", f"{np.mean(false):.3f}", f"{error:.3f}", f"{missed:.3f}", f"{seconds:.2f}"]
+    row = [name, f"{epsilon:g}", f"{users:,}", *numbers, *judged]
+    print("".join(map(format, row, _WIDTHS)), flush=True)
+    return row
 
 
-def lists(runs: int) -> None:
-    """Print what a list of a million finds."""
+def lists(runs: int) -> Iterator[Row]:
+    """Yield what a list of a million finds."""
     labels = tuple(f"string-{place}" for place in range(LISTED))
     for users, epsilon in ((10**6, 1.0), (10**6, 2.0), (10**6, 4.0), (10**7, 1.0)):
         sketch = ProjectiveSketch.calibrate(None, epsilon)
         buckets_of(labels, sketch.rows, sketch.buckets)
         found = [looked_up(sketch, labels, zipf(HELD), users, seed) for seed in range(runs)]
-        print(line("list", epsilon, users, found), flush=True)
+        yield cells("list", epsilon, users, found)
 
 
 @cache
@@ -129,14 +133,14 @@ def library_words() -> tuple[tuple[bytes, ...], Floats]:
     return items, np.array(numbers) / sum(numbers)
 
 
-def discoveries(runs: int) -> None:
-    """Print what is discovered."""
+def discoveries(runs: int) -> Iterator[Row]:
+    """Yield what is discovered."""
     for name, words in (("random", random_words), ("library", library_words)):
         items, shares = words()
         for users, epsilon in ((10**6, 1.0), (10**6, 2.0), (10**6, 4.0), (10**7, 1.0)):
             sketch = PrefixSketch.calibrate(None, epsilon, characters=len(ALPHABET), length=LENGTH)
             found = [discovered(sketch, items, shares, users, seed) for seed in range(runs)]
-            print(line(name, epsilon, users, found), flush=True)
+            yield cells(name, epsilon, users, found)
 
 
 def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...]) -> int:
@@ -154,8 +158,8 @@ def needed(mechanism: Mechanism, top: int, labels: tuple[str, ...]) -> int:
     return round(1000 * 2 ** (high / 8))
 
 
-def beside_rappor(runs: int) -> None:
-    """Print the users that each needs."""
+def beside_rappor(runs: int) -> Iterator[Row]:
+    """Yield the users that each needs."""
     labels = tuple(f"string-{place}" for place in range(FEW_LISTED))
     for epsilon in (1.0, 2.0, 4.0):
         rivals: dict[str, Callable[[float], Mechanism]] = {
@@ -168,11 +172,24 @@ def beside_rappor(runs: int) -> None:
         for name, rival in rivals.items():
             mechanism = rival(epsilon)
             users = [needed(mechanism, top, labels) for top in TOPS[:2]]
-            numbers = "".join(f"{number:>12,}" for number in users)
-            print(f"{name:26}{epsilon:>5g}{mechanism.row_bytes:>6}{numbers}", flush=True)
+            row = [name, f"{epsilon:g}", str(mechanism.row_bytes), *(f"{number:,}" for number in users)]
+            print("".join(map(format, row, _FEW_WIDTHS)), flush=True)
+            yield row
 
 
-PARTS = {"lists": lists, "discoveries": discoveries, "rappor": beside_rappor}
+HEAD = ("", "eps", "users", *(f"top {top}" for top in TOPS), "found", "false", "+-", "missed", "s")
+FEW_HEAD = ("", "eps", "bytes", *(f"top {top}" for top in TOPS[:2]))
+_WIDTHS = ("10", ">5", ">12", ">7", ">7", ">7", ">8", ">8", ">7", ">8", ">8")
+_FEW_WIDTHS = ("26", ">5", ">6", ">12", ">12")
+
+_TOLD = {"": "of", "eps": "ε", "bytes": "bytes a report", "+-": "standard error", "s": "s of CPU"}
+"""Heads that the documentation has for those that are printed."""
+
+PARTS = {
+    "lists": (lists, HEAD, _WIDTHS),
+    "discoveries": (discoveries, HEAD, _WIDTHS),
+    "rappor": (beside_rappor, FEW_HEAD, _FEW_WIDTHS),
+}
 
 
 def main() -> None:
@@ -180,16 +197,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--part", choices=PARTS, action="append")
+    add_option(parser)
     given = parser.parse_args()
-    heads = [f"top {top}" for top in TOPS]
-    for part in given.part or PARTS:
-        if part == "rappor":
-            print(f"{'':26}{'eps':>5}{'bytes':>6}{'top 8':>12}{'top 16':>12}")
-        else:
-            names = "".join(f"{head:>7}" for head in heads)
-            print(f"{'':10}{'eps':>5}{'users':>12}{names}{'found':>8}{'false':>8}{'+-':>7}{'missed':>8}{'s':>8}")
-        PARTS[part](given.runs)
-        sys.stdout.flush()
+    told = []
+    for name in given.part or PARTS:
+        part, head, widths = PARTS[name]
+        print("".join(map(format, head, widths)), flush=True)
+        heads = [_TOLD.get(word, word) for word in head]
+        told.append(Table(f"strings-{name}", heads, list(part(given.runs))))
+    write(given.tables, *told)
 
 
 if __name__ == "__main__":

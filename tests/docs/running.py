@@ -14,6 +14,7 @@ from typing import NamedTuple
 from .blocks import Block, PageError, blocks_of
 from .checks import mistake_in
 from .outputs import missing_line
+from .pages import ROOT
 from .ports import free_ports, ports_of
 from .script import script_of
 from .servers import DEFAULT_PORTS
@@ -63,8 +64,9 @@ def _until_a_need(blocks: Sequence[Block]) -> tuple[Sequence[Block], str]:
 
 def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
     run, work = folder / "run", folder / "work"
-    for one in (run, work, folder / "home"):
+    for one in (run, work, folder / "home", folder / "tmp"):
         one.mkdir()
+    (folder / "home" / "dither").symlink_to(ROOT)  # where pages take a reader's checkout to be
     texts = [block.text for block in blocks]
     free = free_ports(ports_of(texts) | DEFAULT_PORTS)
     script = run / "page.sh"
@@ -125,6 +127,7 @@ def _environment(folder: Path) -> dict[str, str]:
         | kept
         | {
             "HOME": str(folder / "home"),
+            "TMPDIR": str(folder / "tmp"),  # what a page leaves there ends with it, and pytest tidies nobody else's
             "PATH": _path(),
             "PYTHONUNBUFFERED": "1",
             "MPLCONFIGDIR": str(matplotlib),

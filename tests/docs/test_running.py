@@ -27,11 +27,14 @@ def test_blocks_share_a_shell_a_folder_and_files(tmp_path: Path) -> None:
         + block("python", "# app.py\nimport os\nprint(os.environ['WORD'], 3.25)")
         + block("python", "import app")
         + block("text", "hello 17", "<!-- output -->")
-        + block(
-            "sh", 'test -f ../notes/app.py; test -z "$(ls ~)"; test -z "${CI:-}${DO_NOT_TRACK:-}${PYTEST_VERSION:-}"'
-        )
+        + block("sh", 'test -f ../notes/app.py; test -z "${CI:-}${DO_NOT_TRACK:-}${PYTEST_VERSION:-}"')
     )
     assert ran(tmp_path, page) == Run([], "")
+
+
+def test_home_holds_the_checkout_alone_and_temporary_files_go_with_the_page(tmp_path: Path) -> None:
+    page = block("sh", 'test "$(ls ~)" = dither; test -f ~/dither/pyproject.toml; test -z "$(ls $TMPDIR)"; mktemp')
+    assert ran(tmp_path, page + block("text", "…/page-…/tmp/…", "<!-- output -->")) == Run([], "")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """A real collector process: its socket, its signals, and what survives kill -9."""
 
+import base64
 import http.client
 import json
 import signal
 import socket
 import sqlite3
 import struct
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -17,6 +19,7 @@ import pytest
 from dither_server.store import Store
 from dither_server.tally.tally import Tally
 from dither_shared import Metric
+from end_to_end.searching import disk
 from server.collecting import METRICS, METRICS_TOML, THEME, VERSION, batch, rows_of, running, same
 from server.ingest.sealed.sealing import drawn
 
@@ -226,3 +229,29 @@ def test_a_length_that_cannot_be_is_answered_logged_once_and_counted(tmp_path: P
     assert f'dither_unread_requests_total{{status="400"}} {len(lengths)}.0' in told
     with closing(Store(f"sqlite:///{tmp_path}/dither.db", create=False)) as store:
         assert store.refusals("") == {"malformed": len(lengths)}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the whole of 127.0.0.0/8 is this machine on Linux alone")
+def test_who_sent_a_report_is_written_nowhere(tmp_path: Path) -> None:
+    """Neither what is counted nor what is refused leaves its address, User-Agent, token or batch's bytes behind."""
+    rows = rows_of(THEME, 60)
+    sent = batch(rows=rows).encode()
+    mine = ("127.9.83.21", "Spy/7.83 (of somebody)", "a-token-of-nobody")
+    with running(tmp_path, "--log-level", "debug") as (url, process):
+        address = urlsplit(url)
+        for body, status in ((sent, 202), (b'{"batch": "no such thing"}', 400)):
+            sender = http.client.HTTPConnection(
+                address.hostname or "", address.port, timeout=PATIENCE, source_address=(mine[0], 0)
+            )
+            with closing(sender):
+                headers = {"User-Agent": mine[1], "Authorization": f"Bearer {mine[2]}", "X-Request-Id": mine[1]}
+                sender.request("POST", "/v1/reports", body, JSON | headers)
+                assert sender.getresponse().status == status
+        while_it_runs = b"".join(disk(tmp_path))
+        process.terminate()
+        output, errors = process.communicate(timeout=PATIENCE)
+    held = while_it_runs + b"".join(disk(tmp_path)) + (output + errors).encode()
+    assert THEME.version.encode() in held  # what is there is found
+    assert tally(tmp_path, THEME).total == 60
+    for one in (*(text.encode() for text in mine), rows, base64.b64encode(rows), b"no such thing"):
+        assert one not in held, one

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
+from dither_shared.standard_output import written_whole
+
 from ..client import Client
 from ..reporting.namesakes import is_about_namesakes
 from ..transparency.explain import PERIODS
@@ -47,7 +49,11 @@ def run(client: Client, arguments: Sequence[str] = (), program: str = "telemetry
         options = parser.parse_args(arguments or ["status"])
     except SystemExit as end:  # a mistake, or --help: either has been printed
         return end.code if isinstance(end.code, int) else 2
-    return USERS[options.command].run(client, options)
+    try:
+        with written_whole(program):
+            return USERS[options.command].run(client, options)
+    except SystemExit:  # whoever read has closed the pipe, or the disk is full, which has been told
+        return 1
 
 
 def add_command(

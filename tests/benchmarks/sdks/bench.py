@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks import tables
 from benchmarks.sdks.environments import LIBRARIES, Unavailable, default_folder, prepare, version_of
 from benchmarks.sdks.measures import Bench, Failed, Numbers
 from benchmarks.sdks.tables import Findings, Setting, table, targets
@@ -37,9 +38,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one round or few of each")
     parser.add_argument("--envs", type=Path, default=default_folder(), help="the libraries' environments (%(default)s)")
     parser.add_argument("--json", type=Path, help="write every number to this file")
-    parser.add_argument("--markdown", action="store_true", help="print the table as markdown")
+    tables.add_option(parser)
     arguments = parser.parse_args()
     pythons = _environments(arguments.envs)
+    if arguments.tables and len(pythons) < len(LIBRARIES):
+        sys.exit("no table can be written while a library is left out")
     setting = Setting(
         {library: version_of(library, python) for library, python in pythons.items()},
         f"{platform.python_implementation()} {platform.python_version()}, {platform.system()}",
@@ -49,10 +52,8 @@ def main() -> None:
     findings = _measure(pythons, QUICK if arguments.quick else Plan())
     setting.load_after = os.getloadavg()[0]
     one = table(findings, setting)
-    print(one.markdown() if arguments.markdown else one.text())
-    print()
-    for line in targets(findings):
-        print(f"- {line}" if arguments.markdown else line)
+    print("\n".join((one.text(), "", *targets(findings))))
+    tables.write(arguments.tables, tables.Table("client", one.head, one.rows))
     if arguments.json:
         arguments.json.write_text(json.dumps({"setting": vars(setting), "findings": findings}, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""The bench's table, as text for a terminal or as markdown, and which of its targets the client meets."""
+"""The bench's table, as text for a terminal, and which of its targets the client meets."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -68,12 +68,6 @@ class Table:
         widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
         body = ["  ".join((f"{line[0]:<{widths[0]}}", *map(str.rjust, line[1:], widths[1:]))) for line in lines]
         return "\n".join((self.title, "", *body, "", *self.notes))
-
-    def markdown(self) -> str:
-        """Return the table for a README."""
-        lines = (self.head, ["---", *["---:"] * (len(self.head) - 1)], *self.rows)
-        body = ["| " + " | ".join(line) + " |" for line in lines]
-        return "\n".join((f"**{self.title}**", "", *body, "", "\n\n".join(self.notes)))
 
 
 def _beyond(question: str, name: str, base: str, pick: Pick, scale: float = 1.0) -> Callable[[Finding], float]:

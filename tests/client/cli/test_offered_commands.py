@@ -1,6 +1,7 @@
 """An app offers the commands itself: its user need not know where questions or state are kept."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -109,3 +110,18 @@ def test_an_app_in_ten_lines(tmp_path: Path) -> None:
     assert notes("telemetry", "off")[0] == 0
     assert notes("telemetry", "preview") == (0, "", "dither: nothing waits to be sent\n")
     assert notes("telemetry", "of")[0] == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no shell's pipes of this kind")
+def test_whoever_reads_may_stop_reading(folder: Path) -> None:
+    """The pipe is closed before the first byte: a status of 1 and not a word, where Python would show a traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    app = (
+        "import sys, dither\nfrom dither.cli.users import run\n"
+        f"client = dither.Client({{}}, 'http://127.0.0.1:9', 'tests', {str(folder)!r}, background=False)\n"
+        "sys.exit(run(client, ['status']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", app], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -10,11 +10,11 @@ import { extname, join, normalize } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+export const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SERVED = ["client/js/src/", "client/js/demo/", "tests/js/", "tests/vectors/"];
 const TYPES = { ".html": "text/html", ".js": "text/javascript", ".json": "application/json", ".css": "text/css" };
 const PATIENCE = 30_000;
-const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3");
+export const PYTHON = process.env.DITHER_PYTHON ?? (existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3");
 
 /**
  * Start Chromium, which ends with the test.

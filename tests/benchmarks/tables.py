@@ -1,0 +1,87 @@
+"""Tables as the documentation's pages include them: each benchmark writes its own with ``--tables FOLDER``.
+
+A file holds one table in Markdown and, below it, when, by which command and on what machine it was measured. A run
+writes its files when all is measured, each of them at once: one that fails leaves what was there.
+"""
+
+import argparse
+import os
+import platform
+import re
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from dither_shared.metrics.period import utc_today
+
+__all__ = ["Table", "add_option", "caption", "write"]
+
+OPTION = "--tables"
+
+_LOAD, _BEGAN = os.getloadavg()[0], time.monotonic()
+"""Before anything was measured."""
+
+
+class Table(NamedTuple):
+    """A table and the name of its file; the first ``words`` columns are flush left, numbers flush right."""
+
+    name: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    words: int = 1
+
+    def markdown(self) -> str:
+        """Return the table in Markdown; a row with more or fewer cells than the head is a mistake of the benchmark."""
+        ragged = [line for line in self.rows if len(line) != len(self.head)]
+        assert self.rows, f"{self.name} has no rows"
+        assert not ragged, f"{self.name} has {len(self.head)} columns, but not in {ragged}"
+        rule = ["---"] * self.words + ["---:"] * (len(self.head) - self.words)
+        return "".join(f"| {' | '.join(line)} |\n" for line in (self.head, rule, *self.rows))
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that ``write`` obeys."""
+    parser.add_argument(
+        OPTION, type=Path, metavar="FOLDER", help="write what the documentation includes to this folder"
+    )
+
+
+def write(folder: Path | None, *tables: Table) -> None:
+    """Write tables to a folder, if there is one."""
+    if folder is None:
+        return
+    texts = {table.name: table.markdown() for table in tables}
+    below = caption(_command(sys.argv[1:]))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        whole = folder / f"{name}.md"
+        part = whole.with_name(f".{whole.name}.{os.getpid()}")
+        part.write_text(f"{text}\n{below}\n", encoding="utf-8")
+        part.replace(whole)
+
+
+def caption(command: str) -> str:
+    """Return when, on what and for how long a command measured; of the machine no name and no path."""
+    took = f"took {time.monotonic() - _BEGAN:,.0f} s"
+    machine = f"{os.cpu_count()} cores ({_processor()}), load average {_LOAD:.1f} before"
+    return f"*Measured on {utc_today()} by `{command}`. {machine}; Python {platform.python_version()}; {took}.*"
+
+
+def _processor() -> str:
+    """Return what the processor calls itself."""
+    known = Path("/proc/cpuinfo")
+    text = known.read_text(encoding="utf-8", errors="replace") if known.exists() else ""
+    found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.machine()
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return the command of this process, without the option that has the tables written."""
+    spec = sys.modules["__main__"].__spec__
+    assert spec is not None, "a benchmark is run by python -m"
+    asked = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    asked.add_argument(OPTION)
+    return shlex.join(["python", "-m", spec.name, *asked.parse_known_args(arguments)[1]])

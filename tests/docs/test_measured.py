@@ -1,0 +1,112 @@
+"""What the pages of measured figures include is there, says when it was measured, and by what, and that can be run."""
+
+import re
+import shlex
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from benchmarks import accuracy
+from benchmarks.tables import Table, write
+from dither_simulations.experiments.peers.theory import PEERS
+from docs.pages import ROOT
+
+MEASURED = ROOT / "docs" / "measured"
+TABLES = sorted((MEASURED / "tables").glob("*.md"))
+INCLUDED = re.compile(r"^```\{include\} (\S+)\n```$", re.MULTILINE)
+CAPTION = re.compile(
+    r"\*(?:Taken over from an earlier run\. )?Measured on (?P<day>\d{4}-\d\d-\d\d) by `(?P<command>[^`]+)`\. .+\.\*"
+)
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+BENCH = ROOT / "simulations" / "dither_simulations" / "experiments" / "peers"
+
+
+def test_each_table_is_included_by_one_page() -> None:
+    pages = [page for page in sorted(MEASURED.glob("*.md")) if page.name != "index.md"]
+    included = [page.parent / name for page in pages for name in INCLUDED.findall(page.read_text(encoding="utf-8"))]
+    assert sorted(included) == TABLES
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_a_table_has_columns_and_says_when_and_by_which_command_it_was_measured(path: Path) -> None:
+    head, rule, *rows, empty, caption = path.read_text(encoding="utf-8").splitlines()
+    assert {line.count("|") for line in (head, rule, *rows)} == {head.count("|")}
+    assert rows
+    assert empty == ""
+    found = CAPTION.fullmatch(caption)
+    assert found, caption
+    assert date(2026, 11, 1) <= date.fromisoformat(found["day"])
+    for place in (str(ROOT), str(Path.home()), "/tmp/"):  # noqa: S108 - none is used
+        assert place not in caption
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_the_command_of_a_table_is_there_with_its_options_and_make_runs_it(path: Path) -> None:
+    command = shlex.split(CAPTION.findall(path.read_text(encoding="utf-8"))[0][1])
+    source, made = where(command)
+    for option in (word for word in command if word.startswith("--")):
+        assert f'"{option}"' in source, f"{shlex.join(command)}: no {option}"
+    assert f"$(MEASURE).{made}" in MAKEFILE
+
+
+def where(command: list[str]) -> tuple[str, str]:
+    """Return the source that reads a command's options, and the benchmark that ``make bench`` runs for it."""
+    if command[:2] == ["dither-sim", "bench"]:
+        options = (ROOT / "simulations" / "dither_simulations" / "options" / "run.py", BENCH / "command.py")
+        return "".join(path.read_text(encoding="utf-8") for path in options), "accuracy"
+    assert command[:2] == ["python", "-m"]
+    path = ROOT / f"{command[2].replace('.', '/')}.py"
+    assert path.parent == ROOT / "tests" / "benchmarks", command
+    return path.read_text(encoding="utf-8"), path.stem
+
+
+def test_make_has_a_part_for_each_that_the_page_names() -> None:
+    text = (MEASURED / "index.md").read_text(encoding="utf-8")
+    parts = set(re.findall(r"bench-\w+", text))
+    assert parts == set(re.findall(r"^(bench-\w+):", MAKEFILE, re.MULTILINE))
+    assert parts == set(re.findall(r"^bench: (.+)$", MAKEFILE, re.MULTILINE)[0].split())
+
+
+def test_the_titles_of_the_comparison_are_those_that_its_tables_have() -> None:
+    """Or an hour of measuring ends with nothing written."""
+    source = (BENCH / "tables.py").read_text(encoding="utf-8")
+    assert [title for title in accuracy.NAMES if title not in source] == []
+    text = "".join(
+        f"**{title}, more of it**\n\n| a | b | c |\n| ---: | ---: |\n| 1 | 2 / 3 / 4 | 2 / 3 / 4 |\n\n"
+        for title in accuracy.NAMES
+    )
+    tables = list(accuracy.tables(f"{text}A note.\n"))
+    assert [table.name for table in tables] == [*accuracy.NAMES.values()]
+    compared, *others = tables
+    assert {(*table.head, *table.rows[0]) for table in others} == {("a", "b", "c", "1", "2 / 3 / 4", "2 / 3 / 4")}
+    assert compared.head == ["a", "library", "b", "c"]
+    assert compared.rows == [["1", name, cell, cell] for name, cell in zip(("dither", *PEERS), "234", strict=True)]
+
+
+def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    command = [sys.executable, "-m", "tests.benchmarks.accuracy", "--tables", str(folder), "--part", "theory"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+    (path,) = folder.iterdir()
+    text = path.read_text(encoding="utf-8")
+    found = CAPTION.fullmatch(text.splitlines()[-1])
+    assert found
+    assert found["command"] == "python -m tests.benchmarks.accuracy --part theory"
+    cells = re.findall(r"\d\.\d{3}", printed.partition("\n\nBy the")[0])
+    assert sorted(re.findall(r"\d\.\d{3}", text.partition("*Measured")[0])) == sorted(cells)
+    assert len(cells) == 6 * 7 * 3
+    committed = (MEASURED / "tables" / "accuracy-theory.md").read_text(encoding="utf-8")
+    assert committed.partition("*Measured")[0] == text.partition("*Measured")[0]
+
+
+def test_a_run_that_goes_wrong_leaves_what_was_there(tmp_path: Path) -> None:
+    there = tmp_path / "whole.md"
+    there.write_text("as it was")
+    whole, ragged = Table("whole", ("a", "b"), [("1", "2")]), Table("ragged", ("a", "b"), [("1", "2"), ("3",)])
+    with pytest.raises(AssertionError, match="ragged has 2 columns"):
+        write(tmp_path, whole, ragged)
+    write(None, whole)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"whole.md": "as it was"}
