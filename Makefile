@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs docs-links torture mutants clean
+.PHONY: demo test lint docs docs-links example torture mutants clean
 .PHONY: bench bench-accuracy bench-strings bench-coverage bench-speed bench-client bench-linkage
 
 demo: .venv/installed
@@ -19,6 +19,10 @@ lint: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --builder dirhtml docs docs/_build/html
+
+# The example of a published site; it comes out the same unless something of it has changed.
+example: .venv/installed
+	$(BIN)/python -m dither_simulations.experiments.demo.example docs/published/answers
 
 # Looks whether the pages of others that the site links are still there: it wants a network.
 docs-links: .venv/installed

@@ -36,5 +36,6 @@ smartquotes = False  # of what a program prints, quotes stay as they are
 
 html_theme = "furo"
 html_title = "dither"
+html_extra_path = ["published"]  # the example of a published site, as answers/
 html_copy_source = False
 html_show_sourcelink = False

@@ -6,10 +6,9 @@ It asks for a number of stars, one to five, and its estimate is their average. A
 import csv
 import io
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypedDict
 
@@ -27,7 +26,7 @@ from dither_server.estimation.estimate import debiased
 from dither_server.protocol.json_schema import NUMBER, REPORTS, TEXT, Schema, closed
 from dither_server.reading.query import EstimateQuery, Query
 from dither_server.reading.summaries import SUMMARIES
-from dither_server.reading.summaries.summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
+from dither_server.reading.summaries.summary import Estimator, Exhibit, Span, Steps, Summary, Survey, TextTable
 from dither_server.reading.summaries.window import Look
 from dither_server.store.tables.definitions import from_json, to_json
 from dither_server.tally.tally import Tally
@@ -180,7 +179,7 @@ class Averages(Summary[Average]):
         return Shown(self.table(survey, query, estimator))
 
     def courses(
-        self, metric: Metric, exhibit: Exhibit, days: Sequence[date], estimate: Callable[[Span], Average], query: Query
+        self, metric: Metric, exhibit: Exhibit, over: Steps, estimate: Callable[[Span], Average], query: Query
     ) -> Generator[None, None, object | None]:
         """Return none."""
         yield

@@ -11,7 +11,7 @@ import click
 from .options import Found, denying, refusing, required, settings_options
 from .terminal_tables import printable
 
-__all__ = ["backup", "restore"]
+__all__ = ["backup", "ending_tidily", "restore"]
 
 _FILE = click.Path(path_type=Path)
 _overwrite = click.option("--overwrite", is_flag=True, help="Replace what is there already.")
@@ -30,7 +30,7 @@ def backup(found: Found, file: Path, overwrite: bool) -> None:
     """
     from ..store import back_up
 
-    with denying(), _ending_tidily():
+    with denying(), ending_tidily():
         size = back_up(required(found, "db"), file, overwrite=overwrite)
     click.echo(printable(f"{file}: {size:,} bytes"), err=True)
 
@@ -47,13 +47,13 @@ def restore(found: Found, file: Path, overwrite: bool) -> None:
     """
     from ..store import restore as bring_back
 
-    with denying(), _ending_tidily():
+    with denying(), ending_tidily():
         schema = bring_back(required(found, "db"), file, overwrite=overwrite)
     click.echo(printable(f"{file} is restored; its schema is {schema}"), err=True)
 
 
 @contextmanager
-def _ending_tidily() -> Iterator[None]:
+def ending_tidily() -> Iterator[None]:
     """Meanwhile leave nothing half done behind if asked to end."""
     before = signal.signal(signal.SIGTERM, _stop)
     try:

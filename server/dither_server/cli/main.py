@@ -27,6 +27,7 @@ _LATER = {
     "fold": Later(f"{_HERE}.fold:fold", "Count what collectors have spooled."),
     "key": Later(f"{_HERE}.key:key", "Make, rotate and retire the keys of sealed reports."),
     "metric": Later(f"{_HERE}.metric:metric", "List and show metrics, disable and enable them."),
+    "publish": Later(f"{_HERE}.publish:publish", "Write a site of the answers for everyone."),
     "purge": Later(f"{_HERE}.purge:purge", "Remove whole days, versions or metrics."),
     "rappor-decode": Later(f"{_HERE}.rappor:rappor_decode", "Decode the files of google/rappor."),
     "rappor-export": Later(f"{_HERE}.rappor:rappor_export", "Write counts as the files of google/rappor."),

@@ -1,10 +1,6 @@
 """The pages for people: every metric, and one with its course over days. They only read."""
 
-from collections.abc import Generator, Mapping
-from dataclasses import replace
-from datetime import date
 from functools import partial
-from typing import Any, NamedTuple
 
 from flask import Blueprint, Response, render_template
 
@@ -12,21 +8,19 @@ from dither_shared import Metric
 
 from ..access.roles import Role
 from ..analysis.labels import shortened
-from ..api.lookup import collector_here, described, metric_named, version_named
+from ..api.lookup import collector_here, metric_named, version_named
 from ..api.routing import HTML, Success, declared
 from ..api.streaming import COSTLY, begin
 from ..protocol.problems import Kind, Problem
 from ..reading.exports import FORMATS
 from ..reading.sealing import about_sealed, words_of_sealed
-from ..reading.strata import Part, part_of, parts_by
 from ..reading.summaries import summary_of
 from ..reading.summaries.shares.page import FEW, SHAPES
-from ..reading.summaries.summary import Exhibit
-from ..reading.summaries.svg import Bar, bars_of_days
+from ..reading.summaries.summary import Steps
 from ..reading.summaries.window import Look, window
-from .metric_groups import MANY, NO_TIER, by_tier, tier_of
-from .panels import Panels, panels_of
-from .period import days_of, denominator
+from .card import Card, card_of
+from .metric_groups import MANY, NO_TIER, by_tier
+from .panels import VALUES, panels_within
 from .plotly import bundle
 from .refused import refused_in
 from .view import MetricView, View
@@ -36,39 +30,7 @@ __all__ = ["pages"]
 pages = Blueprint("pages", __name__)
 
 _METRICS = 12
-_VALUES = 50
-"""On a page: metrics, and values of one that has a page of its own."""
-
-
-class Card(NamedTuple):
-    """A metric on a page, of the reports of some strata; without an ``exhibit`` there is nothing to look for."""
-
-    asked: Metric
-    view: View
-    part: Part
-    days: list[Bar]
-    disabled: date | None
-    exhibit: Exhibit | None = None
-
-    @property
-    def told(self) -> Mapping[str, Any] | None:
-        """What is told beside its estimates."""
-        return None if self.exhibit is None else self.exhibit.table.about
-
-    @property
-    def metric(self) -> dict[str, object]:
-        """What the metric asks and promises."""
-        return described(self.asked)
-
-    @property
-    def tier(self) -> str:
-        """The group that it is in."""
-        return tier_of(self.asked)
-
-    @property
-    def among(self) -> str:
-        """Which reports its estimates are of."""
-        return "" if self.told is None else denominator(self.told, self.asked.period)
+"""On a page."""
 
 
 @pages.app_context_processor
@@ -119,13 +81,13 @@ def show_page(view: MetricView, name: str) -> str:
     metric = version_named(metric_named(name), view.query.version)
     collector = collector_here()
     with begin() as work:
-        card = work.once(lambda: _card(metric, view, view.limit or _VALUES))
+        card = work.once(lambda: _card(metric, view, view.limit or VALUES))
         drawn = panels = None
         if card.exhibit is not None:
-            days, confidence = [bar.day for bar in card.days], view.query.confidence
+            over, confidence = Steps("day", [(bar.day, bar.day) for bar in card.days]), view.query.confidence
             estimate = partial(collector.reader.estimate, metric, confidence=confidence, part=card.part)
-            drawn = work.run(summary_of(metric).courses(metric, card.exhibit, days, estimate, view.query))
-            panels = work.run(_panels(card, card.exhibit))
+            drawn = work.run(summary_of(metric).courses(metric, card.exhibit, over, estimate, view.query))
+            panels = work.run(panels_within(collector.reader, metric, card.view.query, card.part, card.exhibit))
         versions = collector.store.versions(name)
         with work.step():
             refused = refused_in(collector.store, collector.config.today(), view.query, name)
@@ -161,29 +123,5 @@ def _folded() -> str:
 
 
 def _card(metric: Metric, view: View, most: int) -> Card:
-    """Return what a page shows of a metric, with at most so many values.
-
-    From many values one's eye picks those that stand out, and chance made some of them: there the intervals are to
-    hold all together.
-    """
-    collector, summary = collector_here(), summary_of(metric)
-    if summary.together(metric):
-        view = replace(view, query=replace(view.query, simultaneous=True))
-    store, query = collector.store, view.query
-    part = part_of(metric, query.strata, view.names())
-    days = bars_of_days(days_of(store, metric, query, part))
-    always = (metric, view, part, days, store.disabled().get(metric.version))
-    if not metric.question.estimable:
-        return Card(*always)
-    return Card(*always, collector.reader.exhibit(metric, query, part, Look(view.find, view.page, most)))
-
-
-def _panels(card: Card, exhibit: Exhibit) -> Generator[None, None, Panels | None]:
-    """Make the panels of the strata within what is looked at, in short steps; None where there is but one."""
-    metric, query, reader = card.asked, card.view.query, collector_here().reader
-    by = [name for name, value in card.part.values if value is None]
-    if not by:
-        return None
-    parts = reader.counted(metric, (query.since, query.until), parts_by(metric, card.part, by))
-    look = Look("", 1, _VALUES)
-    return (yield from panels_of(metric, parts, by, exhibit, lambda part: reader.exhibit(metric, query, part, look)))
+    collector = collector_here()
+    return card_of(metric, view, most, collector.store, collector.reader)

@@ -6,10 +6,16 @@ from typing import NamedTuple
 from dither_shared import Metric
 
 from ..reading.costs import effort
-from ..reading.strata import Part
+from ..reading.estimates import EstimateReader
+from ..reading.query import Query
+from ..reading.strata import Part, parts_by
 from ..reading.summaries.summary import Exhibit, Spot
+from ..reading.summaries.window import Look
 
-__all__ = ["Panel", "Panels", "panels_of"]
+__all__ = ["VALUES", "Panel", "Panels", "panels_of", "panels_within", "placed_spots"]
+
+VALUES = 50
+"""Of one metric on a page of its own."""
 
 _WORK = 20_000
 """So much work the estimates of all panels may take (``costs``), so that a page is there in about a second."""
@@ -46,6 +52,18 @@ class Panels(NamedTuple):
     empty: Sequence[str]
 
 
+def panels_within(
+    reader: EstimateReader, metric: Metric, query: Query, part: Part, exhibit: Exhibit
+) -> Generator[None, None, Panels | None]:
+    """Make the panels of the strata within what a page shows, in short steps; None where there is but one."""
+    by = [name for name, value in part.values if value is None]
+    if not by:
+        return None
+    parts = reader.counted(metric, (query.since, query.until), parts_by(metric, part, by))
+    look = Look("", 1, VALUES)
+    return (yield from panels_of(metric, parts, by, exhibit, lambda part: reader.exhibit(metric, query, part, look)))
+
+
 def panels_of(
     metric: Metric,
     parts: Sequence[tuple[Part, int]],
@@ -70,6 +88,13 @@ def panels_of(
         for (part, reports), some in zip(counted, spots, strict=True)
     ]
     return Panels(by, exhibit.zero is not None, panels, [_named(part, by)[0] for part, reports in parts if not reports])
+
+
+def placed_spots(exhibit: Exhibit, most: int | None = None) -> tuple[list[Place], float]:
+    """Return the few estimates that matter most of what a page shows, on a scale of their own, and where that ends."""
+    spots = exhibit.spots()[:most]
+    low, high = _scale(spots, exhibit.zero)
+    return [_placed(one, low, high, exhibit.zero) for one in spots], high
 
 
 def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from ..reading.query import Query
 from ..reading.strata import Part
 from ..store import Store
 
-__all__ = ["days_of", "denominator"]
+__all__ = ["days_of", "denominator", "span_in_words"]
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -31,7 +31,7 @@ def denominator(about: Any, period: str) -> str:
         return "no reports"
     reports = "the only report" if about["reports"] == 1 else f"the {about['reports']:,} reports"
     since, until = date.fromisoformat(about["since"]), date.fromisoformat(about["until"])
-    return f"{reports} {_span(since, until)}, {_AT_MOST[period]}"
+    return f"{reports} {span_in_words(since, until)}, {_AT_MOST[period]}"
 
 
 def days_of(store: Store, metric: Metric, query: Query, part: Part) -> dict[date, int]:
@@ -41,7 +41,7 @@ def days_of(store: Store, metric: Metric, query: Query, part: Part) -> dict[date
     return {day: reports[day] for day in list(reports)[-_DAYS:]}
 
 
-def _span(since: date, until: date) -> str:
+def span_in_words(since: date, until: date) -> str:
     """Return days in words, without what both have in common."""
     day, month, year = str(since.day), _MONTHS[since.month - 1], str(since.year)
     last = f"{until.day} {_MONTHS[until.month - 1]} {until.year}"

@@ -131,7 +131,7 @@ class EstimateReader:
     def trend(self, metric: Metric, query: TrendQuery) -> Generator[None, None, Table]:
         """Make a trend in short steps; the most frequent values are those over all of the days."""
         part = part_of(metric, query.strata, query.names())
-        spans = self._spans(metric, query, part)
+        spans = self.spans(metric, query, part)
         require_affordable(self._limit, metric, len(spans), query.selection.count(len(metric.labels)))
         places = None if query.selection.everything else self._places(metric, query, part, metric.labels)
         yield
@@ -142,6 +142,14 @@ class EstimateReader:
     def estimate(self, metric: Metric, span: Span, confidence: float, part: Part = EVERYONE) -> Any:
         """Return the bare estimates of a span of days."""
         return self._cache.estimate(metric, metric.labels, self._store.tally(metric, *span, part.places), confidence)
+
+    def spans(self, metric: Metric, query: TrendQuery, part: Part = EVERYONE) -> list[tuple[date, date]]:
+        """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
+        spans = []
+        for start, _ in groupby(self._days(metric, query, part), lambda day: first_day(day.toordinal(), query.step)):
+            first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
+            spans.append((max(first, query.since or first), min(last, query.until or last)))
+        return spans
 
     def _whole(
         self,
@@ -185,11 +193,3 @@ class EstimateReader:
     def _days(self, metric: Metric, query: EstimateQuery, part: Part) -> list[date]:
         first, last = query.since or date.min, query.until or date.max
         return [day for day in self._store.active_days(metric, part.places) if first <= day <= last]
-
-    def _spans(self, metric: Metric, query: TrendQuery, part: Part) -> list[tuple[date, date]]:
-        """Return the days, or weeks from Monday to Sunday, with reports; oldest first."""
-        spans = []
-        for start, _ in groupby(self._days(metric, query, part), lambda day: first_day(day.toordinal(), query.step)):
-            first, last = (date.fromordinal(day) for day in (start, start + DAYS_IN[query.step] - 1))
-            spans.append((max(first, query.since or first), min(last, query.until or last)))
-        return spans

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from dither_shared import Metric, ParameterError
+from dither_shared.metrics.period import first_day
 
 from ...analysis.columns import Table
 from ...analysis.trend import TrendStep
@@ -16,7 +17,7 @@ from ...tally.tally import Tally
 from ..query import Comparison, EstimateQuery, Query, TrendQuery
 from .window import Look
 
-__all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Spot", "Summary", "Survey", "TextTable"]
+__all__ = ["Estimated", "Estimator", "Exhibit", "Span", "Spot", "Steps", "Summary", "Survey", "TextTable"]
 
 Span = tuple[date | None, date | None]
 """Days, both included; None is the first or the last with reports."""
@@ -32,6 +33,22 @@ class Estimated(Protocol):
     @property
     def size(self) -> int:
         """The bytes that they take, nearly."""
+
+
+class Steps(NamedTuple):
+    """The steps of a course: the first and the last day of ``each`` day or week with reports, oldest first."""
+
+    each: str
+    spans: Sequence[tuple[date, date]]
+
+    @property
+    def starts(self) -> list[date]:
+        """The first day of each, of a week its Monday."""
+        return [date.fromordinal(first_day(first.toordinal(), self.each)) for first, _ in self.spans]
+
+    def last(self, most: int) -> "Steps":
+        """Return the last of them, at most so many."""
+        return Steps(self.each, self.spans[-most:] if most > 0 else [])
 
 
 E = TypeVar("E", bound=Estimated)
@@ -161,11 +178,11 @@ class Summary(ABC, Generic[E]):
         self,
         metric: Metric,
         exhibit: Exhibit,
-        days: Sequence[date],
+        over: Steps,
         estimate: Callable[[Span], E],
         query: Query,
     ) -> Generator[None, None, object | None]:
-        """Make what a page shows of the last ``days``, in short steps; None for nothing."""
+        """Make what a page shows of the last of these days or weeks, in short steps; None for nothing."""
 
     @abstractmethod
     def text(self, told: Mapping[str, Any]) -> TextTable:

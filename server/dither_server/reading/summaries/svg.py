@@ -6,6 +6,7 @@ from datetime import date
 from typing import Literal
 
 from ...analysis.trend import Course
+from ...estimation.estimate import WIDEST
 
 __all__ = ["HEIGHT", "WIDTH", "Bar", "Line", "bars_of_days", "line_of"]
 
@@ -14,7 +15,7 @@ WIDTH, HEIGHT = 600.0, 80.0
 
 @dataclass(frozen=True)
 class Bar:
-    """A day's reports as a bar of a drawing of 600 by 80."""
+    """The reports of a day, or of the week that begins with it, as a bar of a drawing of 600 by 80."""
 
     day: date
     reports: int
@@ -33,18 +34,23 @@ class Line:
     band: str
     top: float
 
+    @property
+    def unknown(self) -> list[bool]:
+        """Of which steps there are too few reports to say: the interval is that wide."""
+        return [not point["high"] - point["low"] < WIDEST for point in self.course["points"]]  # nor of NaN
 
-def bars_of_days(reports: Mapping[date, int]) -> list[Bar]:
-    """Return a bar for each day, as far from the next as the calendar says."""
+
+def bars_of_days(reports: Mapping[date, int], days: int = 1) -> list[Bar]:
+    """Return a bar for each day, or for so many days from it on, as far from the next as the calendar says."""
     if not reports:
         return []
     first, last, most = min(reports).toordinal(), max(reports).toordinal(), max(reports.values())
-    step = WIDTH / (last - first + 1)
+    step = WIDTH / (last - first + days)
     bars = []
     for day, count in reports.items():
         height = HEIGHT * count / most
-        left = step * (day.toordinal() - first) + step / 10
-        bars.append(Bar(day, count, round(left, 1), round(HEIGHT - height, 1), round(step * 0.8, 1), round(height, 1)))
+        left, width = step * (day.toordinal() - first) + step * days / 10, step * days * 0.8
+        bars.append(Bar(day, count, round(left, 1), round(HEIGHT - height, 1), round(width, 1), round(height, 1)))
     return bars
 
 

@@ -26,6 +26,7 @@ from ...output.plots import estimates_plot, save
 from .answers import Answer
 from .crowds import Crowd
 from .numbers import NumberAnswer
+from .publishing import SITE, publish_site
 from .shares import ShareAnswer
 from .surveys import Survey, browser_survey, column_survey, page_survey
 
@@ -70,6 +71,7 @@ def show_all(survey: Survey, out: Path | None, crowd: Crowd, *, as_json: bool) -
         else:
             _tell(answers)
         if out is not None:
+            publish_site(survey, out)
             _draw(answers, out, quiet=as_json)
 
 
@@ -125,7 +127,10 @@ def _draw(answers: list[Answer], out: Path, quiet: bool) -> None:
     if quiet:
         return
     name, definition, database = answers[0].metric.name, out / _DEFINITION, out / DATABASE
-    click.echo(f"The charts are in {out}. To ask the collector's database again:")
+    click.echo(
+        f"The charts are in {out}, and a site of the answers is {out / SITE / 'index.html'}.\n"
+        "To ask the collector's database again:"
+    )
     click.echo(f"  dither-server estimate {name} --metrics {definition} --db sqlite:///{database}")
 
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
-from datetime import date
 from statistics import NormalDist
 from typing import Any, ClassVar, TypedDict, cast
 
@@ -20,7 +19,7 @@ from ....estimation.strings.spelling import Spelling
 from ....protocol.json_schema import Schema
 from ....tally.tally import Tally
 from ...query import Comparison, EstimateQuery, Query
-from ..summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
+from ..summary import Estimator, Exhibit, Span, Steps, Summary, Survey, TextTable
 from ..window import Look
 from .page import DiscoveryExhibit
 from .schema import ESTIMATE
@@ -121,7 +120,7 @@ class Discoveries(Summary[Discovered]):
         self,
         metric: Metric,
         exhibit: Exhibit,
-        days: Sequence[date],
+        over: Steps,
         estimate: Callable[[Span], Discovered],
         query: Query,
     ) -> Generator[None, None, None]:

@@ -15,7 +15,7 @@ from dither_shared import Metric
 from ....analysis.columns import Table
 from ....analysis.trend import TrendStep
 from ....estimation.numeric.estimate import NumericEstimate
-from ..summary import Exhibit, Span, Spot
+from ..summary import Exhibit, Span, Spot, Steps
 from ..svg import HEIGHT, WIDTH
 from .scale import Scale
 from .text import number_text
@@ -29,8 +29,8 @@ _BARS = 20
 _MARKS = (0.5, 0.95)
 _TICKS = 5
 
-_DAYS = 40
-"""At most so many of the last days are drawn, and"""
+_STEPS = 40
+"""At most so many of the last days or weeks are drawn, and"""
 _WORK = 20_000
 """of so much work in all (``costs``), so that a page is there in about a second."""
 
@@ -182,33 +182,35 @@ class Line(NamedTuple):
     bottom: float
     top: float
     drift: bool
+    unknown: Sequence[bool]
+    """Of which steps there are too few reports to say."""
 
 
 class NumberCourses(NamedTuple):
-    """The courses of mean, median and 95th percentile over days with reports."""
+    """The courses of mean, median and 95th percentile over days or weeks with reports."""
 
-    days: Sequence[date]
+    over: Steps
     lines: Sequence[Line]
     correction: str
 
 
 def courses(
-    metric: Metric, days: Sequence[date], effort: int, estimate: Callable[[Span], NumericEstimate], confidence: float
+    metric: Metric, over: Steps, effort: int, estimate: Callable[[Span], NumericEstimate], confidence: float
 ) -> Generator[None, None, NumberCourses | None]:
-    """Make the courses over the last days with reports, in steps; one day has none.
+    """Make the courses over the last days or weeks with reports, in short steps; a single one has none.
 
-    ``effort`` is the cost of one day's estimate.
+    ``effort`` is the cost of one estimate.
     """
-    days = days[-min(_DAYS, _WORK // effort) :] if effort <= _WORK else []
-    if len(days) < 2:
+    over = over.last(min(_STEPS, _WORK // effort))
+    if len(over.spans) < 2:
         return None
-    steps = (TrendStep(day, day, estimate((day, day))) for day in days)
+    steps = (TrendStep(*span, estimate(span)) for span in over.spans)
     table = yield from trend_steps(metric, steps, confidence)
-    lines = [_line(row, days) for row in table.rows()]
-    return NumberCourses(days, lines, table.about["correction"])
+    lines = [_line(row, over.starts, Scale.of(metric)) for row in table.rows()]
+    return NumberCourses(over, lines, table.about["correction"])
 
 
-def _line(row: dict[str, Any], days: Sequence[date]) -> Line:
+def _line(row: dict[str, Any], days: Sequence[date], scale: Scale) -> Line:
     points = row["points"]
     ends = [point[side] for point in points for side in ("low", "high", "frequency") if point[side] is not None]
     bottom, top = min(ends), max(ends)
@@ -223,4 +225,13 @@ def _line(row: dict[str, Any], days: Sequence[date]) -> Line:
         ]
 
     band = " ".join([*places("high"), *places("low")[::-1]])
-    return Line(row["value"], points, " ".join(places("frequency")), band, bottom, top, row["drift"])
+    line, unknown = " ".join(places("frequency")), _unknown(points, scale)
+    return Line(row["value"], points, line, band, bottom, top, row["drift"], unknown)
+
+
+def _unknown(points: Sequence[Mapping[str, float | None]], scale: Scale) -> list[bool]:
+    """Return which intervals are at least half as wide as the range, or as its logarithms."""
+    low, high = (
+        [scale.place(min(max(point[end] or 0.0, scale.low), scale.high)) for point in points] for end in ("low", "high")
+    )
+    return [last - first >= scale.last / 2 for first, last in zip(low, high, strict=True)]

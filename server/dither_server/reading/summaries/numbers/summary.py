@@ -1,7 +1,6 @@
 """A number's mean, quantiles and shares below points: what is estimated where a number is asked for."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from datetime import date
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +22,7 @@ from ....protocol.json_schema import Schema
 from ....tally.arrays import Indices
 from ....tally.tally import Tally
 from ...query import Comparison, EstimateQuery, Query, TrendQuery
-from ..summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
+from ..summary import Estimator, Exhibit, Span, Steps, Summary, Survey, TextTable
 from ..window import Look
 from .compare import compared
 from .page import NumberCourses, NumberExhibit, courses
@@ -121,12 +120,12 @@ class Numbers(Summary[NumericEstimate]):
         self,
         metric: Metric,
         exhibit: Exhibit,
-        days: Sequence[date],
+        over: Steps,
         estimate: Callable[[Span], NumericEstimate],
         query: Query,
     ) -> Generator[None, None, NumberCourses | None]:
         """Make the course of mean, median and 95th percentile."""
-        return (yield from courses(metric, days, self.effort(metric), estimate, query.confidence))
+        return (yield from courses(metric, over, self.effort(metric), estimate, query.confidence))
 
     def text(self, told: Mapping[str, Any]) -> TextTable:
         """Return the mean, and a row a quantile."""

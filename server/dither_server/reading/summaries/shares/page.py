@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from statistics import NormalDist
 from typing import ClassVar, Literal, NamedTuple, Self, cast
 
@@ -16,7 +15,7 @@ from ....analysis.columns import Table
 from ....analysis.trend import Course, TrendStep, trend_steps
 from ....estimation.estimate import Estimate
 from ....estimation.fit import FALSE_DISCOVERIES
-from ..summary import Exhibit, Span, Spot
+from ..summary import Exhibit, Span, Spot, Steps
 from ..svg import Line, line_of
 from ..window import Look, Window, window
 
@@ -122,9 +121,9 @@ class SharesExhibit(Exhibit):
 
 
 class Courses(NamedTuple):
-    """The course of some values over days with reports, and the rule by which a drift is told."""
+    """The course of some values over days or weeks with reports, and the rule by which a drift is told."""
 
-    days: Sequence[date]
+    over: Steps
     lines: Sequence[Line]
     correction: str
 
@@ -132,25 +131,25 @@ class Courses(NamedTuple):
 def courses(
     metric: Metric,
     rows: Sequence[Row],
-    days: Sequence[date],
+    over: Steps,
     effort: int,
     estimate: Callable[[Span], Estimate],
     confidence: float,
 ) -> Generator[None, None, Courses | None]:
-    """Make the courses of the most frequent rows over the last days with reports, in steps; one day has none.
+    """Make the courses of the most frequent rows over the last days or weeks, in short steps; a single one has none.
 
-    ``effort`` is the cost of one day's estimate.
+    ``effort`` is the cost of one estimate.
     """
-    days = days[-(_WORK // effort) :] if effort <= _WORK else []
-    if len(days) < 2:
+    over = over.last(_WORK // effort)
+    if len(over.spans) < 2:
         return None
     drawn = sorted(rows, key=_share, reverse=True)[:_COURSES]
     where = {label: place for place, label in enumerate(metric.labels)}
     places = np.array([where[row["value"]] for row in drawn], dtype=np.intp)
-    steps = (TrendStep(day, day, estimate((day, day))) for day in days)
-    table = yield from trend_steps(metric, len(days), steps, confidence, places)
-    lines = [line_of(cast("Course", course), days) for course in table.rows()]
-    return Courses(days, lines, table.about["correction"])
+    steps = (TrendStep(*span, estimate(span)) for span in over.spans)
+    table = yield from trend_steps(metric, len(over.spans), steps, confidence, places)
+    lines = [line_of(cast("Course", course), over.starts) for course in table.rows()]
+    return Courses(over, lines, table.about["correction"])
 
 
 def in_words(row: Row, metric: Metric, reports: int, confidence: float) -> str:

@@ -1,7 +1,6 @@
 """Shares of values: what is estimated where answers are listed, or candidate strings are looked for."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from datetime import date
 from typing import Any, ClassVar
 
 from dither_shared import Metric, ParameterError
@@ -17,7 +16,7 @@ from ....protocol.json_schema import Schema
 from ....tally.arrays import Indices
 from ....tally.tally import Tally
 from ...query import Comparison, EstimateQuery, Query, TrendQuery
-from ..summary import Estimator, Exhibit, Span, Summary, Survey, TextTable
+from ..summary import Estimator, Exhibit, Span, Steps, Summary, Survey, TextTable
 from ..window import Look
 from .page import FEW, Courses, SharesExhibit, courses
 from .schema import ESTIMATE
@@ -101,14 +100,14 @@ class Shares(Summary[Estimate]):
         self,
         metric: Metric,
         exhibit: Exhibit,
-        days: Sequence[date],
+        over: Steps,
         estimate: Callable[[Span], Estimate],
         query: Query,
     ) -> Generator[None, None, Courses | None]:
         """Make the courses of the most frequent values that are shown."""
         shown = exhibit.found.shown if isinstance(exhibit, SharesExhibit) else []
         effort = self.effort(metric)
-        return (yield from courses(metric, shown, days, effort, estimate, query.confidence))
+        return (yield from courses(metric, shown, over, effort, estimate, query.confidence))
 
     def text(self, told: Mapping[str, Any]) -> TextTable:
         """Return a row a value; shares are in percent."""

@@ -13,6 +13,7 @@ from dither_server.analysis.trend import finished
 from dither_server.app import collector_of
 from dither_server.reading.costs import effort
 from dither_server.reading.summaries.shares.page import courses, in_words
+from dither_server.reading.summaries.summary import Steps
 from server.collecting import THEME
 from server.dashboard.shown import filled
 
@@ -25,18 +26,19 @@ def app(tmp_path: Path) -> Iterator[Flask]:
 
 def test_work_is_bounded(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, days = collector_of(app).reader, collector_of(app).store.active_days(THEME)
+    over = Steps("day", [(day, day) for day in days])
     rows = [row("ok", 0.1) | {"value": label} for label in ("light", "dark")]
     read = partial(reader.estimate, THEME, confidence=0.95)
-    drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
+    drawn = finished(courses(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
-    assert drawn.days == days
+    assert drawn.over.starts == days
     assert [line.course["value"] for line in drawn.lines] == ["light", "dark"]
     monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", 2 * effort(THEME))
-    drawn = finished(courses(THEME, rows, days, effort(THEME), read, 0.95))
+    drawn = finished(courses(THEME, rows, over, effort(THEME), read, 0.95))
     assert drawn is not None
-    assert drawn.days == days[1:]
+    assert drawn.over.starts == days[1:]
     monkeypatch.setattr("dither_server.reading.summaries.shares.page._WORK", effort(THEME))
-    assert finished(courses(THEME, rows, days, effort(THEME), read, 0.95)) is None
+    assert finished(courses(THEME, rows, over, effort(THEME), read, 0.95)) is None
 
 
 def row(verdict: str, error: float | None) -> Row:

@@ -1,0 +1,191 @@
+"""Replace a folder by another, whole or not at all: a reader meets the old site or the new one, never parts of both.
+
+The new one is made beside the old, as ``.NAME.new``, and put in its place by two renames. Whoever is stopped between
+them leaves the old one as ``.NAME.old``; the next run puts it back before anything else. The folder that is being made
+is locked, so of two at once the second is refused.
+
+Only what this file wrote is ever removed: such a folder holds a list of its files, and no other.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from dither_shared import DitherError, ParameterError
+
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["LIST", "Fresh", "SiteError", "replacing"]
+
+LIST = ".dither-site"
+"""The file that a published folder is known by."""
+
+_SAYS = "dither-server publish made this folder, and replaces it whole. It wrote:"
+
+
+class SiteError(DitherError):
+    """The site cannot be written now; the one that was there is still there."""
+
+
+class Fresh:
+    """A folder that is being made."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._written: list[str] = []
+
+    @property
+    def files(self) -> int:
+        """How many files are written."""
+        return len(self._written)
+
+    def write(self, name: str, pieces: Iterable[bytes]) -> str:
+        """Write a file and return its name, a path below the folder with slashes; it is on the disk then."""
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            file.writelines(pieces)
+            file.flush()
+            os.fsync(file.fileno())
+        self._written.append(name)
+        return name
+
+    def finish(self) -> None:
+        """Write the list of all files, and bring the names of all folders to the disk."""
+        text = "\n".join([_SAYS, *sorted(self._written), ""])
+        self.write(LIST, [text.encode()])
+        for folder, _, _ in os.walk(self._folder):
+            _sync(Path(folder))
+
+
+@contextmanager
+def replacing(out: Path) -> Iterator[Fresh]:
+    """Yield a folder to write to, which takes the place of ``out`` if nothing fails meanwhile.
+
+    Raises ParameterError if ``out`` is something else than an empty folder or one that was published; SiteError if the
+    disk refuses, or another process is publishing to it.
+    """
+    out = Path(os.path.abspath(out))  # noqa: PTH100 - resolve() would follow a symbolic link, which is to be refused
+    _require_reasonable(out)
+    new, old = (out.with_name(f".{out.name}.{which}") for which in ("new", "old"))
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        for path in (new, old):
+            _require_ours(path)
+        with _taken(new, out):
+            _recover(out, old)
+            _require_ours(out)
+            _empty(new)
+            (new / LIST).write_text(f"{_SAYS}\n", encoding="utf-8")
+            try:
+                fresh = Fresh(new)
+                yield fresh
+                fresh.finish()
+                _require_ours(out)  # what was put there meanwhile is not ours to remove
+                _swap(new, out, old)
+            finally:
+                shutil.rmtree(new, ignore_errors=True)
+    except OSError as error:
+        raise SiteError(f"{out}: cannot be written ({error.strerror or error}); what was there still is") from None
+
+
+def _swap(new: Path, out: Path, old: Path) -> None:
+    """Put the new folder in the place of the old one, or leave that."""
+    there = out.exists()
+    if there:
+        new.chmod(out.stat().st_mode & 0o7777)
+        out.rename(old)
+    try:
+        new.rename(out)
+    except OSError:
+        if there:
+            old.rename(out)
+        raise
+    _sync(out.parent)
+    shutil.rmtree(old, ignore_errors=True)  # what is left of it goes with the next run
+
+
+def _recover(out: Path, old: Path) -> None:
+    """Undo what a run left that was stopped between the two renames, or behind them."""
+    if not os.path.lexists(old):
+        return
+    if os.path.lexists(out):
+        shutil.rmtree(old)
+    else:
+        old.rename(out)
+
+
+def _require_reasonable(out: Path) -> None:
+    """Raise ParameterError for a folder that nobody can mean."""
+    if out == out.parent or out == Path.home():
+        raise ParameterError(str(out), "is no folder for a site; name one of its own, such as site/")
+
+
+def _require_ours(path: Path) -> None:
+    """Raise ParameterError unless a path is free, or an empty folder, or one that holds nothing but what we wrote."""
+    if not os.path.lexists(path):
+        return
+    if path.is_symlink() or not path.is_dir():
+        what = "a symbolic link" if path.is_symlink() else "no folder"
+        raise ParameterError(str(path), f"is {what}; name a folder, or one that is not there yet")
+    found = sorted(str(one.relative_to(path)) for one in _files(path))
+    if not found:
+        return
+    if LIST not in found:
+        raise ParameterError(
+            str(path), f"holds {found[0]} and was not published: it is left alone; name an empty folder, or a new one"
+        )
+    listed = {LIST, *(path / LIST).read_text(encoding="utf-8", errors="replace").split("\n")[1:]}
+    unfinished = len(listed) == len({LIST, ""})
+    strange = [] if unfinished and path.name.endswith(".new") else [one for one in found if one not in listed]
+    if strange:
+        raise ParameterError(
+            str(path), f"holds {strange[0]}, which publish did not write and would remove: keep that elsewhere"
+        )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield everything below a folder that is no folder itself; links are not followed."""
+    for at, folders, files in os.walk(folder):
+        yield from (Path(at, name) for name in files)
+        yield from (Path(at, name) for name in folders if Path(at, name).is_symlink())
+
+
+def _empty(folder: Path) -> None:
+    for one in folder.iterdir():
+        shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+
+
+def _sync(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    with suppress(PermissionError):  # Windows opens no folders
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def _taken(new: Path, out: Path) -> Iterator[None]:
+    """Hold the lock of the folder that is being made, and make it. It dies with its process."""
+    new.mkdir(exist_ok=True)
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            ours = os.fstat(descriptor).st_ino == new.stat().st_ino  # or it has become the site while we came
+        except (BlockingIOError, FileNotFoundError):
+            ours = False
+        if not ours:
+            raise SiteError(f"{out}: another dither-server publish is writing it; try again when it has ended")
+        yield
+    finally:
+        os.close(descriptor)

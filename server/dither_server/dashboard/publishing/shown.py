@@ -1,0 +1,162 @@
+"""What a published page shows of one version of a metric, and what the first page shows of a metric."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from typing import Any, NamedTuple
+
+from dither_shared.metrics.period import DAYS_IN, first_day
+
+from ...analysis.trend import finished
+from ...protocol.problems import Kind
+from ...reading.estimates import EstimateReader
+from ...reading.query import TrendQuery
+from ...reading.sealing import about_sealed, words_of_sealed
+from ...reading.strata import part_of
+from ...reading.summaries import summary_of
+from ...reading.summaries.summary import Steps
+from ...reading.summaries.svg import Bar, bars_of_days
+from ...reading.summaries.window import Look
+from ...store import Store
+from ..card import Card, card_of
+from ..panels import VALUES, Panels, Place, panels_within, placed_spots
+from ..period import span_in_words
+from ..view import View
+from .editions import Asked, Edition, Topic
+
+__all__ = ["Digest", "Gatherer", "Shown"]
+
+_TITLES = {kind.slug: kind.title for kind in Kind}
+
+_FEW = 3
+"""Estimates of a metric on a first page of many metrics."""
+
+
+class Shown(NamedTuple):
+    """A version's page: its card, its strata, its course by weeks, and what is told of sealed and refused batches."""
+
+    edition: Edition
+    card: Card
+    panels: Panels | None
+    courses: Any
+    weeks: Sequence[Bar]
+    sealed: Sequence[str]
+    refused: Sequence[tuple[str, int]]
+
+
+class Digest(NamedTuple):
+    """A metric on the first page: the few estimates that matter most, and which reports they are of.
+
+    These are bars from 0 to ``top``, or dots where that is None.
+    """
+
+    topic: Topic
+    metric: dict[str, object]
+    tier: str
+    why: str
+    expires: date | None
+    among: str
+    hidden: bool
+    needs: str
+    places: Sequence[Place]
+    top: float | None
+    odd: bool
+
+
+class Gatherer:
+    """Reads what pages show. Nothing depends on the day on which it is read."""
+
+    def __init__(self, store: Store, reader: EstimateReader, asked: Asked) -> None:
+        self._store = store
+        self._reader = reader
+        self._asked = asked
+
+    def shown(self, edition: Edition) -> Shown:
+        """Return what a version's page shows."""
+        metric = edition.metric
+        card = card_of(
+            metric,
+            View(edition.query(self._asked)),
+            VALUES,
+            self._store,
+            self._reader,
+            hidden=metric.question.kind == "discovery" and not self._asked.discovered,
+        )
+        told = card.told or {}
+        panels = courses = None
+        if card.exhibit is not None and edition.days:
+            panels = finished(panels_within(self._reader, metric, card.view.query, card.part, card.exhibit))
+            courses = self._courses(edition, card)
+        sealed = about_sealed(self._sealed(edition, card), metric, told.get("periods", 1))
+        words = list(words_of_sealed(sealed["sealed"])) if sealed else []
+        refused = [(_TITLES.get(kind, kind), batches) for kind, batches in sorted(told.get("refused", {}).items())]
+        return Shown(edition, card, panels, courses, self._weeks(edition), words, refused)
+
+    def digest(self, topic: Topic, shown: Shown, *, few: bool) -> Digest:
+        """Return what the first page shows of a metric, where there is ``few`` room."""
+        card, metric = shown.card, shown.card.asked
+        there = card.exhibit is not None and bool(shown.edition.days)
+        places, top = placed_spots(card.exhibit, _FEW if few else None) if card.exhibit and there else ([], 0.0)
+        return Digest(
+            topic,
+            {name: one for name, one in card.metric.items() if name != "values"},
+            card.tier,
+            metric.why,
+            metric.expires,
+            card.among if there else "",
+            card.exhibit is None,
+            "" if card.exhibit is None else card.exhibit.needs,
+            places,
+            top if card.exhibit is not None and card.exhibit.zero is not None else None,
+            any(check["odd"] for check in (card.told or {}).get("health", ())),
+        )
+
+    def weeks(self, edition: Edition) -> list[tuple[date, date]]:
+        """Return the weeks with reports of a version, from Monday to Sunday, clipped to the days that are published."""
+        query = edition.query(self._asked)
+        return self._reader.spans(edition.metric, TrendQuery(since=query.since, until=query.until, step="week"))
+
+    def week_in_words(self, edition: Edition, span: tuple[date, date]) -> str:
+        """Return the answers of a week in a sentence, as the feed tells it."""
+        metric, query = edition.metric, replace(edition.query(self._asked), since=span[0], until=span[1])
+        reports = sum(self._reports(edition, span).values())
+        among = f"{reports:,} {'report' if reports == 1 else 'reports'} {span_in_words(*span)}"
+        summary = summary_of(metric)
+        if not metric.question.estimable or metric.question.kind == "discovery":
+            return f"{among}."
+        card = self._reader.exhibit(
+            metric,
+            replace(query, simultaneous=summary.together(metric)),
+            part_of(metric, ()),
+            Look("", 1, VALUES),
+        )
+        spots = "; ".join(f"{one.name}: {one.text}{_doubt(one.verdict)}" for one in card.spots())
+        return f"Of {among}: {spots}."
+
+    def _courses(self, edition: Edition, card: Card) -> Any:
+        metric, query = edition.metric, card.view.query
+        estimate = partial(self._reader.estimate, metric, confidence=query.confidence, part=card.part)
+        over = Steps("week", self.weeks(edition))
+        assert card.exhibit is not None  # noqa: S101 - for mypy; only cards with one come here
+        return finished(summary_of(metric).courses(metric, card.exhibit, over, estimate, query))
+
+    def _sealed(self, edition: Edition, card: Card) -> Any:
+        query = edition.query(self._asked)
+        return self._store.sealed(edition.metric, query.since, query.until, card.part.places)
+
+    def _weeks(self, edition: Edition) -> list[Bar]:
+        sums: dict[date, int] = {}
+        if edition.days:
+            for day, reports in self._reports(edition, (edition.days[0], edition.days[-1])).items():
+                monday = date.fromordinal(first_day(day.toordinal(), "week"))
+                sums[monday] = sums.get(monday, 0) + reports
+        return bars_of_days(sums, DAYS_IN["week"])
+
+    def _reports(self, edition: Edition, span: tuple[date, date]) -> dict[date, int]:
+        found = self._store.reports_by_day(edition.metric)
+        return {day: reports for day, reports in found.items() if span[0] <= day <= span[1]}
+
+
+def _doubt(verdict: str) -> str:
+    return {"noise": " (may be 0)", "too-few": " (too few reports)"}.get(verdict, "")

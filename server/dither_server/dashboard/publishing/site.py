@@ -1,0 +1,172 @@
+"""Publish a site: read a database, write pages, tables, the definition and a feed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dither_shared import Metric, ParameterError
+
+from ...reading.estimate_cache import EstimateCache
+from ...reading.estimates import EstimateReader
+from ...store import Store
+from ..metric_groups import MANY
+from ..period import span_in_words
+from .editions import Asked, Edition, Topic, topics
+from .feed import MOST, Change, atom
+from .folder import Fresh, replacing
+from .pages import Frame, Pages, assets
+from .shown import Digest, Gatherer
+from .tables import Tables
+
+__all__ = ["Published", "Site", "base_of"]
+
+_CACHE = 1 << 27
+"""Bytes of estimates that are kept, for each is read by pages, tables and courses."""
+
+_NEW = "What is asked, or the noise that hides it, has changed: these answers are told by themselves."
+
+
+class Published:
+    """What was published: how many metrics and files, and which definitions could not be read."""
+
+    def __init__(self) -> None:
+        self.metrics = 0
+        self.files = 0
+        self.left_out: list[ParameterError] = []
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is published: the metrics of a definition and former ones, or those of some ``names`` alone.
+
+    ``definition`` are the bytes of the file that the metrics come from, ``base`` the site's address, empty or with a
+    slash at its end. Ids of the feed are made of ``identity``, else of the database's. ``whole`` is whether
+    all days were over.
+    """
+
+    metrics: Mapping[str, Metric]
+    definition: bytes
+    asked: Asked
+    title: str
+    base: str = ""
+    names: Sequence[str] = ()
+    identity: str = ""
+    whole: bool = True
+
+    def publish(self, store: Store, out: Path) -> Published:
+        """Write the site in place of the folder ``out``.
+
+        Raises ParameterError for a metric that is not there and for a folder that is not ours, SiteError if the disk
+        refuses, StoreError.
+        """
+        done = Published()
+        found = self._chosen(list(topics(store, self.metrics, self.asked, done.left_out)))
+        with replacing(out) as fresh:
+            for name, content in assets().items():
+                fresh.write(name, [content])
+            fresh.write("metrics.toml", [self.definition])
+            self._write(store, found, fresh)
+            done.metrics, done.files = len(found), fresh.files
+        return done
+
+    def _write(self, store: Store, found: Sequence[Topic], fresh: Fresh) -> None:
+        reader = EstimateReader(store, EstimateCache(_CACHE))
+        gatherer, tables = Gatherer(store, reader, self.asked), Tables(reader, self.asked)
+        editions = [edition for topic in found for edition in topic.editions]
+        changes = sorted(_changes(found, gatherer), key=lambda one: one.day, reverse=True)[:MOST]
+        pages = Pages(Frame(self.title, _days(editions), self.asked.confidence, bool(changes), self.whole))
+        digests = []
+        for topic in found:
+            for edition in topic.editions:
+                digest = self._edition(topic, edition, gatherer, tables, pages, fresh, few=len(found) > MANY)
+                digests += [digest] if edition is topic.current else []
+        together = [name for name, pieces in tables.together(editions) if fresh.write(name, pieces)]
+        fresh.write("index.html", [pages.front(digests, together)])
+        if changes:
+            fresh.write("feed.xml", atom(changes, self.title, self.identity or store.identity(), self.base))
+
+    def _edition(
+        self,
+        topic: Topic,
+        edition: Edition,
+        gatherer: Gatherer,
+        tables: Tables,
+        pages: Pages,
+        fresh: Fresh,
+        *,
+        few: bool,
+    ) -> Digest:
+        """Write the page and the tables of one version."""
+        names = [name.rpartition("/")[2] for name, pieces in tables.of(edition) if fresh.write(name, pieces)]
+        shown = gatherer.shown(edition)
+        fresh.write(edition.page, [pages.metric(shown, topic, names)])
+        return gatherer.digest(topic, shown, few=few)
+
+    def _chosen(self, found: Sequence[Topic]) -> list[Topic]:
+        there = [topic.name for topic in found]
+        for name in self.names:
+            if name not in there:
+                raise ParameterError("--metric", f"{name} is not there; there are {', '.join(there) or 'none'}")
+        return [topic for topic in found if not self.names or topic.name in self.names]
+
+
+def base_of(text: str) -> str:
+    """Read the address of a site; raise ParameterError if it is none."""
+    parts = urlsplit(text)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or " " in text:
+        raise ParameterError("--base-url", f"{text!r} is no address of a site, such as https://example.org/answers/")
+    return text.rstrip("/") + "/"
+
+
+def _days(editions: Sequence[Edition]) -> str:
+    days = [day for edition in editions for day in (edition.days[:1] + edition.days[-1:])]
+    return span_in_words(min(days), max(days)) if days else ""
+
+
+def _changes(found: Sequence[Topic], gatherer: Gatherer) -> Iterator[Change]:
+    """Yield what changed in all that is published.
+
+    A week is told when it is over, which is when there are reports of a later day, of whatever metric: the calendar
+    alone changes nothing.
+    """
+    last = max((edition.days[-1] for topic in found for edition in topic.editions if edition.days), default=None)
+    if last is None:
+        return
+    for topic in found:
+        first = min((edition.days[0] for edition in topic.editions if edition.days), default=last)
+        for edition in (one for one in topic.editions if one.days):
+            for span in gatherer.weeks(edition):
+                sunday = span[0] + timedelta(days=6 - span[0].weekday())
+                if sunday <= last:
+                    yield _week(topic, edition, span, sunday, gatherer)
+            if edition.days[0] > first:
+                title = f"{topic.name}: a new version"
+                yield Change(f"{edition.metric.version}/new", edition.days[0], title, lambda: _NEW, edition.page)
+        if not topic.asked:
+            yield _ended(topic)
+
+
+def _week(topic: Topic, edition: Edition, span: tuple[date, date], sunday: date, gatherer: Gatherer) -> Change:
+    monday = sunday - timedelta(days=6)
+    version = "" if edition.current else f", version {edition.metric.version}"
+    return Change(
+        f"{edition.metric.version}/week/{monday}",
+        sunday,
+        f"{topic.name}{version}: the week from {monday}",
+        lambda: gatherer.week_in_words(edition, span),
+        edition.page,
+    )
+
+
+def _ended(topic: Topic) -> Change:
+    edition = topic.current
+    text = f"The last report came on {edition.days[-1]}. The answers stay to be read."
+    return Change(
+        f"{topic.name}/{edition.metric.version}/ended",
+        edition.days[-1],
+        f"{topic.name} is asked no more",
+        lambda: text,
+        edition.page,
+    )

@@ -1,0 +1,104 @@
+"""The feed: valid by the rules of RFC 4287, dated by the data, with ids that stay."""
+
+import re
+import xml.etree.ElementTree as ET
+from contextlib import closing
+from datetime import date, timedelta
+from pathlib import Path
+
+from dither_server.dashboard.publishing.feed import MOST, Change, atom
+from dither_server.store import Store
+from server.collecting import upload
+from server.dashboard.publishing.sites import KINDS, LAST, MONDAY, answers_of, filled, published
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+TITLED = ("id", "title", "updated")
+
+
+def feed_of(site: Path) -> ET.Element:
+    return ET.parse(site / "feed.xml").getroot()  # noqa: S314 - our own file
+
+
+def text(element: ET.Element, name: str) -> str:
+    (found,) = element.findall(ATOM + name)  # exactly one, as the RFC has it
+    return found.text or ""
+
+
+def entries(feed: ET.Element) -> dict[str, ET.Element]:
+    return {text(entry, "title"): entry for entry in feed.findall(f"{ATOM}entry")}
+
+
+def require_valid(feed: ET.Element, base: str) -> None:
+    """Hold a feed to what RFC 4287 asks of one, in sections 4.1 and 4.2."""
+    assert feed.tag == f"{ATOM}feed"
+    (author,) = feed.findall(f"{ATOM}author")
+    assert text(author, "name")
+    ids = [text(one, "id") for one in (feed, *feed.findall(f"{ATOM}entry"))]
+    assert len(set(ids)) == len(ids)
+    for one in (feed, *feed.findall(f"{ATOM}entry")):
+        assert all(text(one, name) for name in TITLED)
+        assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", text(one, "id"))
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", text(one, "updated"))
+        links = [link.attrib for link in one.findall(f"{ATOM}link") if link.attrib["rel"] == "alternate"]
+        assert len(links) == 1
+        assert links[0]["href"].startswith(base)
+    dates = [text(one, "updated") for one in feed.findall(f"{ATOM}entry")]
+    assert dates == sorted(dates, reverse=True)
+    assert text(feed, "updated") == dates[0]
+
+
+def test_a_feed_is_valid_with_a_base_and_without(url: str, site: Path, tmp_path: Path) -> None:
+    require_valid(feed_of(site), "https://example.org/answers/")
+    bare = feed_of(published(url, tmp_path / "site"))
+    require_valid(bare, "")
+    assert not [link for link in bare.iter(f"{ATOM}link") if ":" in link.attrib["href"]]
+    assert [text(one, "id") for one in bare.iter(f"{ATOM}entry")] == [
+        text(one, "id") for one in feed_of(site).iter(f"{ATOM}entry")
+    ]
+    for link in bare.iter(f"{ATOM}link"):
+        assert (tmp_path / "site" / link.attrib["href"]).is_file()
+
+
+def test_it_tells_what_changed(site: Path) -> None:
+    found = entries(feed_of(site))
+    week = found["theme: the week from 2026-09-21"]
+    assert text(week, "updated") == "2026-09-28T00:00:00Z"
+    assert re.match(r"Of 210 reports from 21 to 27 September 2026: light: .*%.*; dark: [\d.]+%", text(week, "content"))
+    assert "(may be 0)" in text(week, "content")
+    assert text(found["theme: a new version"], "updated") == "2026-09-22T00:00:00Z"
+    assert "2026-09-11" in text(found["gone is asked no more"], "content")
+    assert not [title for title in found if "2026-09-28" in title]  # a week that is not over
+
+
+def test_a_week_is_told_once_and_keeps_its_words(tmp_path: Path) -> None:
+    url = filled(tmp_path)
+    before = entries(feed_of(published(url, tmp_path / "site", names=["theme"])))
+    with closing(Store(url, create=False)) as store:
+        sunday = MONDAY + timedelta(days=27)
+        store.commit([upload(KINDS["theme"], answers_of(KINDS["theme"], 9, "sunday"))], sunday, b"s" * 16)
+    unchanged = published(url, tmp_path / "site", names=["theme"], until=LAST)
+    assert {title: ET.tostring(one) for title, one in entries(feed_of(unchanged)).items()} == {
+        title: ET.tostring(one) for title, one in before.items()
+    }
+    after = entries(feed_of(published(url, tmp_path / "site", names=["theme"], until=sunday)))
+    assert after.keys() - before.keys() == {"theme: the week from 2026-09-28"}
+    assert all(ET.tostring(after[title]) == ET.tostring(one) for title, one in before.items())
+
+
+def test_signs_that_xml_does_not_have_are_replaced() -> None:
+    changes = [Change("a", date(2026, 9, 1), "<b>\x00", lambda: "& \x1b ]]>", 'a"b.html')]
+    feed = ET.fromstring(b"".join(atom(changes, "t", "one", "https://example.org/")))  # noqa: S314 - our own
+    (entry,) = feed.findall(f"{ATOM}entry")
+    assert text(entry, "title") == "<b>�"
+    assert text(entry, "content") == "& � ]]>"
+    assert [one.attrib["href"] for one in entry.findall(f"{ATOM}link")] == ['https://example.org/a"b.html']
+
+
+def test_databases_have_ids_of_their_own_and_a_feed_is_bounded() -> None:
+    changes = [Change(f"{n}", date(2026, 1, 1) + timedelta(days=n), "t", lambda: "", "p") for n in range(2 * MOST)]
+    one, other = (ET.fromstring(b"".join(atom(changes, "t", name, ""))) for name in ("one", "other"))  # noqa: S314
+    assert {text(entry, "id") for entry in one.iter(f"{ATOM}entry")}.isdisjoint(
+        {text(entry, "id") for entry in other.iter(f"{ATOM}entry")}
+    )
+    assert len(one.findall(f"{ATOM}entry")) == MOST
+    assert b"".join(atom([], "t", "one", "")) == b""

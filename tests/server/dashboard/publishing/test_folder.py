@@ -1,0 +1,215 @@
+"""The folder of a site: whole or not at all, whatever fails, and nothing of anybody else's is touched."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dither_server.dashboard.publishing.folder import LIST, SiteError, replacing
+from dither_shared import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def publish(out: Path, text: str) -> None:
+    with replacing(out) as fresh:
+        fresh.write("index.html", [text.encode()])
+        fresh.write(f"metrics/{text}/index.html", [b"page"])
+
+
+def content(out: Path) -> dict[str, str]:
+    return {
+        path.relative_to(out).as_posix(): path.read_text(encoding="utf-8")
+        for path in out.rglob("*")
+        if path.is_file() and path.name != LIST
+    }
+
+
+def site_of(text: str) -> dict[str, str]:
+    return {"index.html": text, f"metrics/{text}/index.html": "page"}
+
+
+def test_a_folder_is_replaced_whole(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "site"
+    publish(out, "one")
+    assert content(out) == site_of("one")
+    out.chmod(0o750)
+    publish(out, "two")
+    assert content(out) == site_of("two")
+    assert out.stat().st_mode & 0o777 == 0o750
+    assert [path.name for path in out.parent.iterdir()] == ["site"]
+
+
+def test_it_knows_its_files(tmp_path: Path) -> None:
+    publish(tmp_path / "site", "one")
+    assert (tmp_path / "site" / LIST).read_text(encoding="utf-8").splitlines()[1:] == [
+        "index.html",
+        "metrics/one/index.html",
+    ]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, at: int) -> None:
+    """Let a function of the system fail at its call of this number: the disk is full."""
+    real: Callable[..., object] = getattr(os, name)
+    calls = 0
+
+    def fail(*args: object, **options: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*args, **options)
+
+    monkeypatch.setattr(os, name, fail)
+
+
+@pytest.mark.parametrize(("name", "at"), [*(("fsync", at) for at in range(1, 8)), ("rename", 1), ("rename", 2)])
+def test_whatever_fails_the_old_one_or_the_new_one_is_there(
+    name: str, at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "site"
+    publish(out, "old")
+    with monkeypatch.context() as patch:
+        failing(patch, name, at)
+        with pytest.raises(SiteError, match="No space left"):
+            publish(out, "new")
+    assert content(out) in (site_of("old"), site_of("new"))
+    publish(out, "newer")
+    assert content(out) == site_of("newer")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_what_fails_while_pages_are_made_leaves_the_old_one(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    publish(out, "old")
+    with pytest.raises(ZeroDivisionError), replacing(out) as fresh:
+        fresh.write("index.html", (bytes([1 // 0]) for _ in range(1)))
+    assert content(out) == site_of("old")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from dither_server.dashboard.publishing.folder import replacing
+calls = 0
+real = os.rename
+def rename(*args, **options):
+    global calls
+    calls += 1
+    if calls == int(sys.argv[2]):
+        os._exit(9)
+    real(*args, **options)
+os.rename = rename
+with replacing(Path(sys.argv[1])) as fresh:
+    fresh.write("index.html", [b"new"])
+    fresh.write("metrics/new/index.html", [b"page"])
+    if sys.argv[2] == "0":
+        os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_run_that_was_killed_is_cleaned_up_by_the_next(at: int, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    publish(out, "old")
+    command = [sys.executable, "-c", KILLED, str(out), str(at)]
+    assert subprocess.run(command, check=False).returncode == 9
+    kept = out if out.exists() else tmp_path / ".site.old"
+    assert content(kept) == site_of("old")
+    with pytest.raises(ZeroDivisionError), replacing(out):
+        raise ZeroDivisionError
+    assert content(out) == site_of("old")
+    publish(out, "newer")
+    assert content(out) == site_of("newer")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    publish(out, "old")
+    with replacing(out) as fresh:
+        fresh.write("index.html", [b"first"])
+        with pytest.raises(SiteError, match="another dither-server publish"):
+            publish(out, "second")
+    assert content(out) == {"index.html": "first"}
+
+
+def test_others_files_are_left_alone(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / "thesis.txt").write_text("years", encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"holds thesis\.txt and was not published"):
+        publish(out, "new")
+    (out / "thesis.txt").unlink()
+    publish(out, "old")
+    (out / ".git").mkdir()
+    (out / ".git" / "HEAD").write_text("ref", encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"holds \.git/HEAD, which publish did not write"):
+        publish(out, "new")
+    assert (out / ".git" / "HEAD").is_file()
+    assert content(out) == site_of("old") | {".git/HEAD": "ref"}
+
+
+def test_a_file_that_comes_meanwhile_is_not_removed(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    publish(out, "old")
+    meanwhile = ((out / "CNAME").write_bytes(one) and one for one in [b"example.org"])
+    with pytest.raises(ParameterError, match="holds CNAME"), replacing(out) as fresh:
+        fresh.write("index.html", (b"%d" % one if isinstance(one, int) else one for one in meanwhile))
+    assert content(out) == site_of("old") | {"CNAME": "example.org"}
+
+
+def test_an_empty_folder_may_become_a_site(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    publish(tmp_path / "site", "new")
+    assert content(tmp_path / "site") == site_of("new")
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    publish(elsewhere, "old")
+    out = tmp_path / "site"
+    out.symlink_to(elsewhere)
+    with pytest.raises(ParameterError, match="is a symbolic link"):
+        publish(out, "new")
+    out.unlink()
+    publish(out, "old")
+    (out / "more").symlink_to(elsewhere)
+    with pytest.raises(ParameterError, match="holds more, which"):
+        publish(out, "new")
+    (tmp_path / ".place.new").symlink_to(elsewhere)
+    with pytest.raises(ParameterError, match="is a symbolic link"):
+        publish(tmp_path / "place", "new")
+    assert content(elsewhere) == site_of("old")
+
+
+def test_nobody_means_the_root_or_their_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for out in (Path("/"), tmp_path):
+        with pytest.raises(ParameterError, match="no folder for a site"):
+            publish(out, "new")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ParameterError, match="is no folder"):
+        publish(tmp_path / "file", "new")
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(SiteError, match="cannot be written"):
+        publish(tmp_path / "file" / "site", "new")
+
+
+def test_others_folders_of_our_names_are_left_alone(tmp_path: Path) -> None:
+    for name in (".site.new", ".site.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine").write_text("", encoding="utf-8")
+        with pytest.raises(ParameterError, match="holds mine"):
+            publish(tmp_path / "site", "new")
+        (tmp_path / name / "mine").unlink()
+        (tmp_path / name).rmdir()

@@ -1,0 +1,233 @@
+"""Published sites: whole pages of every kind, the same bytes for the same data, nothing from elsewhere."""
+
+import csv
+import json
+import re
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from dither_server.dashboard.publishing.editions import Asked
+from dither_server.dashboard.publishing.site import Site, base_of
+from dither_server.reading.estimates import EstimateReader
+from dither_server.reading.exports import real
+from dither_server.reading.query import Query
+from dither_server.store import Store
+from dither_shared import ParameterError
+from server.collecting import rows_of, upload
+from server.dashboard.publishing.sites import (
+    FORMER,
+    GONE,
+    KINDS,
+    KINDS_TOML,
+    LAST,
+    MONDAY,
+    Page,
+    answers_of,
+    files_of,
+    filled,
+    published,
+)
+from server.dashboard.shown import MANY_METRICS, WIDE
+from server.database import execute
+
+THEME = KINDS["theme"]
+
+
+def page(site: Path, name: str) -> Page:
+    return Page((site / name).read_text(encoding="utf-8"))
+
+
+def pages(site: Path) -> dict[str, Page]:
+    return {path.relative_to(site).as_posix(): page(site, str(path)) for path in site.rglob("*.html")}
+
+
+def test_every_kind_has_a_page(site: Path) -> None:
+    found = set(pages(site))
+    assert found >= {f"metrics/{name}/index.html" for name in (*KINDS, "gone")} | {"index.html"}
+    assert len(found) == len(KINDS) + 1 + 2
+
+
+def test_pages_are_whole_and_lead_nowhere_else(site: Path) -> None:
+    for name, one in pages(site).items():
+        tags = {tag for tag, _ in one.elements}
+        assert not tags & {"script", "form", "input", "iframe", "style"}, name
+        assert not [attribute for _, given in one.elements for attribute in given if attribute.startswith("on")]
+        for tag, attribute in (("a", "href"), ("link", "href"), ("img", "src")):
+            for link in one.attributes(tag, attribute):
+                parts = urlsplit(link)
+                assert not parts.scheme
+                assert not parts.netloc
+                assert not link.startswith("/")
+                target = (site / name).parent / parts.path if parts.path else site / name
+                assert target.is_file(), (name, link)
+                assert target.resolve().is_relative_to(site.resolve())
+                assert not parts.fragment or parts.fragment in page(site, str(target)).ids
+
+
+def test_pages_can_be_read_by_ear(site: Path) -> None:
+    for name, one in pages(site).items():
+        assert one.attributes("html", "lang") == ["en"]
+        assert [tag for tag, _ in one.elements].count("h1") == 1, name
+        assert all("scope" in given for tag, given in one.elements if tag == "th")
+        assert all(given.get("aria-hidden") == "true" for tag, given in one.elements if tag == "svg")
+        assert all("aria-label" in given for tag, given in one.elements if tag == "figure")
+
+
+def test_the_style_asks_for_nothing_else(site: Path) -> None:
+    text = (site / "style.css").read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in text
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_hostile_strings_are_told_as_they_are(site: Path) -> None:
+    hostile = page(site, "metrics/hostile/index.html")
+    assert "<script>alert(1)</script>" in hostile.words
+    assert "<img src=x onerror=" in hostile.words
+    assert "</td><script>alert(3)</script>" in page(site, "metrics/version/index.html").words
+    assert page(site, "index.html").words.startswith("What <people> said")
+    with (site / "metrics/hostile/hostile.csv").open(encoding="utf-8", newline="") as file:
+        written = [row["value"] for row in csv.DictReader(file)]
+    assert "=cmd()" not in written
+    assert "=cmd()" in map(real, written)
+
+
+def test_every_number_has_its_denominator(site: Path) -> None:
+    theme = page(site, "metrics/theme/index.html").words
+    assert "Of the 300 reports from 21 to 30 September 2026, at most one a device and day." in theme
+    assert "Of the 300 reports from 21 to 30 September 2026" in page(site, "index.html").words
+    assert "To a person: if your answer is light, we see it" in theme
+    assert "To drop <themes> that nobody uses." in theme
+    assert "refused, and are not counted: 3 (" in theme
+    assert "may have reported in each of the 10 days" in theme
+
+
+def test_noise_is_said_to_be_noise(site: Path) -> None:
+    assert "○ may be 0" in page(site, "metrics/theme/index.html").words
+    assert "○ may be 0" in page(site, "index.html").words
+    assert "△ too few" in page(site, "metrics/hostile/index.html").words  # of a week with 60 reports
+
+
+def test_versions_are_told_apart(site: Path) -> None:
+    new, old = page(site, "metrics/theme/index.html"), page(site, f"metrics/theme/{FORMER.version}.html")
+    assert "Of the 420 reports from 7 to 20 September 2026" in old.words
+    assert "the 720 reports" not in new.words + old.words
+    assert f"{FORMER.version}.html" in new.attributes("a", "href")
+    assert "index.html" in old.attributes("a", "href")
+    rows = list(csv.DictReader((site / "all.csv").read_text(encoding="utf-8").splitlines()))
+    counted = {(row["version"], row["reports"]) for row in rows if row["metric"] == "theme"}
+    assert counted == {(THEME.version, "300"), (FORMER.version, "420")}
+
+
+def test_what_is_asked_no_more_is_said_so(site: Path) -> None:
+    assert "No longer asked; the last report came on 2026-09-11." in page(site, "metrics/gone/index.html").words
+    front = page(site, "index.html").words
+    assert front.index("unasked") < front.index("No longer asked")
+    assert "No reports yet; it takes" in page(site, "metrics/unasked/index.html").words
+
+
+def test_strings_that_nobody_listed_are_for_who_reads_them_first(url: str, site: Path, tmp_path: Path) -> None:
+    assert "are not published here" in page(site, "metrics/crash/index.html").words
+    assert not (site / "metrics/crash/crash.csv").exists()
+    asked = published(url, tmp_path / "site", discovered=True, names=["crash"])
+    assert "Strings found" in page(asked, "metrics/crash/index.html").words
+    assert "reach" in json.loads((asked / "metrics/crash/crash.json").read_text(encoding="utf-8"))[0]
+    assert not (asked / "metrics/theme").exists()
+
+
+def test_shuffled_reports_and_strata_are_told(site: Path) -> None:
+    assert "came sealed, through a relay" in page(site, "metrics/mobile/index.html").words
+    start = page(site, "metrics/start/index.html")
+    assert "Sent beside each answer: platform" in start.words
+    assert "start.strata.csv" in start.attributes("a", "href")
+
+
+def test_tables_are_those_of_the_api(url: str, site: Path) -> None:
+    with closing(Store(url, create=False)) as store:
+        span = {"since": MONDAY + timedelta(days=14), "until": LAST}
+        table = EstimateReader(store).table(THEME, Query(**span))  # type: ignore[arg-type]  # of days
+    assert json.loads((site / "metrics/theme/theme.json").read_text(encoding="utf-8")) == [table.whole()]
+    lines = (site / "metrics/theme/theme.ndjson").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["value"] for line in lines] == list(THEME.labels)
+    steps = json.loads((site / "metrics/theme/theme.weeks.json").read_text(encoding="utf-8"))["steps"]
+    assert [(step["since"], step["reports"]) for step in steps] == [("2026-09-21", 210), ("2026-09-28", 90)]
+    assert (site / "metrics.toml").read_bytes() == KINDS_TOML.encode()
+
+
+def test_the_same_data_make_the_same_bytes(url: str, site: Path, tmp_path: Path) -> None:
+    again = published(url, tmp_path / "site", until=LAST + timedelta(days=40), base="https://example.org/answers/")
+    assert files_of(again) == files_of(site)
+
+
+def test_days_that_are_left_out_are_in_nothing(url: str, tmp_path: Path) -> None:
+    since, until = MONDAY + timedelta(days=15), MONDAY + timedelta(days=16)
+    site = published(url, tmp_path / "site", since=since, until=until, names=["theme"])
+    assert "Of the 60 reports from 22 to 23 September 2026" in page(site, "metrics/theme/index.html").words
+    assert not (site / f"metrics/theme/{FORMER.version}.html").exists()
+    assert "All reports are of one week" in page(site, "metrics/theme/index.html").words
+
+
+def test_an_empty_database_makes_a_site(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/empty.db"
+    with closing(Store(url)):
+        pass
+    site = published(url, tmp_path / "site")
+    assert "No reports yet" in page(site, "index.html").words
+    assert not (site / "feed.xml").exists()
+    assert not list(site.rglob("*.csv"))
+    empty = published(url, tmp_path / "none", metrics={}, definition=b"")
+    assert "Nothing is asked yet." in page(empty, "index.html").words
+
+
+def test_many_values_and_many_metrics_make_usable_pages(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/many.db"
+    metrics = {"wide": WIDE, **MANY_METRICS, **{name: KINDS[name] for name in ("theme", "mobile", "start")}}
+    with closing(Store(url)) as store:
+        store.register(metrics.values())
+        store.commit([upload(WIDE, rows_of(WIDE, 50, value="plugin 7"))], LAST, b"s" * 16)
+    site = published(url, tmp_path / "site", metrics=metrics)
+    wide = (site / "metrics/wide/index.html").read_text(encoding="utf-8")
+    assert "The 50 most frequent of 1,000 values" in " ".join(Page(wide).words.split())
+    assert len(wide) < 100_000
+    assert len((site / "metrics/wide/wide.csv").read_text(encoding="utf-8").splitlines()) == 1001
+    assert "All intervals hold together" in Page(wide).words
+    front = page(site, "index.html")
+    assert [one for one in ("Technical", "Sensitive", "No tier") if one in front.words]
+    assert front.words.count("plugin") == 3 + 1  # the few most frequent, and the example of what a report tells
+
+
+def test_a_definition_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    url = filled(tmp_path)
+    execute(url, "UPDATE metrics SET definition = '{}' WHERE name = 'gone'")
+    with closing(Store(url, create=False)) as store:
+        done = Site(KINDS, b"", Asked(None, LAST), "t").publish(store, tmp_path / "site")
+    assert [error.place for error in done.left_out] == [f"gone {GONE.version}"]
+
+
+def test_a_metric_that_is_not_there_is_refused(url: str, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="--metric: them is not there; there are theme"):
+        published(url, tmp_path / "site", names=["them"])
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.parametrize("wrong", ["example.org", "ftp://example.org/", "https://", "https://a/?b", "javascript:x"])
+def test_a_base_is_an_address(wrong: str) -> None:
+    with pytest.raises(ParameterError, match="--base-url"):
+        base_of(wrong)
+    assert base_of("https://example.org/answers") == "https://example.org/answers/"
+
+
+def test_a_later_report_changes_the_site(tmp_path: Path) -> None:
+    url = filled(tmp_path)
+    before = files_of(published(url, tmp_path / "site"))
+    with closing(Store(url, create=False)) as store:
+        store.commit([upload(THEME, answers_of(THEME, 9, "late"))], LAST + timedelta(days=1), b"s" * 16)
+    assert files_of(published(url, tmp_path / "site")) == before
+    after = files_of(published(url, tmp_path / "site", until=LAST + timedelta(days=1)))
+    changed = {name for name in before if after[name] != before[name]}
+    assert {name for name in changed if re.match("metrics/(?!theme)", name) and not name.endswith("html")} == set()
+    assert {"index.html", "metrics/theme/theme.csv", "metrics/theme/index.html"} <= changed

@@ -1,0 +1,33 @@
+"""The example of a published site: what is in the documentation is what the program makes."""
+
+import re
+from math import isclose
+from pathlib import Path
+
+from dither_simulations.experiments.demo.example import publish_example
+
+KEPT = Path(__file__).parents[3] / "docs/published/answers"
+NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
+
+
+def files_of(site: Path) -> dict[str, str]:
+    return {
+        path.relative_to(site).as_posix(): path.read_bytes().decode("utf-8")
+        for path in site.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_example_comes_out_again(tmp_path: Path) -> None:
+    """Numbers may differ in the last places, for processors add them up in different orders."""
+    publish_example(tmp_path / "site")
+    made, kept = files_of(tmp_path / "site"), files_of(KEPT)
+    assert made.keys() == kept.keys(), "make example"
+    for name, text in kept.items():
+        assert NUMBER.sub("#", made[name]) == NUMBER.sub("#", text), f"{name}: make example"
+        pairs = zip(NUMBER.findall(made[name]), NUMBER.findall(text), strict=True)
+        assert all(isclose(float(one), float(other), rel_tol=1e-6, abs_tol=1e-9) for one, other in pairs), name
+
+
+def test_the_example_is_small() -> None:
+    assert sum(path.stat().st_size for path in KEPT.rglob("*") if path.is_file()) < 600_000
