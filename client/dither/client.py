@@ -193,8 +193,8 @@ class Client:
         """Store the user's choice: "off", "local" or "on", for ``metrics`` (all, if left out) as they were shown.
 
         The environment and a policy may still overrule it. With "off" everything is off, whatever is named, and reports
-        that wait are dropped; with "on", those are that were made for the user's eyes only. After ``forget``, "local" and "on" begin anew. Raises only
-        ParameterError, for a mistake, and only if ``strict``.
+        that wait are dropped; with "on", those are that were made for the user's eyes only. After ``forget``, "local"
+        and "on" begin anew. Raises only ParameterError, for a mistake, and only if ``strict``.
         """
         self._parts.controls.consent(mode, metrics)
 
