@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench torture mutants clean
+.PHONY: demo test lint docs docs-links bench torture mutants clean
 
 demo: .venv/installed
 	$(BIN)/dither-sim demo --out demo-out
@@ -18,6 +18,10 @@ lint: .venv/installed
 
 docs: .venv/installed
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --builder dirhtml docs docs/_build/html
+
+# Looks whether the pages of others that the site links are still there: it wants a network.
+docs-links: .venv/installed
+	$(BIN)/python -m sphinx --keep-going --builder linkcheck docs docs/_build/links
 
 bench: .venv/installed
 	$(BIN)/python -m tests.benchmarks.draws

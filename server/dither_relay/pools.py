@@ -72,11 +72,17 @@ class Pools:
         raise Problem(Kind.MALFORMED, f"sealed: {length} bytes; a sealed row of this pool has {right}")
 
     def refresh(self) -> None:
-        """Ask the collector now. Raises TroubleError, RejectedError or StoreError, and then knows what it knew."""
+        """Ask the collector now.
+
+        Raises TroubleError, RejectedError or StoreError, and then knows what it knew; RejectedError if none is listed,
+        too.
+        """
         listing = self._collector.listing()
         limits = {"batch_limit": listing.batch_limit, "body_limit": listing.body_limit}
         self._store.list_pools(listing.pools, limits)
         self._read()
+        if not self._known:
+            raise RejectedError("it lists no pool: nothing in its metrics.toml is sealed, or its key file is elsewhere")
 
     def _read(self) -> None:
         known: dict[str, dict[int, int]] = {}

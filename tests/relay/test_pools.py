@@ -47,6 +47,18 @@ def test_a_pool_is_what_the_collector_lists(store: RelayStore, collector: FakeCo
     assert kind(pools, THEME, 51) is Kind.UNKNOWN_POOL
 
 
+def test_a_collector_that_lists_none_is_told_of(store: RelayStore, collector: FakeCollector) -> None:
+    """It would else be silent for ever: its key file may stand elsewhere than the operator thinks."""
+    collector.pools = []
+    pools = Pools(store, Collector(collector.url, "", 5))
+    with pytest.raises(RejectedError, match="lists no pool"):
+        pools.refresh()
+    assert kind(pools, THEME, 51) is Kind.UNAVAILABLE
+    collector.pools = POOLS
+    pools.refresh()
+    assert pools.number(str(LAYOUT), 51)
+
+
 def test_they_are_known_to_the_next_process_though_the_collector_is_gone(
     store: RelayStore, collector: FakeCollector
 ) -> None:

@@ -17,7 +17,8 @@ import pytest
 from dither_server.store import Store
 from dither_server.tally.tally import Tally
 from dither_shared import Metric
-from server.collecting import METRICS, THEME, VERSION, batch, rows_of, running, same
+from server.collecting import METRICS, METRICS_TOML, THEME, VERSION, batch, rows_of, running, same
+from server.ingest.sealed.sealing import drawn
 
 JSON = {"Content-Type": "application/json"}
 PATIENCE = 20.0
@@ -121,6 +122,15 @@ def test_a_device_that_hangs_up_does_not_trouble_the_others(tmp_path: Path) -> N
         _, errors = process.communicate(timeout=PATIENCE)
     assert "could not be written" not in errors
     assert tally(tmp_path, THEME).total == 3
+
+
+def test_a_seal_key_that_nobody_has_is_told_at_the_start(tmp_path: Path) -> None:
+    """A relay would be told of no pool, and all reports would wait in vain."""
+    key = drawn().public
+    with running(tmp_path, toml=f'{METRICS_TOML}[seal]\nkey = "{key}"\n') as (_, process):
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE)
+    assert f"seal.key is {key.fingerprint}, which {tmp_path}/seal-keys.json does not hold" in errors
 
 
 def test_a_port_in_use_gets_one_line(tmp_path: Path) -> None:

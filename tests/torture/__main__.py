@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from dither_server.app import collector_of, create_app
 from server.collecting import config
+from server.postgresql import WHY_NOT, fresh, server
 from torture.costs import TABLE, TREND, Size, costly, late
 from torture.deliveries import deliveries
 from torture.fold import fold_rounds
@@ -128,11 +129,22 @@ def fold(folder: Path, share: float) -> str:
 
 
 def seal(folder: Path, share: float) -> str:
-    rounds = max(5, int(40 * share))
-    seen = sealed_rounds(folder, rounds)
+    told = [_sealed("SQLite", max(5, int(80 * share)), folder / "sqlite", (None, None))]
+    with server() as url:
+        if url is None:
+            return f"{told[0]}; PostgreSQL: {WHY_NOT}"
+        told.append(_sealed("PostgreSQL", max(5, int(20 * share)), folder / "postgresql", (fresh(url), fresh(url))))
+    return "\n".join(told)
+
+
+def _sealed(database: str, rounds: int, folder: Path, urls: tuple[str | None, str | None]) -> str:
+    folder.mkdir()
+    seen = sealed_rounds(folder, rounds, urls=urls)
     done = f"{rounds} rounds, {seen.reports:,} sealed reports in {seen.deliveries:,} deliveries"
     killed = ", ".join(f"{kind} {count}" for kind, count in sorted(seen.kills.items()))
-    return f"relay and collector: {done}, kill -9 ({killed}); each counted once, and none left at the relay"
+    return (
+        f"relay and collector on {database}: {done}, kill -9 ({killed}); each counted once, and none left at the relay"
+    )
 
 
 def relay(folder: Path, share: float) -> str:

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from contextlib import closing
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple, Self
 
 from dither_relay.store import RelayStore
-from relay.relaying import url_of
+from relay.relaying import url_of as relay_url
 from server.collecting import environment
+from server.database import url_of
 from server.test_process import PATIENCE
 
-__all__ = ["BATCH", "Collecting", "Forwarding", "Relaying"]
+__all__ = ["BATCH", "Collecting", "Forwarding", "Place", "Relaying"]
 
 BATCH = 20
 """Fewest reports that leave together."""
@@ -56,6 +58,28 @@ commands.cli(sys.argv[2:])
 """
 
 
+class Place(NamedTuple):
+    """Where a process writes its log, and the URL of its database."""
+
+    folder: Path
+    url: str
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Where a collector finds its database, and the keys that are kept beside its log."""
+        return {"DITHER_DB": self.url, "DITHER_SEAL_KEYS": f"{self.folder}/seal-keys.json"}
+
+    @classmethod
+    def collector(cls, folder: Path, url: str | None = None) -> Self:
+        """The place of a collector; its database is in the folder, unless a URL is given."""
+        return cls(folder, url or url_of(folder))
+
+    @classmethod
+    def relay(cls, folder: Path, url: str | None = None) -> Self:
+        """The place of a relay, likewise."""
+        return cls(folder, url or relay_url(folder))
+
+
 class _Process:
     """A process that says on stdout how far it is. ``log`` is told what it writes on stderr."""
 
@@ -84,19 +108,20 @@ class _Process:
 class Collecting(_Process):
     """A collector. It listens at the same port each time: that is where the relay looks for it."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, place: Place, port: int) -> None:
+        log = place.folder / "collector.log"
         command = ["-m", "dither_server", "run", "--port", str(port), "--rows-limit", str(_BODY), "--open", "report"]
-        super().__init__(folder / "collector.log", command, dict(environment(folder)))
+        super().__init__(log, command, {**environment(place.folder), **place.settings})
         self.url = self.line()
-        assert self.url.startswith("http"), (folder / "collector.log").read_text("utf-8")
+        assert self.url.startswith("http"), log.read_text("utf-8")
 
 
 class _OfRelay(_Process):
-    def __init__(self, folder: Path, collector: str, place: int, name: str, *options: str) -> None:
-        command = ["-c", _ROUND, str(place), name, "--batch", str(BATCH), *options]
-        where = {"DITHER_RELAY_DB": url_of(folder), "DITHER_RELAY_COLLECTOR": collector}
+    def __init__(self, place: Place, collector: str, dies: int, name: str, *options: str) -> None:
+        command = ["-c", _ROUND, str(dies), name, "--batch", str(BATCH), *options]
+        where = {"DITHER_RELAY_DB": place.url, "DITHER_RELAY_COLLECTOR": collector}
         paths = os.pathsep.join(path for path in sys.path if path)
-        super().__init__(folder / "relay.log", command, {**where, "PYTHONPATH": paths})
+        super().__init__(place.folder / "relay.log", command, {**where, "PYTHONPATH": paths})
         self.places = self.bodies = 0
 
     @property
@@ -115,21 +140,21 @@ class _OfRelay(_Process):
 
 
 class Relaying(_OfRelay):
-    """A relay. It makes up at once for an hour that was missed, and dies at that place of a round, unless it is 0."""
+    """A relay. It makes up at once for an hour that was missed, and dies at that call of a round, unless it is 0."""
 
-    def __init__(self, folder: Path, collector: str, at: str, *, missed: bool = False, place: int = 0) -> None:
+    def __init__(self, place: Place, collector: str, at: str, *, missed: bool = False, dies: int = 0) -> None:
         if missed:
-            with closing(RelayStore(url_of(folder), create=False)) as store:
+            with closing(RelayStore(place.url, create=False)) as store:
                 store.use_hour(date(2020, 1, 1))
-        super().__init__(folder, collector, place, "run", "--port", "0", "--at", at)
+        super().__init__(place, collector, dies, "run", "--port", "0", "--at", at)
         self.url = self.line()
 
 
 class Forwarding(_OfRelay):
-    """The command that forwards now, beside a relay. It dies at that place of its round, unless it is 0."""
+    """The command that forwards now, beside a relay. It dies at that call of its round, unless it is 0."""
 
-    def __init__(self, folder: Path, collector: str, place: int = 0) -> None:
-        super().__init__(folder, collector, place, "forward")
+    def __init__(self, place: Place, collector: str, dies: int = 0) -> None:
+        super().__init__(place, collector, dies, "forward")
 
     def result(self) -> int:
         """Wait until it has ended, and return how."""

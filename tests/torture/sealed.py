@@ -8,7 +8,6 @@ import http.client
 import random
 import signal
 import socket
-import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,8 @@ from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
+
+import sqlalchemy as sa
 
 from dither.reporting.bodies.sealing import sealed
 from dither_relay.store import RelayStore
@@ -25,12 +26,11 @@ from dither_shared import Batch, Metric
 from dither_shared.sealed import SealedReport
 from end_to_end.searching import Needles, disk
 from relay.relaying import ask, until_ready
-from relay.relaying import url_of as relay_url
 from server.collecting import LAYOUT, METRICS_TOML, STRATA_TOML, THEME, rows_of, same
-from server.database import url_of
+from server.database import connected
 from server.ingest.sealed.sealing import drawn, keep
 from server.test_process import PATIENCE
-from torture.relays import BATCH, Collecting, Forwarding, Relaying
+from torture.relays import BATCH, Collecting, Forwarding, Place, Relaying
 
 __all__ = ["Seen", "sealed_rounds"]
 
@@ -65,15 +65,15 @@ class Seen(NamedTuple):
 class _Torture:
     """Rounds on one relay and one collector."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, collecting: Place, relaying: Place, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.collecting, self.relaying = folder / "collector", folder / "relay"
+        self.collecting, self.relaying = collecting, relaying
         self.keys = {suite: drawn(suite) for suite in ("x25519", "xwing")}
-        for one in (self.collecting, self.relaying):
-            one.mkdir()
-        keep(self.collecting / "seal-keys.json", *self.keys.values())
+        for one in (collecting, relaying):
+            one.folder.mkdir()
+        keep(collecting.folder / "seal-keys.json", *self.keys.values())
         seal = f'[seal]\nkey = "{self.keys["x25519"].public}"\n'
-        (self.collecting / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML + seal, encoding="utf-8")
+        (collecting.folder / "metrics.toml").write_text(METRICS_TOML + STRATA_TOML + seal, encoding="utf-8")
         self.at = f"{datetime.now(UTC) - timedelta(hours=2):%H:%M}"  # no hour comes but those that are missed
         self.rows: dict[Metric, list[bytes]] = {THEME: [], LAYOUT: []}
         self.sealed: list[bytes] = []
@@ -112,7 +112,7 @@ class _Torture:
         """Let devices send, and others while the relay makes up for an hour that it has missed."""
         left = self._deliver(bodies)
         self._kill("relay at rest")
-        self.relay = self._relay(missed=True, place=self._place())
+        self.relay = self._relay(missed=True, dies=self._place())
         with self._sending(self._fresh(), threading.Semaphore(0)) as more:
             if not self.relay.round_ends():
                 assert self.relay.ended() == -signal.SIGKILL
@@ -139,7 +139,7 @@ class _Torture:
             if forward.line() == "posting":
                 return forward
             forward.result()  # the relay was at it; there is always more
-        raise AssertionError((self.relaying / "relay.log").read_text("utf-8"))
+        raise AssertionError((self.relaying.folder / "relay.log").read_text("utf-8"))
 
     def _place(self) -> int:
         """Draw one of as many places as the longest round had that nobody killed."""
@@ -155,7 +155,7 @@ class _Torture:
             if forward.result() == 0:  # else the relay itself forwards now
                 self.places = max(self.places, forward.places)
                 return
-        raise AssertionError((self.relaying / "relay.log").read_text("utf-8"))
+        raise AssertionError((self.relaying.folder / "relay.log").read_text("utf-8"))
 
     def _fresh(self) -> list[bytes]:
         """Draw and seal reports; a third of them comes twice, at once or in the next round."""
@@ -206,28 +206,28 @@ class _Torture:
         assert self.relay.end(signal.SIGKILL) == -signal.SIGKILL
         self.kills[what] += 1
 
-    def _relay(self, *, missed: bool = False, place: int = 0) -> Relaying:
-        return Relaying(self.relaying, self.collector.url, self.at, missed=missed, place=place)
+    def _relay(self, *, missed: bool = False, dies: int = 0) -> Relaying:
+        return Relaying(self.relaying, self.collector.url, self.at, missed=missed, dies=dies)
 
     def compare(self) -> None:
         """End both, and assert that each report was counted once and that the relay keeps no more than its digest."""
         self._finish(self._fresh() + self.again)
         assert self.relay.end(signal.SIGTERM) == 0
         assert self.collector.end(signal.SIGTERM) == 0
-        with closing(Store(url_of(self.collecting), create=False)) as store:
+        with closing(Store(self.collecting.url, create=False)) as store:
             for metric, rows in self.rows.items():
                 assert same(store.tally(metric), Tally.fold(metric.mechanism, b"".join(rows))), metric.name
                 told = store.sealed(metric)
                 assert told is not None
                 assert (told.reports, told.refused) == (len(rows), 0)
                 assert told.least_total >= BATCH
-        with closing(RelayStore(relay_url(self.relaying), create=False)) as held:
+        with closing(RelayStore(self.relaying.url, create=False)) as held:
             counts = [(one.waiting, one.frozen, one.unread, one.dropped) for one in held.held()]
             assert set(counts) == {(0, 0, 0, 0)}, counts
             assert sum(one.forwarded for one in held.held()) == len(self.sealed)
-        with closing(sqlite3.connect(self.relaying / "relay.db")) as database:
-            assert database.execute("SELECT count(*) FROM relay_forwarded").fetchone() == (len(self.sealed),)
-        assert Needles(self.sealed).found(disk(self.relaying)) == set()
+        with connected(self.relaying.url) as database:
+            assert database.scalar(sa.text("SELECT count(*) FROM relay_forwarded")) == len(self.sealed)
+        assert Needles(self.sealed).found(disk(self.relaying.folder)) == set()
 
     def close(self) -> None:
         for one in (self.relay, self.collector):
@@ -252,9 +252,13 @@ def _free_port() -> int:
     raise AssertionError("no port is free")
 
 
-def sealed_rounds(folder: Path, rounds: int, seed: int = 1) -> Seen:
-    """Go so many rounds; return what was done. Raises AssertionError unless each report is counted once."""
-    with closing(_Torture(folder, seed)) as torture:
+def sealed_rounds(folder: Path, rounds: int, seed: int = 1, urls: tuple[str | None, str | None] = (None, None)) -> Seen:
+    """Go so many rounds; return what was done. Raises AssertionError unless each report is counted once.
+
+    ``urls`` are of databases for collector and relay; without them each has one in its own folder, which is searched.
+    """
+    collecting, relaying = Place.collector(folder / "collector", urls[0]), Place.relay(folder / "relay", urls[1])
+    with closing(_Torture(collecting, relaying, seed)) as torture:
         for number in range(rounds):
             torture.round(number)
         torture.compare()

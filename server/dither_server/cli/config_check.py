@@ -23,7 +23,7 @@ from ..tally.retention import ALL
 from .startup import mute_pages, roles_of, shut_out
 from .terminal_tables import counted
 
-__all__ = ["Remark", "remarks"]
+__all__ = ["Remark", "remarks", "seals"]
 
 _OTHERS = {FILE_VARIABLE, "DITHER_TOKEN"}
 """Variables that are no settings: where the settings are, and the token of ``doctor``."""
@@ -84,7 +84,7 @@ def remarks(config: Config) -> Iterator[Remark]:
         tokens = [] if isinstance(error, UnmadeError) else None
     if config.spool:
         yield from _spool(config, database)
-    yield from _seals(config, metrics)
+    yield from seals(config, metrics)
     if tokens is None:
         yield Remark("warning", "tokens: not known, for the database cannot be read")
     else:
@@ -124,7 +124,7 @@ def _spool(config: Config, database: str | None) -> Iterator[Remark]:
         yield Remark("warning", f"spool_bytes: {config.spool_bytes:,} make many files, below 1 MB; a fold opens each")
 
 
-def _seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:
+def seals(config: Config, metrics: Mapping[str, Metric]) -> Iterator[Remark]:
     """Yield whether what devices seal can be opened here."""
     named = {metric.seal for metric in metrics.values() if metric.seal is not None}
     file = KeyFile(config.seal_file())

@@ -58,6 +58,7 @@ def run(found: Found) -> None:
     from ..config.sources import configured
     from ..observability.logs import log_json
     from ..serving.server import listen, serve, url_of
+    from .config_check import seals
     from .startup import greeting, spooling, unable
     from .terminal_tables import printable
 
@@ -74,6 +75,9 @@ def run(found: Found) -> None:
             click.echo(printable(introduced(metric)), err=True)
         for text in spooling(config):
             click.echo(printable(text), err=True)
+        for remark in seals(config, metrics):
+            if remark.level == "error":  # what devices seal for such a key nobody can open
+                click.echo(printable(remark.text), err=True)
         for text in unable(config, collector.store.tokens()):
             click.echo(text, err=True)
         token = collector.gatekeeper.draw_local_token(listener.getsockname()[1]) if config.local_token else None

@@ -1,0 +1,132 @@
+"""Run one page: its blocks in order, in a fresh folder with a home of its own, in one shell."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from .blocks import Block, PageError, blocks_of
+from .checks import mistake_in
+from .outputs import missing_line
+from .ports import free_ports, ports_of
+from .script import script_of
+from .servers import DEFAULT_PORTS
+
+__all__ = ["LIMIT", "Run", "run_page"]
+
+LIMIT = 180.0
+"""Seconds that a page may take; it should take 20 on a machine at rest."""
+
+_SHOWN = 40
+_KEPT = ("LANG", "SSL_CERT_FILE", "SYSTEMROOT")
+
+
+class Run(NamedTuple):
+    """What came of a page."""
+
+    problems: list[str]
+    """What failed, each with its line; empty if the page holds."""
+    skipped: str
+    """Where it ended for want of a program; "" if it did not."""
+
+
+def run_page(page: Path, limit: float = LIMIT) -> Run:
+    """Run a page's blocks, and compare what they print. Nothing that it starts outlives the call."""
+    try:
+        blocks = blocks_of(page.read_text(encoding="utf-8"))
+    except PageError as error:
+        return Run([str(error)], "")
+    problems = [
+        f"line {block.line} ({block.language}): {mistake}" for block in blocks if (mistake := mistake_in(block))
+    ]
+    if problems or not any(block.runs for block in blocks):
+        return Run(problems, "")
+    here, skipped = _until_a_need(blocks)
+    with tempfile.TemporaryDirectory(prefix="page-", ignore_cleanup_errors=True) as folder:
+        return Run(_run(here, Path(folder), limit), skipped)
+
+
+def _until_a_need(blocks: Sequence[Block]) -> tuple[Sequence[Block], str]:
+    """Return the blocks above the first one whose program is not there, and where that is."""
+    for number, block in enumerate(blocks):
+        for program in block.needs:
+            if shutil.which(program, path=_path()) is None:
+                return blocks[:number], f"from line {block.line} on: {program} is not there"
+    return blocks, ""
+
+
+def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
+    run, work = folder / "run", folder / "work"
+    for one in (run, work, folder / "home"):
+        one.mkdir()
+    texts = [block.text for block in blocks]
+    free = free_ports(ports_of(texts) | DEFAULT_PORTS)
+    script = run / "page.sh"
+    script.write_text(script_of(blocks, run, free), encoding="utf-8")
+    with (run / "shell.out").open("wb") as told, subprocess.Popen(
+        ["bash", str(script)], cwd=work, env=_environment(folder), stdin=subprocess.DEVNULL, stdout=told, stderr=told,
+        start_new_session=True,
+    ) as shell:  # fmt: skip
+        try:
+            shell.wait(limit)
+            late = ""
+        except subprocess.TimeoutExpired:
+            late = f"still runs after {limit:g} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
+    return _problems(blocks, run, late or f"status {shell.returncode}")
+
+
+def _problems(blocks: Sequence[Block], run: Path, what: str) -> list[str]:
+    at = _text(run / "at").strip()
+    problems = [problem for number, block in enumerate(blocks) if (problem := _misprint(block, number, at, run))]
+    if at == "end":
+        problems.append(f"at the end: {what}\n{_text(run / 'end.out')}")
+    elif at != "ended":
+        block = blocks[int(at)] if at else blocks[0]
+        printed = _text(run / f"{at}.out") + _text(run / "shell.out")
+        problems.append(f"line {block.line} ({block.language}): {what}\n{_last_lines(printed)}")
+    return problems
+
+
+def _misprint(block: Block, number: int, at: str, run: Path) -> str:
+    if block.output is None or at == str(number) or not (run / f"{number}.out").exists():
+        return ""
+    printed = _text(run / f"{number}.out")
+    line = missing_line(block.output.text, printed)
+    return line and f"line {block.output.line} (output): no such line: {line}\nPrinted was:\n{_last_lines(printed)}"
+
+
+def _last_lines(printed: str) -> str:
+    return "\n".join(printed.splitlines()[-_SHOWN:])
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def _path() -> str:
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return a person's environment: nothing of CI or pytest, no choice made, the programs of this environment."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    matplotlib = Path(sys.prefix, "matplotlib")  # its list of fonts takes seconds to make
+    return (
+        {"LANG": "C.UTF-8"}
+        | kept
+        | {
+            "HOME": str(folder / "home"),
+            "PATH": _path(),
+            "PYTHONUNBUFFERED": "1",
+            "MPLCONFIGDIR": str(matplotlib),
+        }
+    )

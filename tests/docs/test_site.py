@@ -1,0 +1,37 @@
+"""The site is built without a warning, and what the files of the repository link is there."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.pages import ROOT
+
+_LINK = re.compile(r"\]\((?!https?:|mailto:)(?P<file>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
+
+
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """A page outside of every toctree, a link to no page or heading, and a name that nothing has are warnings."""
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "--quiet", "--builder", "dirhtml"]
+    done = subprocess.run(
+        [*command, ROOT / "docs", tmp_path], cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "reference" / "javascript" / "index.html").exists()
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "client/js/README.md"])
+def test_links_of_the_repository(name: str) -> None:
+    page = ROOT / name
+    for link in _LINK.finditer(page.read_text(encoding="utf-8")):
+        target = page.parent / link["file"] if link["file"] else page
+        assert target.exists(), link[0]
+        assert not link["anchor"] or link["anchor"] in anchors_of(target), link[0]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """Return the anchors that GitHub gives a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
