@@ -1,8 +1,30 @@
 """What holds for every test."""
 
 import signal
+from collections.abc import Iterator
+
+import pytest
 
 # A shell ignores SIGINT in jobs that it runs in the background, and so may a CI. Children inherit that, and tests that
 # interrupt them would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    """The URL of a PostgreSQL server, without a database's name."""
+    from server.postgresql import WHY_NOT, server  # noqa: PLC0415  # the client's tests run where there is no psycopg
+
+    with server() as url:
+        if url is None:
+            pytest.skip(WHY_NOT)
+        yield url
+
+
+@pytest.fixture
+def postgresql_url(postgresql: str) -> str:
+    """The URL of a fresh database on PostgreSQL."""
+    from server.postgresql import fresh  # noqa: PLC0415  # likewise
+
+    return fresh(postgresql)

@@ -1,14 +1,25 @@
 """``dither-sim``, or ``python -m dither_simulations``."""
 
+import json
+import os
 import sys
+from collections.abc import Mapping
+from importlib.metadata import distribution
 
 from dither_shared.standard_output import written_whole
 
 __all__ = ["main"]
 
+_ASKED = "DITHER_SIM_UVX"
+"""Set once uvx was asked for the extra: if anything is missing then, asking again would not end."""
+
 
 def main() -> None:
-    """Run the command line, or say in one line which packages it needs."""
+    """Run the command line.
+
+    Where its packages are missing, say in one line what to install. Under ``uvx``, whose work it is to fetch what a
+    program needs, start again with them: ``uvx --from . dither-sim`` cannot know that a command has an extra.
+    """
     try:
         from .cli import main as command  # noqa: PLC0415 — what it imports may not be installed
 
@@ -17,7 +28,30 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0].startswith("dither"):
             raise
-        sys.exit("dither-sim needs: pip install 'dither[simulations]'")
+        again = _with_the_extra(os.environ)
+        if again:
+            print(f"dither-sim: uvx brings what the extra needs: {again[-1]}", file=sys.stderr)
+            os.execve(again[0], [*again, "dither-sim", *sys.argv[1:]], {**os.environ, _ASKED: "1"})  # noqa: S606 — uv's own path
+        sys.exit("dither-sim needs: pip install 'dither[simulations]', or: uvx --from 'dither[simulations]' dither-sim")
+
+
+def _with_the_extra(environ: Mapping[str, str]) -> list[str]:
+    """Return how uvx runs a program of this distribution with the extra; nothing if it is not uvx that runs this."""
+    if "UV" not in environ or "UV_RUN_RECURSION_DEPTH" in environ or _ASKED in environ:  # `uv run` sets the second
+        return []
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return [environ["UV"], "tool", "run", "--python", version, "--from", f"dither[simulations]{_origin()}"]
+
+
+def _origin() -> str:
+    """Return where this distribution came from, as a requirement ends: a folder, an archive, a commit or a version."""
+    this = distribution("dither")
+    direct = this.read_text("direct_url.json")
+    if direct is None:
+        return f"=={this.version}"
+    found = json.loads(direct)
+    commit = found.get("vcs_info")
+    return f" @ {commit['vcs']}+{found['url']}@{commit['commit_id']}" if commit else f" @ {found['url']}"
 
 
 if __name__ == "__main__":

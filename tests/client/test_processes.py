@@ -17,6 +17,7 @@ from client.devices import METRICS, Calendar, Make, Script, Stuck, record_once
 
 FLOORS = [str(Path(module.__file__ or "").parents[1]) for module in (dither, dither_shared)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="signals, modes and devices are those of POSIX")
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -107,6 +108,7 @@ def definitions(tmp_path: Path) -> str:
     return str(path)
 
 
+@needs_posix
 def test_what_record_returned_from_outlives_kill_9(
     definitions: str, folder: Path, make: Make, calendar: Calendar
 ) -> None:

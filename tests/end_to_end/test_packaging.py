@@ -1,8 +1,15 @@
 """One distribution: the client alone needs nothing, and the other commands say what they need."""
 
+import os
+import re
 import subprocess
 import sys
-from pathlib import Path
+import tarfile
+import tomllib
+import zipfile
+from collections.abc import Mapping
+from email.parser import Parser
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -29,5 +36,106 @@ def test_the_client_runs_on_the_standard_library_alone() -> None:
 def test_the_commands_say_what_to_install(module: str, extra: str) -> None:
     done = bare(f"from {module}.__main__ import main; main()")
     assert done.returncode == 1
-    assert done.stderr.strip().endswith(f"needs: pip install 'dither[{extra}]'")
+    assert f"needs: pip install 'dither[{extra}]'" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
     assert "Traceback" not in done.stderr
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PACKAGES = [PurePosixPath(path) for path in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
+STEM = f"dither-{PROJECT['project']['version']}"
+
+
+def build(source: Path, out: Path) -> dict[str, bytes]:
+    """Build sdist and wheel; return the bytes of each by its name."""
+    pytest.importorskip("hatchling", reason="pip install hatchling")
+    kept = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(out)]
+    done = subprocess.run(command, cwd=source, env=kept, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an sdist and a wheel."""
+    folder = tmp_path_factory.mktemp("made")
+    build(ROOT, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sdist(made: Path) -> Mapping[str, bytes]:
+    """The files of the sdist, by their paths in the repository."""
+    with tarfile.open(made / f"{STEM}.tar.gz") as archive:
+        members = [(one, archive.extractfile(one)) for one in archive.getmembers()]
+        return {one.name.partition("/")[2]: file.read() for one, file in members if file is not None}
+
+
+@pytest.fixture(scope="module")
+def wheel(made: Path) -> Mapping[str, bytes]:
+    with zipfile.ZipFile(made / f"{STEM}-py3-none-any.whl") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_the_sdist_is_the_repository(sdist: Mapping[str, bytes]) -> None:
+    """So its tests find what they read: workflows, documentation, vectors, the client for JavaScript."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout")
+    asked = ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    assert sdist.keys() - {"PKG-INFO"} == {name for name in names if (ROOT / name).is_file()}
+
+
+def test_the_wheel_is_the_packages_whole(sdist: Mapping[str, bytes], wheel: Mapping[str, bytes]) -> None:
+    """With templates, styles, migrations, data and the marks that say that there are types."""
+    expected = {
+        str(PurePosixPath(name).relative_to(package.parent)): content
+        for name, content in sdist.items()
+        for package in PACKAGES
+        if PurePosixPath(name).is_relative_to(package)
+    }
+    assert {name: content for name, content in wheel.items() if ".dist-info/" not in name} == expected
+    assert {f"{package.name}/py.typed" for package in PACKAGES} <= wheel.keys()
+
+
+def test_the_wheel_needs_nothing_unless_an_extra_is_asked_for(wheel: Mapping[str, bytes]) -> None:
+    facts = Parser().parsestr(wheel[f"{STEM}.dist-info/METADATA"].decode())
+    assert all(re.search(r"; .*extra == ", line) for line in facts.get_all("Requires-Dist", []))
+    assert set(facts.get_all("Provides-Extra", [])) == set(PROJECT["project"]["optional-dependencies"])
+
+
+def test_who_builds_again_gets_the_same_bytes(made: Path, sdist: Mapping[str, bytes], tmp_path: Path) -> None:
+    """From what the sdist holds, in another folder, at another time."""
+    with tarfile.open(made / f"{STEM}.tar.gz") as archive:
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # which Python has from 3.11.4 on
+        archive.extractall(tmp_path)  # noqa: S202  # made here
+    again = build(tmp_path / STEM, tmp_path / "again")
+    assert again == {path.name: path.read_bytes() for path in made.iterdir()}
+
+
+def test_nothing_tells_where_it_was_built(sdist: Mapping[str, bytes], wheel: Mapping[str, bytes]) -> None:
+    here = str(ROOT).encode()
+    assert [name for name, content in (*sdist.items(), *wheel.items()) if here in content] == []
+
+
+def test_the_wheel_by_itself(made: Path, tmp_path: Path) -> None:
+    """Installed where nothing else is, the client's command works, and the others say what they want."""
+    pytest.importorskip("pip", reason="this environment has no pip")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    programs = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    wheel = str(made / f"{STEM}-py3-none-any.whl")
+    install = ["-m", "pip", "--python", str(programs / "python"), "install", "--no-index", "--quiet", wheel]
+    subprocess.run([sys.executable, *install], check=True)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "UV"))}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        words = [str(programs / command[0]), *command[1:]]
+        return subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+
+    assert run("python", "-m", "dither", "--help").stdout.startswith("usage: python -m dither")
+    for name, extra in (("dither-server", "server"), ("dither-relay", "server"), ("dither-sim", "simulations")):
+        done = run(name, "--help")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"pip install 'dither[{extra}]'" in done.stderr
+        assert len(done.stderr.splitlines()) == 1

@@ -4,12 +4,11 @@ import http.client
 import json
 import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dither_relay.collector import Collector
@@ -17,6 +16,10 @@ from dither_relay.config import RelayConfig
 from dither_relay.forwarding.rounds import Rounds, Rules
 from dither_relay.store import Arrival, ListedPool, RelayStore
 from dither_shared.sealed import SUITES, Pool, SealedReport
+from serving import serving
+
+if TYPE_CHECKING:
+    import subprocess
 
 THEME = Pool("theme", "0123456789abcdef")
 LAYOUT = Pool("layout", "fedcba9876543210", "linux")
@@ -85,16 +88,9 @@ def bytes_of(folder: Path) -> bytes:
 @contextmanager
 def running(folder: Path, collector: str, *options: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """A relay process on ``folder``: its URL, and itself. It is killed at the end unless it has ended."""
-    command = [sys.executable, "-m", "dither_relay", "run", "--port", "0", "--batch", "5", *options]
     environment = {**os.environ, "DITHER_RELAY_DB": url_of(folder), "DITHER_RELAY_COLLECTOR": collector}
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().strip(), process
-        finally:
-            process.kill()
+    with serving("dither_relay", "--batch", "5", *options, environment=environment) as place:
+        yield place
 
 
 def ask(url: str, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:

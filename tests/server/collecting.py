@@ -3,12 +3,11 @@
 import json
 import os
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from werkzeug.test import TestResponse
 
@@ -17,6 +16,10 @@ from dither_server.config.settings import Config
 from dither_server.store import Outcome, Sealing, Upload
 from dither_server.tally.tally import Tally
 from dither_shared import Batch, Entropy, KeyedEntropy, Metric, Report, parse_metrics
+from serving import serving
+
+if TYPE_CHECKING:
+    import subprocess
 
 TODAY = date(2026, 11, 20)
 COUNTED, CONFLICT, DISABLED, EMPTY = Outcome
@@ -132,15 +135,8 @@ def running(folder: Path, *options: str, toml: str = METRICS_TOML) -> Iterator[t
     """
     metrics = folder / "metrics.toml"
     metrics.write_text(toml, encoding="utf-8")
-    command = [sys.executable, "-m", "dither_server", "run", "--port", "0", "--open", "report,read", *options]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(folder)
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().strip(), process
-        finally:
-            process.kill()
+    with serving("dither_server", "--open", "report,read", *options, environment=environment(folder)) as place:
+        yield place
 
 
 def environment(folder: Path) -> Mapping[str, str]:

@@ -51,9 +51,8 @@ def test_a_reader_that_is_gone_is_told_nothing(command: list[str], unbuffered: s
     )
     os.close(writer)
     assert done.stderr == b""
-    assert done.returncode == (
-        0 if unbuffered and command[-2:] == ["dither", "--help"] else 1
-    )  # argparse minds nothing
+    mindless = unbuffered and command[-2:] == ["dither", "--help"]  # argparse minds nothing, since Python 3.11.4
+    assert done.returncode in ((0, 1) if mindless else (1,))
 
 
 def test_what_began_without_a_standard_output_ends_as_ever(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from contextlib import suppress
 
 from .files import open_private
 
@@ -17,10 +18,15 @@ _LONGEST_PAUSE = 0.005
 if sys.platform == "win32":
     import msvcrt
 
+    # A locked byte can be neither read nor written through any other descriptor, by this process or another. So the
+    # lock is on one that no file of ours has: its holder can sign the file, and whoever waits can read who that is.
+    _BEYOND_ANY_CONTENT = 1 << 30
+
     def _lock(descriptor: int, shared: bool) -> bool:
         """Lock the file if nobody else has; return whether that succeeded. A shared lock is as good as none here."""
         if shared:
             return True
+        os.lseek(descriptor, _BEYOND_ANY_CONTENT, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -29,7 +35,9 @@ if sys.platform == "win32":
 
     def unlock(descriptor: int) -> None:
         """Release the lock."""
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+        os.lseek(descriptor, _BEYOND_ANY_CONTENT, os.SEEK_SET)
+        with suppress(OSError):  # it was not locked, which is no error elsewhere
+            msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
 else:
     import fcntl

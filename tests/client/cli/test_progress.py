@@ -2,7 +2,6 @@
 
 import io
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -12,6 +11,8 @@ import pytest
 
 from dither import __main__ as program
 from dither.cli.progress import Progress
+
+pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 
 
 class _Terminal(io.StringIO):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from client.devices import MOBILE, THEME, WEEKLY, Calendar, Make, compact
+from client.test_processes import needs_posix
 from dither import Client
 from dither import __main__ as program
 from dither.cli.lint import lint
@@ -120,7 +121,7 @@ def test_a_note_that_is_damaged_is_none(make: Make, folder: Path, damage: bytes)
         assert bool(warned(started(make, folder, app).status().trouble)) is known
 
 
-@pytest.mark.parametrize("kind", ["a folder", "a link"])
+@pytest.mark.parametrize("kind", ["a folder", pytest.param("a link", marks=needs_posix)])
 def test_a_note_that_can_neither_be_read_nor_made_does_no_harm(make: Make, folder: Path, kind: str) -> None:
     started(make, folder, OURS)
     (folder / "versions").unlink()

@@ -14,6 +14,7 @@ from dither.state.contents import FORMAT
 from dither.state.journal_records import Debit, Header, to_line
 from dither.transparency.apps import status_of
 
+NO_PIPES = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 ROOT = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
 
 
@@ -53,6 +54,7 @@ def damages(home: Path) -> Iterator[tuple[str, str]]:
         yield app, said
 
 
+@NO_PIPES
 def test_what_is_damaged_or_foreign_is_named_and_the_rest_is_shown(
     used: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -165,6 +167,7 @@ def test_names_that_a_terminal_would_obey(home: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out.isascii()
 
 
+@NO_PIPES
 def test_a_pipe_in_the_place_of_what_delivery_remembers_is_not_waited_for(home: Path, make: Make) -> None:
     make(home / "notes", app="notes").record("mobile", True)
     os.mkfifo(home / "notes" / "delivery")

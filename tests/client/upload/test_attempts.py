@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NoReturn
@@ -105,7 +106,8 @@ def test_what_is_put_off_stays_put_off_in_the_next_run(make: Make, folder: Path,
     (hold,) = told["held"].values()
     assert 899 < hold[1] - told["at"] <= 901
     assert hold[1] <= hold[0] <= hold[1] + 901
-    assert (folder / "delivery").stat().st_mode & 0o777 == 0o600
+    if os.name == "posix":
+        assert (folder / "delivery").stat().st_mode & 0o777 == 0o600
 
 
 def test_another_process_heeds_what_this_one_was_told(make: Make, folder: Path) -> None:

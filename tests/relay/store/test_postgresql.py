@@ -15,33 +15,18 @@ from dither_server.store import StoreError
 from relay.fake_collector import collecting
 from relay.relaying import LIMITS, LISTED, PATIENCE, POOLS, TODAY, arrivals, hold, rounds, rows, waiting
 from server.database import connected
-from server.postgresql import WHY_NOT, fresh, server
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with server() as url:
-        if url is None:
-            pytest.skip(WHY_NOT)
-        yield url
 
 
 @pytest.fixture
-def url(postgresql: str) -> str:
-    """The URL of a fresh database."""
-    return fresh(postgresql)
-
-
-@pytest.fixture
-def pg(url: str) -> Iterator[RelayStore]:
-    with closing(RelayStore(url)) as store:
+def pg(postgresql_url: str) -> Iterator[RelayStore]:
+    with closing(RelayStore(postgresql_url)) as store:
         store.list_pools(LISTED, LIMITS | {"batch_limit": 10})
         yield store
 
 
 @pytest.mark.usefixtures("pg")
-def test_the_migrations_make_what_the_schema_says(url: str) -> None:
-    with connected(url) as connection:
+def test_the_migrations_make_what_the_schema_says(postgresql_url: str) -> None:
+    with connected(postgresql_url) as connection:
         context = MigrationContext.configure(connection, opts={"version_table": RELAY.revisions})
         assert compare_metadata(context, TABLES) == []
 
@@ -61,8 +46,8 @@ def test_from_arrival_to_the_collector(pg: RelayStore) -> None:
         assert collector.rows() == Counter(some)
 
 
-def test_only_one_at_a_time(pg: RelayStore, url: str) -> None:
-    with closing(RelayStore(url)) as other:
+def test_only_one_at_a_time(pg: RelayStore, postgresql_url: str) -> None:
+    with closing(RelayStore(postgresql_url)) as other:
         with (
             pg.alone("relay", "taken"),
             pytest.raises(StoreError, match="database: taken"),
@@ -73,9 +58,9 @@ def test_only_one_at_a_time(pg: RelayStore, url: str) -> None:
             pass
 
 
-def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(pg: RelayStore, url: str) -> None:
+def test_a_freeze_amid_arrivals_changes_nothing_that_is_frozen(pg: RelayStore, postgresql_url: str) -> None:
     some = rows(600)
-    with closing(RelayStore(url)) as other:
+    with closing(RelayStore(postgresql_url)) as other:
 
         def arrive() -> None:
             for row in some:

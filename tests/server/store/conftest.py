@@ -7,21 +7,12 @@ import pytest
 
 from dither_server.store import Store
 from server.collecting import METRICS
-from server.postgresql import WHY_NOT, fresh, server
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with server() as url:
-        if url is None:
-            pytest.skip(WHY_NOT)
-        yield url
 
 
 @pytest.fixture
-def url(postgresql: str) -> str:
+def url(postgresql_url: str) -> str:
     """The URL of a fresh database."""
-    return fresh(postgresql)
+    return postgresql_url
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ or behind a filter; and however many processes, restarts, failures and jumps of 
 
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -21,27 +21,19 @@ from dither_server.store.batch_ids.day_partitions import Days
 from dither_server.store.tables.definitions import to_json
 from server.collecting import CONFLICT, COUNTED, THEME, TODAY, upload
 from server.database import connected, execute, listening, url_of
-from server.postgresql import WHY_NOT, fresh, server
 from server.store.batch_ids.keeping import kept, opened, tend
 
 SHARD = b"s" * 16
 HORIZON = 45
 
 
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str | None]:
-    with server() as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str | None) -> str:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a fresh database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/dither.db"
-    if postgresql is None:
-        pytest.skip(WHY_NOT)
-    return fresh(postgresql)
+    found: str = request.getfixturevalue("postgresql_url")  # which starts a server, or skips
+    return found
 
 
 @pytest.fixture

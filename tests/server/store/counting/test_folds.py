@@ -18,7 +18,6 @@ from dither_server.tally.tally import Tally
 from dither_shared import Metric
 from server.collecting import COUNTED, LAYOUT, METRICS, THEME, TODAY, VERSION, rows_of, same, upload
 from server.database import execute, listening
-from server.postgresql import WHY_NOT, fresh, server
 
 RUN, OTHER = b"r" * 16, b"o" * 16
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
@@ -26,19 +25,13 @@ SUMS = Sums(batches=2, rows=7, repeated=1)
 PATIENCE = 20.0
 
 
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str | None]:
-    with server() as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path, postgresql: str | None) -> str:
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a fresh database."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/dither.db"
-    if postgresql is None:
-        pytest.skip(WHY_NOT)
-    return fresh(postgresql)
+    found: str = request.getfixturevalue("postgresql_url")  # which starts a server, or skips
+    return found
 
 
 @pytest.fixture

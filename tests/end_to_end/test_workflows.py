@@ -1,0 +1,99 @@
+"""What GitHub and editors are told to do names what there is: no run of theirs was to be had where this was written."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+
+
+def loaded(path: Path) -> Any:
+    return pytest.importorskip("yaml", reason="PyYAML is not installed").safe_load(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit_and_say_their_version(path: Path) -> None:
+    used = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
+    assert used
+    assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", one)] == []
+
+
+def test_an_action_has_one_commit_everywhere() -> None:
+    pins = {
+        tuple(one.split("@"))
+        for path in WORKFLOWS
+        for one in re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
+    }
+    assert len({name for name, _ in pins}) == len(pins)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_read_and_a_job_no_more_than_it_must(path: Path) -> None:
+    workflow = loaded(path)
+    assert workflow["permissions"] == {"contents": "read"}
+    may = {name: job["permissions"] for name, job in workflow["jobs"].items() if "permissions" in job}
+    assert (
+        may
+        == {
+            "test": {},
+            "release": {
+                "attest": {"id-token": "write", "attestations": "write"},
+                "pypi": {"id-token": "write"},
+                "page": {"contents": "write"},
+            },
+        }[path.stem]
+    )
+    assert "secrets." not in path.read_text(encoding="utf-8")
+    assert all(job["timeout-minutes"] <= 60 for job in workflow["jobs"].values())
+    assert all(job.get("needs") for name, job in workflow["jobs"].items() if name in may), "nothing is published unseen"
+
+
+def test_what_runs_is_there() -> None:
+    steps = [step for path in WORKFLOWS for job in loaded(path)["jobs"].values() for step in job["steps"]]
+    lines = " ".join(step.get("run", "") for step in steps)
+    for script in ("run", "artefacts"):
+        assert f".ci/{script}" in lines
+        assert (ROOT / ".ci" / script).stat().st_mode & 0o100
+    assert (ROOT / "tests/release/__main__.py").is_file()
+    assert all((ROOT / folder).is_dir() for folder in re.findall(r"tests/\w+", lines))
+
+
+def test_the_suite_runs_on_every_version_that_is_promised() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    promised = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    test = loaded(ROOT / ".github/workflows/test.yml")["jobs"]
+    assert test["suite"]["strategy"]["matrix"]["python"] == promised
+    assert test["client"]["strategy"]["matrix"]["python"] == [promised[0], promised[-1]]
+
+
+def test_the_bill_lists_every_extra_that_is_used() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    (listed,) = re.findall(r"^extras=(.*)$", (ROOT / ".ci/artefacts").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {*listed.split(",")} == extras.keys() - {"dev", "docs", "mutants"}
+
+
+def test_what_is_updated_is_there() -> None:
+    wanted = {
+        "pip": "pyproject.toml",
+        "npm": "package.json",
+        "docker": "Dockerfile",
+        "github-actions": ".github/workflows",
+    }
+    updates = loaded(ROOT / ".github/dependabot.yml")["updates"]
+    assert {one["package-ecosystem"] for one in updates} == wanted.keys()
+    for one in updates:
+        assert (ROOT / one["directory"].strip("/") / wanted[one["package-ecosystem"]]).exists()
+        assert one["schedule"] == {"interval": "weekly"}
+        assert len(one["groups"]) == 1
+
+
+def test_an_editors_container_makes_the_environment_that_make_makes() -> None:
+    container = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text(encoding="utf-8"))
+    assert container["postCreateCommand"].endswith("make .venv/installed")
+    assert "\n.venv/installed:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert container["forwardPorts"] == [8000]

@@ -1,0 +1,30 @@
+"""Programs that serve, started by tests as processes of their own."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+__all__ = ["serving"]
+
+_ROOM = 1 << 20
+"""Bytes that a pipe holds: a test reads the log at the end, and a program whose log finds no room waits for ever."""
+
+
+@contextmanager
+def serving(
+    module: str, *options: str, environment: Mapping[str, str]
+) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """``python -m MODULE run`` on a free port: the URL that it prints, and the process.
+
+    It is killed at the end unless it has ended.
+    """
+    command = [sys.executable, "-m", module, "run", "--port", "0", *options]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, pipesize=_ROOM, text=True, env=environment
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip(), process
+        finally:
+            process.kill()
