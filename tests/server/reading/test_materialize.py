@@ -38,13 +38,10 @@ def expected(store: Store, day: date) -> list[tuple[Any, ...]]:
     return [(row["value"], told["reports"], *(row[name] for name in names)) for row in told["values"]]  # type: ignore[literal-required]
 
 
-def recipe() -> str:
-    """The question to SQL of the guide."""
-    guide = Path(__file__).parents[3] / "docs/how-to/read-elsewhere.md"
-    (found,) = re.findall(
-        r"^```sql\n-- shares.sql\n(.*?)^```$", guide.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
-    )
-    return str(found)
+def recipes() -> list[str]:
+    """The questions to SQL of the guide: one for any program, one for Grafana."""
+    guide = (Path(__file__).parents[3] / "docs/how-to/read-elsewhere.md").read_text(encoding="utf-8")
+    return re.findall(r"^```(?:sql\n-- shares.sql|text)\n(SELECT day.*?)^```$", guide, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -139,7 +136,7 @@ def test_duckdb_reads_the_file(store: Store, tmp_path: Path) -> None:
         connection.execute(f"LOAD '{extension}'")
         connection.execute(f"ATTACH '{tmp_path}/dither.db' (TYPE sqlite, READ_ONLY); USE dither")
         rows = connection.execute(f"{SELECT} WHERE day = DATE '2026-11-20'").fetchall()
-        ((day, value, reports, *_),) = connection.execute(recipe()).fetchall()
+        ((day, value, reports, *_),) = connection.execute(recipes()[0]).fetchall()
     assert (day, value, reports) == (TODAY, "dark", 300)
     assert [row[0] for row in rows] == [TODAY] * 4
     assert sorted(row[1:] for row in rows) == [pytest.approx(row) for row in sorted(expected(store, TODAY))]
