@@ -13,7 +13,7 @@ _UNFIT = re.compile(f"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202d\u202e\ud800-\udff
 def legible(text: str) -> str:
     """Return a text with the sign for "unreadable" in place of each such character.
 
-    These are control characters and what stands for no character (XML 1.0, section 2.2; HTML, section 13.2.3.5), and the
-    two signs that turn the order of what follows, by which 75 % would be read as 57 %.
+    These are control characters and what stands for no character (XML 1.0, section 2.2; HTML, section 13.2.3.5), and
+    the two signs that turn the order of what follows, by which 75 % would be read as 57 %.
     """
     return _UNFIT.sub("�", text)

@@ -161,15 +161,16 @@ def test_a_run_that_cleans_up_is_not_over(tmp_path: Path, monkeypatch: pytest.Mo
     """A second run would have its folder removed meanwhile, and publish what it wrote since."""
     out = tmp_path / "site"
     publish(out, "old")
-    remove, refused = shutil.rmtree, []
+    remove: Callable[[Path], None] = shutil.rmtree
+    refused: list[Path] = []
 
-    def removing(path: Path, **options: bool) -> None:
+    def removing(path: Path) -> None:
         if not refused:
             refused.append(path)
             assert content(out) == site_of("new")
             with pytest.raises(SiteError, match="another dither-server publish"):
                 publish(out, "second")
-        remove(path, **options)
+        remove(path)
 
     monkeypatch.setattr(shutil, "rmtree", removing)
     publish(out, "new")

@@ -264,7 +264,11 @@ def test_no_character_steers_a_page_or_a_feed(tmp_path: Path) -> None:
         assert "a�b�c�[31md�e�f�g�h�i�j" in text
         assert not set(CONTROLS) & set(text) - set("abcdefghij[31m")
     lines = (site / "metrics/steer/steer.ndjson").read_bytes().splitlines()
-    assert [json.loads(line)["value"] for line in lines] == [CONTROLS, "dark"]  # where programs read, all is kept
+    assert [json.loads(line)["value"] for line in lines] == [
+        CONTROLS,
+        "dark",
+        "other",
+    ]  # where programs read, all is kept
 
 
 def test_a_later_report_changes_the_site(tmp_path: Path) -> None:
