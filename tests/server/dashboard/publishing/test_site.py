@@ -268,7 +268,7 @@ def test_no_character_steers_a_page_or_a_feed(tmp_path: Path) -> None:
         CONTROLS,
         "dark",
         "other",
-    ]  # where programs read, all is kept
+    ]
 
 
 def test_a_later_report_changes_the_site(tmp_path: Path) -> None:
