@@ -10,6 +10,7 @@ from pathlib import Path
 from dither_shared.errors import did_you_mean
 
 from ..state.places import apps_folder, check_app_name, default_folder
+from ..state.state import StateError
 from ..transparency.apps import AppStatus, Listing, apps_in, status_of
 from .plain import plain
 from .tables import as_json, attempt_text, table
@@ -37,7 +38,7 @@ def ask_whether_meant(options: argparse.Namespace) -> None:
     if options.app is None or options.state is not None:
         return
     check_app_name(options.app)
-    with suppress(OSError):
+    with suppress(OSError, StateError):  # the command itself says what is wrong
         if not default_folder(options.app).exists():
             question = did_you_mean(options.app, [path.name for path in apps_folder().iterdir()])
             if question:
