@@ -69,6 +69,15 @@ def test_a_misspelt_name_is_asked_about(command: str, used: Path, capsys: pytest
     assert "did you mean" not in capsys.readouterr().err
 
 
+def test_whoever_has_no_home_is_told_by_the_command_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", "relative")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert run("off", "--app", "notes") == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 def test_the_listing_for_programs(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--json") == 0
     told = json.loads(capsys.readouterr().out)
