@@ -1,17 +1,19 @@
 """Replace a folder by another, whole or not at all: a reader meets the old site or the new one, never parts of both.
 
-The new one is made beside the old, as ``.NAME.new``, and put in its place by two renames. Whoever is stopped between
-them leaves the old one as ``.NAME.old``; the next run puts it back before anything else. The folder that is being made
+The new one is made beside the old, as ``.NAME.new``, and exchanged with it in one step. Where the system has none it
+takes two renames, and whoever is stopped between them leaves the old one as ``.NAME.old``; the next run puts it back
+before anything else. The folder that is being made
 is locked, so of two at once the second is refused. The lock goes with it to its place, and is held until nothing is
 left to clean up: so the one that is there is asked for its lock, too.
 
 Only what this file wrote is ever removed: such a folder holds a list of its files, and no other.
 """
 
+import ctypes
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
@@ -20,10 +22,13 @@ from dither_shared import DitherError, ParameterError
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["LIST", "Fresh", "SiteError", "replacing"]
+__all__ = ["LIST", "Fresh", "SiteError", "exchanged", "replacing"]
 
 LIST = ".dither-site"
 """The file that a published folder is known by."""
+
+_HERE, _EXCHANGE = -100, 2
+"""AT_FDCWD and RENAME_EXCHANGE of Linux."""
 
 _SAYS = "dither-server publish made this folder, and replaces it whole. It wrote:"
 
@@ -64,9 +69,10 @@ class Fresh:
 
 
 @contextmanager
-def replacing(out: Path) -> Iterator[Fresh]:
+def replacing(out: Path, exchange: Callable[[Path, Path], bool] | None = None) -> Iterator[Fresh]:
     """Yield a folder to write to, which takes the place of ``out`` if nothing fails meanwhile.
 
+    ``exchange`` swaps the names of two folders, or returns False if it cannot; ``exchanged`` is taken for None.
     Raises ParameterError if ``out`` is something else than an empty folder or one that was published; SiteError if the
     disk refuses, or another process is publishing to it.
     """
@@ -89,18 +95,21 @@ def replacing(out: Path) -> Iterator[Fresh]:
                     yield fresh
                     fresh.finish()
                     _require_ours(out)  # what was put there meanwhile is not ours to remove
-                    _swap(new, out, old)
+                    _swap(new, out, old, exchange or exchanged)
             finally:
                 _remove(new)
     except OSError as error:
         raise SiteError(f"{out}: cannot be written ({error.strerror or error}); what was there still is") from None
 
 
-def _swap(new: Path, out: Path, old: Path) -> None:
+def _swap(new: Path, out: Path, old: Path, exchange: Callable[[Path, Path], bool]) -> None:
     """Put the new folder in the place of the old one, or leave that."""
     there = out.exists()
     if there:
         new.chmod(out.stat().st_mode & 0o7777)
+        if exchange(new, out):
+            _sync(out.parent)
+            return
         out.rename(old)
     try:
         new.rename(out)
@@ -110,6 +119,19 @@ def _swap(new: Path, out: Path, old: Path) -> None:
         raise
     _sync(out.parent)
     _remove(old)
+
+
+def exchanged(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders in one step; return False where the system or its file system cannot.
+
+    It is renameat2(2) of Linux with RENAME_EXCHANGE, which Python does not offer.
+    """
+    if sys.platform != "linux":
+        return False
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    if renameat2 is None:  # a C library older than 2018, or musl before 1.2.5
+        return False
+    return bool(renameat2(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)
 
 
 def _recover(out: Path, old: Path) -> None:

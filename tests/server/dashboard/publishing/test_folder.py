@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dither_server.dashboard.publishing.folder import LIST, SiteError, replacing
+from dither_server.dashboard.publishing.folder import LIST, SiteError, exchanged, replacing
 from dither_shared import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def publish(out: Path, text: str) -> None:
-    with replacing(out) as fresh:
+def never(*_: object) -> bool:
+    """Exchange nothing, as systems do that have no such step."""
+    return False
+
+
+def publish(out: Path, text: str, exchange: "Callable[[Path, Path], bool] | None" = None) -> None:
+    with replacing(out, exchange) as fresh:
         fresh.write("index.html", [text.encode()])
         fresh.write(f"metrics/{text}/index.html", [b"page"])
 
@@ -78,11 +83,23 @@ def test_whatever_fails_the_old_one_or_the_new_one_is_there(
     with monkeypatch.context() as patch:
         failing(patch, name, at)
         with pytest.raises(SiteError, match="No space left"):
-            publish(out, "new")
+            publish(out, "new", never)
     assert content(out) in (site_of("old"), site_of("new"))
     publish(out, "newer")
     assert content(out) == site_of("newer")
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it exchanges no folders in one step")
+def test_readers_always_meet_a_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "site"
+    publish(out, "old")
+    with monkeypatch.context() as patch:
+        failing(patch, "rename", 1)  # by two renames there is none for a moment
+        publish(out, "new")
+    assert content(out) == site_of("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    assert not exchanged(out, tmp_path / "nothing")
 
 
 def test_what_fails_while_pages_are_made_leaves_the_old_one(tmp_path: Path) -> None:
@@ -108,7 +125,7 @@ def killing(*args, **options):
         os._exit(9)
     return real(*args, **options)
 setattr(os, name, killing)
-with replacing(Path(out)) as fresh:
+with replacing(Path(out), (lambda *_: False) if name == "rename" else None) as fresh:
     fresh.write("index.html", [b"new"])
     fresh.write("metrics/new/index.html", [b"page"])
     if at == "0":
@@ -157,7 +174,10 @@ def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
     assert content(out) == {"index.html": "first"}
 
 
-def test_a_run_that_cleans_up_is_not_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exchange", [None, never])
+def test_a_run_that_cleans_up_is_not_over(
+    exchange: "Callable[[Path, Path], bool] | None", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second run would have its folder removed meanwhile, and publish what it wrote since."""
     out = tmp_path / "site"
     publish(out, "old")
@@ -173,8 +193,8 @@ def test_a_run_that_cleans_up_is_not_over(tmp_path: Path, monkeypatch: pytest.Mo
         remove(path)
 
     monkeypatch.setattr(shutil, "rmtree", removing)
-    publish(out, "new")
-    assert refused == [tmp_path / ".site.old" / "metrics"]
+    publish(out, "new", exchange)
+    assert [path.name for path in refused] == ["metrics"]
     assert content(out) == site_of("new")
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
