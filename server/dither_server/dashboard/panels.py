@@ -91,7 +91,7 @@ def panels_of(
 
 
 def placed_spots(exhibit: Exhibit, most: int | None = None) -> tuple[list[Place], str]:
-    """Return the few estimates that matter most of what a page shows, on a scale of their own, which is told in words."""
+    """Return the few estimates that matter most of what a page shows, on a scale of their own, and that in words."""
     spots = exhibit.spots()[:most]
     low, high = _scale(spots, exhibit.zero)
     return [_placed(one, low, high, exhibit.zero) for one in spots], exhibit.axis(low, high)
