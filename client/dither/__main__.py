@@ -23,7 +23,7 @@ from dither_shared.errors import DitherError
 from dither_shared.standard_output import written_whole
 
 from .cli.developers import DEVELOPERS
-from .cli.listing import show
+from .cli.listing import ask_whether_meant, show
 from .cli.users import USERS, add_command
 from .client import Client
 from .upload.transport import Nowhere
@@ -67,6 +67,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _run(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
     if options.command in _OF_THE_DEVELOPER:
         return DEVELOPERS[options.command](options)
+    ask_whether_meant(options)
     if options.command == "status" and options.metrics is None:
         return show(options, environ)
     return USERS[options.command].run(_client(options, environ), options)

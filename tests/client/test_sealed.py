@@ -23,7 +23,8 @@ from dither_shared import Rappor, Report
 from dither_shared.sealed import SUITES, SealKey
 
 WIDE = {"browser": dither.Metric("browser", BROWSER.question, Rappor.calibrate(None, 2.0, 4.0, cohorts=1, bits=2048))}
-ZEROS = str(SealKey(SUITES["x25519"], bytes(32)))
+NO_KEM = str(SealKey(SUITES["xwing"], bytes([255] * 1184 + [9] * 32)))
+"""A key that looks like one, but no ML-KEM takes its coefficients."""
 
 
 def files_of(folder: Path) -> bytes:
@@ -252,7 +253,7 @@ def test_without_the_package_nothing_is_drawn(
 
 def test_a_key_that_seals_nothing_costs_nothing(make: Make, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     script = Script()
-    client = make(folder, seal=ZEROS, strict=False, transport=script)
+    client = make(folder, seal=NO_KEM, strict=False, transport=script)
     for name in METRICS:
         client.record(name, "true")
     status = client.status()
@@ -265,7 +266,7 @@ def test_a_key_that_seals_nothing_costs_nothing(make: Make, folder: Path, caplog
     assert not client.flush(1), "answers went nowhere"
     assert len(caplog.messages) == 1
     with pytest.raises(dither.ParameterError, match="nothing can be sealed"):
-        make(seal=ZEROS).record("mobile", True)
+        make(seal=NO_KEM).record("mobile", True)
 
 
 def test_a_row_that_cannot_be_sealed_leaves_no_debit(make: Make, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

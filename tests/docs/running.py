@@ -66,6 +66,8 @@ def _run(blocks: Sequence[Block], folder: Path, limit: float) -> list[str]:
     run, work = folder / "run", folder / "work"
     for one in (run, work, folder / "home", folder / "tmp"):
         one.mkdir()
+    folder.chmod(0o711)  # a database that a page starts may belong to another user, and be told of a file here
+    (folder / "tmp").chmod(0o1777)
     (folder / "home" / "dither").symlink_to(ROOT)  # where pages take a reader's checkout to be
     texts = [block.text for block in blocks]
     free = free_ports(ports_of(texts) | DEFAULT_PORTS)

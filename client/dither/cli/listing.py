@@ -3,15 +3,19 @@
 import argparse
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from dither_shared.errors import did_you_mean
+
 from ..state.places import apps_folder, check_app_name, default_folder
+from ..state.state import StateError
 from ..transparency.apps import AppStatus, Listing, apps_in, status_of
 from .plain import plain
 from .tables import as_json, attempt_text, table
 
-__all__ = ["show"]
+__all__ = ["ask_whether_meant", "show"]
 
 
 def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
@@ -24,6 +28,21 @@ def show(options: argparse.Namespace, environ: Mapping[str, str] | None) -> int:
     one = status_of(options.app or folder.absolute().name, folder, environ)
     print(as_json(asdict(one)) if options.json else _one_text(one))
     return _failed(one.trouble)
+
+
+def ask_whether_meant(options: argparse.Namespace) -> None:
+    """Print a question if nothing is kept of the app that ``options`` name, but something of one of a similar name.
+
+    Who misspells a name would else be told that telemetry is off, or that nothing was sent, and believe it.
+    """
+    if options.app is None or options.state is not None:
+        return
+    check_app_name(options.app)
+    with suppress(OSError, StateError):  # the command itself says what is wrong
+        if not default_folder(options.app).exists():
+            question = did_you_mean(options.app, [path.name for path in apps_folder().iterdir()])
+            if question:
+                print(f"dither: nothing is kept of {plain(options.app)}{plain(question)}", file=sys.stderr)
 
 
 def _show_all(listing: Listing, *, for_programs: bool) -> int:

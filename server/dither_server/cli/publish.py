@@ -42,7 +42,7 @@ def publish(
     from dither_shared.metrics.period import utc_today
 
     from ..dashboard.publishing.editions import Asked, last_whole_day
-    from ..dashboard.publishing.site import Site, base_of
+    from ..dashboard.publishing.site import Site, base_of, title_of
     from ..reading.parameters import confidence_of, day_of
 
     path = required(found, "metrics")
@@ -57,7 +57,7 @@ def publish(
         if first is not None and first > last:
             raise ParameterError("--since", f"{first} is later than {last}, the last day that is published")
         asked = Asked(first, last, confidence_of(confidence), discovered)
-        done = Site(metrics, definition, asked, title, base, names).publish(store, out)
+        done = Site(metrics, definition, asked, title_of(title), base, names).publish(store, out)
     for error in done.left_out:
         click.echo(printable(f"left out: {error}"), err=True)
     click.echo(printable(f"{out}: {done.metrics} metrics in {done.files} files, up to {last}"), err=True)

@@ -294,7 +294,7 @@ def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_sealed_reports_are_not_for_browsers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "metrics.toml"
-    path.write_text(f'[seal]\nkey = "x25519:{"A" * 43}"\n{KINDS}', encoding="utf-8")
+    path.write_text(f'[seal]\nkey = "x25519:{"B" * 42}A"\n{KINDS}', encoding="utf-8")
     assert program.main(["compile", str(path)], environ={}) == 2
     told = capsys.readouterr()
     assert told.out == ""

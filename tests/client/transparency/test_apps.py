@@ -57,6 +57,27 @@ def test_without_any_app_nothing_is_made(home: Path, capsys: pytest.CaptureFixtu
     assert not home.parent.exists()
 
 
+@pytest.mark.parametrize("command", ["status", "preview", "sent", "off", "forget"])
+def test_a_misspelt_name_is_asked_about(command: str, used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--app", "org.example.note") == 0
+    question = "dither: nothing is kept of org.example.note; did you mean 'org.example.notes'?\n"
+    assert capsys.readouterr().err.startswith(question)
+    for right in ("org.example.notes", "zzz"):
+        assert run(command, "--app", right) == 0
+        assert "did you mean" not in capsys.readouterr().err
+    assert run(command, "--app", "org.example.note", "--state", str(used / "paint")) == 0
+    assert "did you mean" not in capsys.readouterr().err
+
+
+def test_whoever_has_no_home_is_told_by_the_command_alone(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", "relative")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert run("off", "--app", "notes") == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
 def test_the_listing_for_programs(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("status", "--json") == 0
     told = json.loads(capsys.readouterr().out)

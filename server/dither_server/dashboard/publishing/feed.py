@@ -6,6 +6,8 @@ from datetime import date, timedelta
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
+from .characters import legible
+
 __all__ = ["MOST", "Change", "atom"]
 
 MOST = 200
@@ -75,17 +77,8 @@ def _moment(day: date) -> str:
 
 
 def _address(base: str, path: str) -> str:
-    return quoteattr(_allowed(base + path))
+    return quoteattr(legible(base + path))
 
 
 def _text(text: str) -> str:
-    return escape(_allowed(text))
-
-
-def _allowed(text: str) -> str:
-    """Return a text with the sign for "unreadable" in place of what XML 1.0 does not allow."""
-    return "".join(one if _is_allowed(ord(one)) else "�" for one in text)
-
-
-def _is_allowed(code: int) -> bool:
-    return code in {0x9, 0xA, 0xD} or 0x20 <= code <= 0xD7FF or 0xE000 <= code <= 0xFFFD or code >= 0x10000
+    return escape(legible(text))

@@ -2,7 +2,8 @@
 
 The new one is made beside the old, as ``.NAME.new``, and put in its place by two renames. Whoever is stopped between
 them leaves the old one as ``.NAME.old``; the next run puts it back before anything else. The folder that is being made
-is locked, so of two at once the second is refused.
+is locked, so of two at once the second is refused. The lock goes with it to its place, and is held until nothing is
+left to clean up: so the one that is there is asked for its lock, too.
 
 Only what this file wrote is ever removed: such a folder holds a list of its files, and no other.
 """
@@ -11,7 +12,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from dither_shared import DitherError, ParameterError
@@ -74,21 +75,23 @@ def replacing(out: Path) -> Iterator[Fresh]:
     new, old = (out.with_name(f".{out.name}.{which}") for which in ("new", "old"))
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        for path in (new, old):
+        _require_ours(new, finished=False)
+        for path in (old, out):
             _require_ours(path)
-        with _taken(new, out):
-            _recover(out, old)
-            _require_ours(out)
-            _empty(new)
-            (new / LIST).write_text(f"{_SAYS}\n", encoding="utf-8")
+        new.mkdir(exist_ok=True)
+        with _locked(new, out):
             try:
-                fresh = Fresh(new)
-                yield fresh
-                fresh.finish()
-                _require_ours(out)  # what was put there meanwhile is not ours to remove
-                _swap(new, out, old)
+                with _locked(out, out) if out.exists() else nullcontext():
+                    _recover(out, old)
+                    _empty(new)
+                    (new / LIST).write_text(f"{_SAYS}\n", encoding="utf-8")
+                    fresh = Fresh(new)
+                    yield fresh
+                    fresh.finish()
+                    _require_ours(out)  # what was put there meanwhile is not ours to remove
+                    _swap(new, out, old)
             finally:
-                shutil.rmtree(new, ignore_errors=True)
+                _remove(new)
     except OSError as error:
         raise SiteError(f"{out}: cannot be written ({error.strerror or error}); what was there still is") from None
 
@@ -106,7 +109,7 @@ def _swap(new: Path, out: Path, old: Path) -> None:
             old.rename(out)
         raise
     _sync(out.parent)
-    shutil.rmtree(old, ignore_errors=True)  # what is left of it goes with the next run
+    _remove(old)
 
 
 def _recover(out: Path, old: Path) -> None:
@@ -114,7 +117,7 @@ def _recover(out: Path, old: Path) -> None:
     if not os.path.lexists(old):
         return
     if os.path.lexists(out):
-        shutil.rmtree(old)
+        _remove(old)
     else:
         old.rename(out)
 
@@ -125,8 +128,11 @@ def _require_reasonable(out: Path) -> None:
         raise ParameterError(str(out), "is no folder for a site; name one of its own, such as site/")
 
 
-def _require_ours(path: Path) -> None:
-    """Raise ParameterError unless a path is free, or an empty folder, or one that holds nothing but what we wrote."""
+def _require_ours(path: Path, *, finished: bool = True) -> None:
+    """Raise ParameterError unless a path is free, or an empty folder, or one that holds nothing but what we wrote.
+
+    The list of one that is not ``finished`` need not be whole.
+    """
     if not os.path.lexists(path):
         return
     if path.is_symlink() or not path.is_dir():
@@ -140,9 +146,8 @@ def _require_ours(path: Path) -> None:
             str(path), f"holds {found[0]} and was not published: it is left alone; name an empty folder, or a new one"
         )
     listed = {LIST, *(path / LIST).read_text(encoding="utf-8", errors="replace").split("\n")[1:]}
-    unfinished = len(listed) == len({LIST, ""})
-    strange = [] if unfinished and path.name.endswith(".new") else [one for one in found if one not in listed]
-    if strange:
+    strange = [one for one in found if one not in listed]
+    if strange and finished:
         raise ParameterError(
             str(path), f"holds {strange[0]}, which publish did not write and would remove: keep that elsewhere"
         )
@@ -156,8 +161,20 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _empty(folder: Path) -> None:
+    """Remove all but the list: if we are stopped, the next run still knows that what is left is ours."""
     for one in folder.iterdir():
-        shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one)
+        elif one.name != LIST:
+            one.unlink()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder of ours, if it is there. What cannot be removed is left to the next run."""
+    with suppress(OSError):
+        _empty(folder)
+        (folder / LIST).unlink(missing_ok=True)
+        folder.rmdir()
 
 
 def _sync(folder: Path) -> None:
@@ -171,21 +188,19 @@ def _sync(folder: Path) -> None:
 
 
 @contextmanager
-def _taken(new: Path, out: Path) -> Iterator[None]:
-    """Hold the lock of the folder that is being made, and make it. It dies with its process."""
-    new.mkdir(exist_ok=True)
+def _locked(folder: Path, out: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which dies with its process; raise SiteError if another process holds it."""
     if sys.platform == "win32":
         yield
         return
-    descriptor = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
+    with ExitStack() as held:
         try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            held.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = os.fstat(descriptor).st_ino == new.stat().st_ino  # or it has become the site while we came
+            ours = os.fstat(descriptor).st_ino == folder.stat().st_ino  # or it was moved while we came
         except (BlockingIOError, FileNotFoundError):
             ours = False
         if not ours:
             raise SiteError(f"{out}: another dither-server publish is writing it; try again when it has ended")
         yield
-    finally:
-        os.close(descriptor)

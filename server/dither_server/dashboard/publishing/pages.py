@@ -10,6 +10,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from ...analysis.labels import shortened
 from ...reading.summaries.shares.page import SHAPES
 from ..metric_groups import MANY, NO_TIER
+from .characters import legible
 from .editions import Topic
 from .shown import Digest, Shown
 
@@ -55,7 +56,7 @@ class Pages:
 
     def _page(self, template: str, root: str, **about: Any) -> bytes:
         text = self._environment.get_template(template).render(root=root, **about)
-        return (_BLANK.sub("\n", text).strip() + "\n").encode("utf-8", "replace")
+        return (_BLANK.sub("\n", legible(text)).strip() + "\n").encode()
 
 
 def assets() -> Mapping[str, bytes]:

@@ -1,5 +1,6 @@
 """Publish a site: read a database, write pages, tables, the definition and a feed."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -13,6 +14,7 @@ from ...reading.estimates import EstimateReader
 from ...store import Store
 from ..metric_groups import MANY
 from ..period import span_in_words
+from .characters import legible
 from .editions import Asked, Edition, Topic, topics
 from .feed import MOST, Change, atom
 from .folder import Fresh, replacing
@@ -20,7 +22,10 @@ from .pages import Frame, Pages, assets
 from .shown import Digest, Gatherer
 from .tables import Tables
 
-__all__ = ["Published", "Site", "base_of"]
+__all__ = ["Published", "Site", "base_of", "title_of"]
+
+_SPELT = re.compile(r"""[^\s\x00-\x20\x7f-\x9f"<>\\^`{|}]+""")
+"""What an address is written in (RFC 3987); urlsplit drops some of the others in silence."""
 
 _CACHE = 1 << 27
 """Bytes of estimates that are kept, for each is read by pages, tables and courses."""
@@ -113,11 +118,26 @@ class Site:
 
 
 def base_of(text: str) -> str:
-    """Read the address of a site; raise ParameterError if it is none."""
-    parts = urlsplit(text)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or " " in text:
+    """Read the address of a site; raise ParameterError if it is none, or one with a password."""
+    try:
+        parts = urlsplit(text)
+        whole = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:  # half of an IPv6 address, a port that is no number
+        whole = False
+    if not whole or parts.username is not None or parts.query or parts.fragment or not _SPELT.fullmatch(text):
         raise ParameterError("--base-url", f"{text!r} is no address of a site, such as https://example.org/answers/")
     return text.rstrip("/") + "/"
+
+
+def title_of(text: str) -> str:
+    """Return a title; raise ParameterError for one that a page or a feed cannot show."""
+    if not text.strip():
+        raise ParameterError("--title", "is empty; a page and a feed want one")
+    if legible(text) != text:
+        raise ParameterError(
+            "--title", f"{text!r:.80} holds characters that no page may; in a locale without them, set LC_ALL=C.UTF-8"
+        )
+    return text
 
 
 def _days(editions: Sequence[Edition]) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -97,36 +98,52 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from dither_server.dashboard.publishing.folder import replacing
+out, name, at = sys.argv[1:]
 calls = 0
-real = os.rename
-def rename(*args, **options):
+real = getattr(os, name)
+def killing(*args, **options):
     global calls
     calls += 1
-    if calls == int(sys.argv[2]):
+    if calls == int(at):
         os._exit(9)
-    real(*args, **options)
-os.rename = rename
-with replacing(Path(sys.argv[1])) as fresh:
+    return real(*args, **options)
+setattr(os, name, killing)
+with replacing(Path(out)) as fresh:
     fresh.write("index.html", [b"new"])
     fresh.write("metrics/new/index.html", [b"page"])
-    if sys.argv[2] == "0":
+    if at == "0":
         os._exit(9)
 """
 
 
-@pytest.mark.parametrize("at", [0, 1, 2])
-def test_a_run_that_was_killed_is_cleaned_up_by_the_next(at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [("rename", 0), ("rename", 1), ("rename", 2)]
+    + [("fsync", at) for at in (1, 3, 4, 7)]
+    + [(name, at) for name in ("unlink", "rmdir") for at in (1, 2, 3)],
+)
+def test_a_run_that_was_killed_is_cleaned_up_by_the_next(name: str, at: int, tmp_path: Path) -> None:
     out = tmp_path / "site"
     publish(out, "old")
-    command = [sys.executable, "-c", KILLED, str(out), str(at)]
+    command = [sys.executable, "-c", KILLED, str(out), name, str(at)]
     assert subprocess.run(command, check=False).returncode == 9
-    kept = out if out.exists() else tmp_path / ".site.old"
-    assert content(kept) == site_of("old")
+    kept = content(out if out.exists() else tmp_path / ".site.old")
+    assert kept == site_of("old" if name in {"rename", "fsync"} and at < 7 else "new")
     with pytest.raises(ZeroDivisionError), replacing(out):
         raise ZeroDivisionError
-    assert content(out) == site_of("old")
+    assert content(out) == kept
     publish(out, "newer")
     assert content(out) == site_of("newer")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
+@pytest.mark.parametrize("of", ["", "dither-server publish made this", "x:\nindex.ht"])
+def test_a_list_that_was_half_written_is_no_hindrance(of: str, tmp_path: Path) -> None:
+    (tmp_path / ".site.new").mkdir()
+    (tmp_path / ".site.new" / LIST).write_text(of, encoding="utf-8")
+    (tmp_path / ".site.new" / "index.html").write_text("half", encoding="utf-8")
+    publish(tmp_path / "site", "new")
+    assert content(tmp_path / "site") == site_of("new")
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
@@ -140,12 +157,35 @@ def test_of_two_at_once_one_is_refused(tmp_path: Path) -> None:
     assert content(out) == {"index.html": "first"}
 
 
+def test_a_run_that_cleans_up_is_not_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second run would have its folder removed meanwhile, and publish what it wrote since."""
+    out = tmp_path / "site"
+    publish(out, "old")
+    remove: Callable[[Path], None] = shutil.rmtree
+    refused: list[Path] = []
+
+    def removing(path: Path) -> None:
+        if not refused:
+            refused.append(path)
+            assert content(out) == site_of("new")
+            with pytest.raises(SiteError, match="another dither-server publish"):
+                publish(out, "second")
+        remove(path)
+
+    monkeypatch.setattr(shutil, "rmtree", removing)
+    publish(out, "new")
+    assert refused == [tmp_path / ".site.old" / "metrics"]
+    assert content(out) == site_of("new")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+
+
 def test_others_files_are_left_alone(tmp_path: Path) -> None:
     out = tmp_path / "site"
     out.mkdir()
     (out / "thesis.txt").write_text("years", encoding="utf-8")
     with pytest.raises(ParameterError, match=r"holds thesis\.txt and was not published"):
         publish(out, "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
     (out / "thesis.txt").unlink()
     publish(out, "old")
     (out / ".git").mkdir()

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from dither_server.dashboard.publishing.editions import Asked
-from dither_server.dashboard.publishing.site import Site, base_of
+from dither_server.dashboard.publishing.site import Site, base_of, title_of
 from dither_server.reading.estimates import EstimateReader
 from dither_server.reading.exports import real
 from dither_server.reading.query import Query
 from dither_server.store import Store
-from dither_shared import ParameterError
+from dither_shared import ParameterError, parse_metrics
 from server.collecting import rows_of, upload
 from server.dashboard.publishing.sites import (
     FORMER,
@@ -214,11 +214,61 @@ def test_a_metric_that_is_not_there_is_refused(url: str, tmp_path: Path) -> None
     assert not (tmp_path / "site").exists()
 
 
-@pytest.mark.parametrize("wrong", ["example.org", "ftp://example.org/", "https://", "https://a/?b", "javascript:x"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "example.org", "ftp://example.org/", "https://", "https://a/?b", "javascript:x", "https://[::1", "https://[x]/",
+        "https://a:b/", "https://a:99999/", "https://exa\nmple.org/", "https://a\t/", "https://a/\0", 'https://a/"><b>',
+        "https://a\u2100b/", "https://user:secret@a/", "https://a/ b",
+    ],
+)  # fmt: skip
 def test_a_base_is_an_address(wrong: str) -> None:
     with pytest.raises(ParameterError, match="--base-url"):
         base_of(wrong)
-    assert base_of("https://example.org/answers") == "https://example.org/answers/"
+
+
+@pytest.mark.parametrize("right", ["https://example.org/answers", "http://[::1]:8000", "https://müller.example/ä"])
+def test_a_base_ends_with_a_slash(right: str) -> None:
+    assert base_of(right) == base_of(right + "/") == right + "/"
+
+
+@pytest.mark.parametrize("wrong", ["", " \n", "a\0", "a\x1b[31m", "a\u202eb", "T\udcc3\udcaftle"])
+def test_a_title_can_be_shown(wrong: str) -> None:
+    with pytest.raises(ParameterError, match="--title"):
+        title_of(wrong)
+    assert title_of("</title>👩\u200d👧 =1") == "</title>👩\u200d👧 =1"
+
+
+CONTROLS = "a\0b\x07c\x1b[31md\x7fe\x85f\ufdd0g\ufffeh\U0001fffei\u202ej"
+CONTROLS_TOML = """
+[metrics.steer]
+description = "{0}"
+why = "{0}"
+type = "choice"
+values = ["{0}", "dark"]
+epsilon = 2.0
+""".format(CONTROLS.translate({code: f"\\u{code:04x}" for code in (*range(32), 127)}))
+
+
+def test_no_character_steers_a_page_or_a_feed(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/steer.db"
+    metrics = parse_metrics(CONTROLS_TOML)
+    with closing(Store(url)) as store:
+        store.register(metrics.values())
+        rows = rows_of(metrics["steer"], 30, value="dark")
+        store.commit([upload(metrics["steer"], rows)], MONDAY, b"s" * 16)
+        store.commit([upload(metrics["steer"], rows)], LAST, b"s" * 16)
+    site = published(url, tmp_path / "site", metrics=metrics, definition=b"")
+    for name in ("index.html", "metrics/steer/index.html", "feed.xml"):
+        text = (site / name).read_text(encoding="utf-8")
+        assert "a�b�c�[31md�e�f�g�h�i�j" in text
+        assert not set(CONTROLS) & set(text) - set("abcdefghij[31m")
+    lines = (site / "metrics/steer/steer.ndjson").read_bytes().splitlines()
+    assert [json.loads(line)["value"] for line in lines] == [
+        CONTROLS,
+        "dark",
+        "other",
+    ]
 
 
 def test_a_later_report_changes_the_site(tmp_path: Path) -> None:
