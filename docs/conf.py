@@ -4,6 +4,9 @@ import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
+from docutils import nodes
+from sphinx.application import Sphinx
+
 project = "dither"
 author = "The dither authors"
 copyright = "The dither authors"  # noqa: A001 - Sphinx asks for this name
@@ -36,6 +39,22 @@ smartquotes = False  # of what a program prints, quotes stay as they are
 
 html_theme = "furo"
 html_title = "dither"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_extra_path = ["published"]  # the example of a published site, as answers/
 html_copy_source = False
 html_show_sourcelink = False
+
+_SHORT = 30
+"""Letters of a name that fit on a line of a phone."""
+
+
+def setup(app: Sphinx) -> None:
+    """Mark short names, so that none of them breaks at a hyphen."""
+    app.connect("doctree-read", _mark_short)
+
+
+def _mark_short(_: Sphinx, page: nodes.document) -> None:
+    for name in page.findall(nodes.literal):
+        if len(name.astext()) <= _SHORT:
+            name["classes"].append("short")

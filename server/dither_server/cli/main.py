@@ -85,7 +85,7 @@ def run(found: Found) -> None:
         serve(app, collector, listener, lambda url: click.echo(greeting(url, token)))
 
 
-@cli.command()
+@cli.command(short_help="Estimate shares, or a mean and quantiles.")
 @click.argument("metric")
 @settings_options("metrics", "db")
 @click.option("--since", metavar="DAY", help="First UTC day, such as 2026-11-01.")

@@ -20,9 +20,6 @@ VALUES = 50
 _WORK = 20_000
 """So much work the estimates of all panels may take (``costs``), so that a page is there in about a second."""
 
-_MARGIN = 0.02
-"""The part of the scale that is left free at an end where there is no zero."""
-
 
 class Place(NamedTuple):
     """A spot with its places in a drawing, in percent of the width; the bar of a dot has no ``width``."""
@@ -44,10 +41,11 @@ class Panel(NamedTuple):
 
 
 class Panels(NamedTuple):
-    """The strata with reports, most of them first, and the labels of those without any."""
+    """The strata with reports, most of them first, and the labels of those without any; ``axis`` says their scale."""
 
     by: Sequence[str]
     bars: bool
+    axis: str
     panels: Sequence[Panel]
     empty: Sequence[str]
 
@@ -87,14 +85,16 @@ def panels_of(
         Panel(*_named(part, by), reports, [_placed(one, low, high, exhibit.zero) for one in some])
         for (part, reports), some in zip(counted, spots, strict=True)
     ]
-    return Panels(by, exhibit.zero is not None, panels, [_named(part, by)[0] for part, reports in parts if not reports])
+    empty = [_named(part, by)[0] for part, reports in parts if not reports]
+    axis = exhibit.axis(low, high) if any(spots) else ""
+    return Panels(by, exhibit.zero is not None, axis, panels, empty)
 
 
-def placed_spots(exhibit: Exhibit, most: int | None = None) -> tuple[list[Place], float]:
-    """Return the few estimates that matter most of what a page shows, on a scale of their own, and where that ends."""
+def placed_spots(exhibit: Exhibit, most: int | None = None) -> tuple[list[Place], str]:
+    """Return the few estimates that matter most of what a page shows, on a scale of their own, and that in words."""
     spots = exhibit.spots()[:most]
     low, high = _scale(spots, exhibit.zero)
-    return [_placed(one, low, high, exhibit.zero) for one in spots], high
+    return [_placed(one, low, high, exhibit.zero) for one in spots], exhibit.axis(low, high)
 
 
 def _named(part: Part, by: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -108,8 +108,7 @@ def _scale(spots: Sequence[Spot], zero: float | None) -> tuple[float, float]:
     if zero is not None:
         return zero, max([*ends, zero]) or 1.0
     low, high = min(ends, default=0.0), max(ends, default=1.0)
-    margin = _MARGIN * (high - low) or 1.0
-    return low - margin, high + margin
+    return (low, high) if low < high else (low, low + 1.0)
 
 
 def _placed(spot: Spot, low: float, high: float, zero: float | None) -> Place:

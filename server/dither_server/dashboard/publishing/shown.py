@@ -48,7 +48,7 @@ class Shown(NamedTuple):
 class Digest(NamedTuple):
     """A metric on the first page: the few estimates that matter most, and which reports they are of.
 
-    These are bars from 0 to ``top``, or dots where that is None.
+    These are bars or dots, on a scale that ``axis`` tells in words.
     """
 
     topic: Topic
@@ -60,7 +60,8 @@ class Digest(NamedTuple):
     hidden: bool
     needs: str
     places: Sequence[Place]
-    top: float | None
+    bars: bool
+    axis: str
     odd: bool
 
 
@@ -97,7 +98,7 @@ class Gatherer:
         """Return what the first page shows of a metric, where there is ``few`` room."""
         card, metric = shown.card, shown.card.asked
         there = card.exhibit is not None and bool(shown.edition.days)
-        places, top = placed_spots(card.exhibit, _FEW if few else None) if card.exhibit and there else ([], 0.0)
+        places, axis = placed_spots(card.exhibit, _FEW if few else None) if card.exhibit and there else ([], "")
         return Digest(
             topic,
             {name: one for name, one in card.metric.items() if name != "values"},
@@ -108,7 +109,8 @@ class Gatherer:
             card.exhibit is None,
             "" if card.exhibit is None else card.exhibit.needs,
             places,
-            top if card.exhibit is not None and card.exhibit.zero is not None else None,
+            card.exhibit is not None and card.exhibit.zero is not None,
+            axis,
             any(check["odd"] for check in (card.told or {}).get("health", ())),
         )
 

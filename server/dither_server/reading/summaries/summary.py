@@ -102,6 +102,10 @@ class Exhibit(ABC):
         """Return the few estimates of these names, or of those that matter most, for a small panel of a stratum."""
         return ()
 
+    def axis(self, low: float, high: float) -> str:
+        """Return from where to where an axis of spots goes, in words."""
+        return f"{100 * low:.3g} to {100 * high:.3g}%"
+
     @property
     @abstractmethod
     def needs(self) -> str:

@@ -98,6 +98,12 @@ class NumberExhibit(Exhibit):
         parts = [("mean", told["mean"]), *((f"p{100 * share:g}", quantiles[share]) for share in _MARKS)]
         return [self._spot(name, one) for name, one in parts]
 
+    def axis(self, low: float, high: float) -> str:
+        """Return from which number to which an axis of spots goes, with the unit."""
+        scale = self.scale
+        words = f"{self.number(scale.at(low))} to {self.number(scale.at(high))} {scale.unit}".rstrip()
+        return f"{words}, logarithmic" if scale.log else words
+
     def _spot(self, name: str, one: Mapping[str, Any]) -> Spot:
         text = f"{self.number(one['value'])} {self.scale.unit}".rstrip()
         at, low, high = (
