@@ -43,21 +43,24 @@ class Client:
     that no other app has, such as ``org.example.notes``: two apps of one name share consent and reports.
     ``state`` is a folder, a ``MemoryState``, or None for the user's own folder for ``app``.
 
-    Keyword arguments: ``transport`` replaces HTTP; ``entropy`` the system's generator; ``today`` the UTC date;
-    ``environ`` the surroundings in which consent is looked for, ``policy`` the administrator's file.
-    ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device. ``token`` lets the app in
-    at a collector that asks for one: it is the app's, the same for all its users, and so tells nothing of anyone. Each
-    report leaves at a random moment within ``spread`` seconds (schedule.py), or on ``flush``. A program that finds a
-    report due and ends at once waits for that upload, for ``exit_wait`` seconds at most, 0 for not at all, and not more
-    often than every ``exit_every`` seconds (exits.py).
-    ``background=False`` uploads nothing but on ``flush``, and has no thread in between. ``strata`` are attributes of
-    this device, such as ``{"platform": "linux"}``, sent in the clear with the reports of metrics that declare them.
-    ``seal`` is the collector's key that all reports are sealed for, in place of that of the metrics: ``endpoint`` is
-    then a relay's. It needs the package ``cryptography``, and without it the client is disabled; what waits in the
-    outbox from before it was given, or taken away, is dropped.
-    ``strict`` is for tests: mistakes of the app's developer (a metric that is not defined, an object that is no answer,
-    an attribute that no metric declares, arguments that cannot be) raise ParameterError; otherwise they are logged
-    once, and the client stays silent.
+    Keyword arguments:
+    - ``token`` lets the app in at a collector that asks for one: it is the app's, the same for all its users, and so
+      tells nothing of anyone.
+    - ``strata`` are attributes of this device, such as ``{"platform": "linux"}``, sent in the clear with the reports of
+      metrics that declare them.
+    - ``seal`` is the collector's key that all reports are sealed for, in place of that of the metrics: ``endpoint`` is
+      then a relay's. It needs the package ``cryptography``, and without it the client is disabled; what waits in the
+      outbox from before it was given, or taken away, is dropped.
+    - ``lifetime_cap`` bounds the epsilon that all metrics together may ever cost this device.
+    - ``spread``: each report leaves at a random moment within so many seconds, or on ``flush``.
+    - ``exit_wait``: a program that finds a report due and ends at once waits for that upload, for so many seconds at
+      most, 0 for not at all, and not more often than every ``exit_every`` seconds.
+    - ``background=False`` uploads nothing but on ``flush``, and has no thread in between.
+    - ``strict`` is for tests: mistakes of the app's developer (a metric that is not defined, an object that is no
+      answer, an attribute that no metric declares, arguments that cannot be) raise ParameterError; otherwise they are
+      logged once, and the client stays silent.
+    - ``transport`` replaces HTTP, ``entropy`` the system's generator, ``today`` the UTC date, ``environ`` the
+      surroundings in which consent is looked for, ``policy`` the administrator's file.
     """
 
     _OUTCOME, _TIMER = Outcome, Timer  # held here, for at shutdown the names of this module may be None
