@@ -43,7 +43,8 @@ class Client:
     that no other app has, such as ``org.example.notes``: two apps of one name share consent and reports.
     ``state`` is a folder, a ``MemoryState``, or None for the user's own folder for ``app``.
 
-    Keyword arguments:
+    By keyword:
+
     - ``token`` lets the app in at a collector that asks for one: it is the app's, the same for all its users, and so
       tells nothing of anyone.
     - ``strata`` are attributes of this device, such as ``{"platform": "linux"}``, sent in the clear with the reports of
