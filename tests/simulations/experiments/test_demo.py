@@ -197,7 +197,7 @@ def test_without_the_extra_one_line_says_what_to_install() -> None:
     program = "import sys; sys.modules['matplotlib'] = None; from dither_simulations.__main__ import main; main()"
     ended = subprocess.run([sys.executable, "-c", program, "error"], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr == "dither-sim needs: pip install 'dither[simulations]'\n"
+    assert ended.stderr.startswith("dither-sim needs: pip install 'dither[simulations]', or: uvx")
 
 
 def test_devices_whose_collector_is_gone_give_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
