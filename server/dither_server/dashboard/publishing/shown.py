@@ -82,7 +82,7 @@ class Gatherer:
             VALUES,
             self._store,
             self._reader,
-            hidden=metric.question.kind == "discovery" and not self._asked.discovered,
+            hidden=summary_of(metric).searched and not self._asked.discovered,
         )
         told = card.told or {}
         panels = courses = None
@@ -125,7 +125,7 @@ class Gatherer:
         reports = sum(self._reports(edition, span).values())
         among = f"{reports:,} {'report' if reports == 1 else 'reports'} {span_in_words(*span)}"
         summary = summary_of(metric)
-        if not metric.question.estimable or metric.question.kind == "discovery":
+        if not metric.question.estimable or summary.searched:
             return f"{among}."
         card = self._reader.exhibit(
             metric,

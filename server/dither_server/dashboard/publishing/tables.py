@@ -29,8 +29,8 @@ class Tables:
 
     def shown(self, edition: Edition) -> bool:
         """Return whether there is anything to write: reports, and values whose shares are told."""
-        question = edition.metric.question
-        return bool(edition.days) and question.estimable and (question.kind != "discovery" or self._asked.discovered)
+        hidden = summary_of(edition.metric).searched and not self._asked.discovered
+        return bool(edition.days) and edition.metric.question.estimable and not hidden
 
     def of(self, edition: Edition) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield the name and the pieces of each table of a version; of one without reports there are none."""
@@ -41,7 +41,7 @@ class Tables:
         if edition.metric.strata is not None:
             for form in FORMATS_OF_SITE:
                 yield f"{edition.folder}/{edition.file(f'strata.{form}')}", self._written(form, [edition], by=True)
-        if edition.metric.question.kind != "discovery":
+        if not summary_of(edition.metric).searched:
             yield f"{edition.folder}/{edition.file('weeks.json')}", self._weeks(edition)
 
     def together(self, editions: Sequence[Edition]) -> Iterator[tuple[str, Iterator[bytes]]]:

@@ -118,6 +118,8 @@ class Summary(ABC, Generic[E]):
     row: ClassVar[type]
     """The TypedDict of one row of an export: its keys are the columns."""
     schema: ClassVar[Schema]
+    searched: ClassVar[bool] = False
+    """Whether its values are no list of ours, but what was found among reports."""
     """What the API says of an estimate."""
     cheaper: ClassVar[str] = "ask for fewer days"
     """What makes one estimate cost less, in words."""

@@ -54,6 +54,7 @@ class Discoveries(Summary[Discovered]):
 
     row: ClassVar[type] = DiscoveryRow
     schema: ClassVar[Schema] = ESTIMATE
+    searched: ClassVar[bool] = True
     cheaper: ClassVar[str] = "declare a smaller alphabet or length"
 
     def estimate(
