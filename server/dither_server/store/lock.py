@@ -55,6 +55,9 @@ class FileLock:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
+                if wait <= 0:  # a thread left waiting would take the lock from the next who asks for it
+                    os.close(descriptor)
+                    raise StoreError(self._told) from None
                 _Waiter(descriptor, self._told).wait(wait)
             return descriptor
 

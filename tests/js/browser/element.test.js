@@ -1,6 +1,7 @@
 /** `<dither-consent>` in a page: asked, answered and withdrawn by the keyboard alone. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { LABELS } from "../../../client/js/src/element/labels.js";
 import { until } from "./harness.js";
 import { scene } from "./scene.js";
 
@@ -21,16 +22,19 @@ const focused = () => {
   return activeElement?.textContent ?? "";
 };
 
-/** Press Tab until something has the focus, and then a key. */
+/** Press Tab until something that is called `text` has the focus, and then a key. */
 async function press(page, text, key) {
   const passed = [];
   for (let step = 0; step < 60; step++) {
     await page.keyboard.press("Tab");
     passed.push(await page.evaluate(focused));
-    if (passed.at(-1).startsWith(text)) return page.keyboard.press(key);
+    if (passed.at(-1) === text) return page.keyboard.press(key);
   }
   throw new Error(`Tab never came to ${text}, but to ${passed.join(" | ")}`);
 }
+
+/** Wait until a choice is shown: its heading has the focus then, and what stood before it is gone. */
+const shown = (page, heading) => until(() => page.evaluate(focused), (text) => text === heading);
 
 const modeOf = async (page) => (await page.evaluate(() => client.status())).mode;
 
@@ -44,24 +48,29 @@ describe("a person at the element", () => {
     const element = page.locator("dither-consent");
     await element.getByRole("heading", { name: "theme" }).waitFor();
 
-    await press(page, "About this question", "Enter");
+    await press(page, `${LABELS.about}: theme`, "Enter");
     assert.ok(await element.getByText("Privacy loss").first().isVisible());
-    await press(page, "Yes", "Enter");
-    await element.getByRole("status").filter({ hasText: "kept" }).waitFor();
+    await press(page, LABELS.yes, "Enter");
+    await shown(page, LABELS.state);
+    await element.getByRole("status").filter({ hasText: LABELS.kept }).waitFor();
     assert.equal(await modeOf(page), "on");
     assert.equal(await page.evaluate(() => client.record("theme", "dark")), "kept");
 
-    await press(page, "Withdraw", "Space");
-    await until(() => modeOf(page), (mode) => mode === "off");
+    await press(page, LABELS.withdraw, "Space");
+    await shown(page, LABELS.state);
+    assert.equal(await modeOf(page), "off");
     assert.equal(await page.evaluate(() => client.record("translated", true)), "off");
 
-    await press(page, "Yes, collect", "Enter");
-    await press(page, "Yes", "Enter");
-    await until(() => modeOf(page), (mode) => mode === "on");
+    await press(page, LABELS.allow, "Enter");
+    await shown(page, LABELS.ask);
+    await press(page, LABELS.yes, "Enter");
+    await shown(page, LABELS.state);
+    assert.equal(await modeOf(page), "on");
 
-    await press(page, "Delete everything", "Enter");
-    await press(page, "Delete now", "Enter");
-    await until(() => modeOf(page), (mode) => mode === "off");
+    await press(page, LABELS.forget, "Enter");
+    await press(page, LABELS.forgetNow, "Enter");
+    await shown(page, LABELS.state);
+    assert.equal(await modeOf(page), "off");
     const modes = await page.evaluate(() => window.fired);
     assert.deepEqual(modes.map(({ mode, kept }) => [mode, kept]), ["on", "off", "on", "off"].map((mode) => [mode, true]));
   });

@@ -45,6 +45,14 @@ def test_waiting_ends_and_leaves_nothing_behind(tmp_path: Path) -> None:
         pass
 
 
+def test_who_does_not_wait_never_holds_the_lock_later(tmp_path: Path) -> None:
+    lock, before = FileLock(tmp_path / "lock"), threading.active_count()
+    for _ in range(200):
+        with lock.held(0.0), pytest.raises(StoreError, match="locked"), lock.held(0.0):
+            pass
+        assert threading.active_count() <= before
+
+
 def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:
     hold = (
         "import sys, pathlib; from dither_server.store.lock import FileLock\n"
