@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from benchmarks import accuracy
 from benchmarks.tables import Table, write
-from dither_simulations.experiments.peers.theory import PEERS
+from dither_simulations.experiments.peers.inside.protocol import Case, Finding
 from docs.pages import ROOT
 
 MEASURED = ROOT / "docs" / "measured"
@@ -70,20 +71,32 @@ def test_make_has_a_part_for_each_that_the_page_names() -> None:
     assert parts == set(re.findall(r"^bench: (.+)$", MAKEFILE, re.MULTILINE)[0].split())
 
 
-def test_the_titles_of_the_comparison_are_those_that_its_tables_have() -> None:
-    """Or an hour of measuring ends with nothing written."""
-    source = (BENCH / "tables.py").read_text(encoding="utf-8")
-    assert [title for title in accuracy.NAMES if title not in source] == []
-    text = "".join(
-        f"**{title}, more of it**\n\n| a | b | c |\n| ---: | ---: |\n| 1 | 2 / 3 / 4 | 2 / 3 / 4 |\n\n"
-        for title in accuracy.NAMES
-    )
-    tables = list(accuracy.tables(f"{text}A note.\n"))
-    assert [table.name for table in tables] == [*accuracy.NAMES.values()]
-    compared, *others = tables
-    assert {(*table.head, *table.rows[0]) for table in others} == {("a", "b", "c", "1", "2 / 3 / 4", "2 / 3 / 4")}
-    assert compared.head == ["a", "library", "b", "c"]
-    assert compared.rows == [["1", name, cell, cell] for name, cell in zip(("dither", *PEERS), "234", strict=True)]
+@pytest.mark.parametrize(
+    ("part", "kind", "rows"),
+    [
+        ("speed", "rate", {"accuracy-speed": 13, "accuracy-trials": 7}),
+        ("leaks", "leak", {"accuracy-leaks": 12}),
+        ("errors", "error", {"accuracy-measured": 9}),
+    ],
+)
+def test_each_part_of_the_comparison_makes_its_tables(
+    part: str, kind: str, rows: dict[str, int], tmp_path: Path
+) -> None:
+    """Of findings that are made up: an hour of measuring must not end with nothing written."""
+    asked: list[Case] = []
+
+    def measure(library: str, some: Sequence[Case]) -> list[Finding]:
+        asked.extend(some)
+        seen = [{"1 0": 30_000, "0 1": 70_000}, {"1 0": 70_000, "0 1": 30_000}]
+        errors = {"raw": [1e-6] * 5, "given": [1e-6] * 5}
+        return [Finding(case, 1000, report_seconds=1e-5, trained=seen, judged=seen, **errors) for case in some]
+
+    tables = list(accuracy.PARTS[part].tables(measure))
+    write(tmp_path, *tables)
+    assert {case.kind for case in asked} == {kind}
+    assert {table.name: len(table.rows) for table in tables} == rows
+    assert {path.stem for path in tmp_path.iterdir()} == set(rows)
+    assert [line for table in tables for line in table.rows if "-" in line] == []
 
 
 def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(tmp_path: Path) -> None:
