@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import accuracy
+from benchmarks.sdks.tables import ROWS, Findings, Setting
+from benchmarks.sdks.tables import table as clients_table
 from benchmarks.tables import Table, write
 from dither_simulations.experiments.peers.inside.protocol import Case, Finding
 from docs.pages import ROOT
@@ -113,6 +116,34 @@ def test_a_benchmark_writes_its_table_and_no_option_of_writing_into_its_caption(
     assert len(cells) == 6 * 7 * 3
     committed = (MEASURED / "tables" / "accuracy-theory.md").read_text(encoding="utf-8")
     assert committed.partition("*Measured")[0] == text.partition("*Measured")[0]
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "rows"),
+    [
+        ("strings --small --part lists --part discoveries", {"strings-lists": 1, "strings-discoveries": 2}),
+        ("string_peers --runs 1 --users 2000 --held 40 --candidates 60 --short 50", {"string-peers": 18}),
+        ("coverage --surveys 2 --mechanism bit-flip --mechanism rappor", {"coverage-few": 6, "coverage-long": 3}),
+    ],
+)
+def test_a_benchmark_writes_all_its_tables_at_the_smallest_sizes(
+    benchmark: str, rows: dict[str, int], tmp_path: Path
+) -> None:
+    """Some take most of an hour at the usual sizes, and write at the end."""
+    command = [sys.executable, "-m", *shlex.split(f"tests.benchmarks.{benchmark} --tables"), str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
+    assert {name: text.count("\n|") - 1 for name, text in texts.items()} == rows
+    captions = [CAPTION.fullmatch(text.splitlines()[-1]) for text in texts.values()]
+    assert {found and found["command"] for found in captions} == {f"python -m tests.benchmarks.{benchmark}"}
+
+
+def test_the_clients_table_is_one_of_the_documentation() -> None:
+    versions = {"dither": "0", "sentry-sdk": "1", "posthog": "2"}
+    numbers: Findings = {library: defaultdict(lambda: defaultdict(lambda: [1.0, 2.0])) for library in versions}
+    found = clients_table(numbers, Setting(versions, "", 2, 0.0))
+    assert len(Table("client", found.head, found.rows).markdown().splitlines()) == len(ROWS) + 2
 
 
 def test_a_run_that_goes_wrong_leaves_what_was_there(tmp_path: Path) -> None:
