@@ -91,8 +91,11 @@ def test_each_part_of_the_comparison_makes_its_tables(
     def measure(library: str, some: Sequence[Case]) -> list[Finding]:
         asked.extend(some)
         seen = [{"1 0": 30_000, "0 1": 70_000}, {"1 0": 70_000, "0 1": 30_000}]
-        errors = {"raw": [1e-6] * 5, "given": [1e-6] * 5}
-        return [Finding(case, 1000, report_seconds=1e-5, trained=seen, judged=seen, **errors) for case in some]
+        some_runs = [1e-6] * 5
+        return [
+            Finding(case, 1000, some_runs, [], some_runs, report_seconds=1e-5, trained=seen, judged=seen)
+            for case in some
+        ]
 
     tables = list(accuracy.PARTS[part].tables(measure))
     write(tmp_path, *tables)
