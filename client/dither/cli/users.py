@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import NamedTuple
 
+from dither_shared.counted import counted
 from dither_shared.standard_output import written_whole
 
 from ..client import Client
@@ -22,7 +23,7 @@ from ..transparency.explain import PERIODS
 from ..transparency.metric_status import MetricStatus
 from ..transparency.status_fields import Status
 from .plain import plain
-from .tables import as_json, attempt_text, many, table
+from .tables import as_json, attempt_text, table
 
 __all__ = ["USERS", "Command", "add_command", "run"]
 
@@ -137,7 +138,7 @@ def _status_text(status: Status) -> str:
     if status.last_attempt is not None:
         lines.append(attempt_text(status.last_attempt, status.failed_attempts))
     lines += [status.held_up] if status.held_up else []
-    lines += [f"trouble: {what}, {many(times, 'time')}" for what, times in status.trouble.items()]
+    lines += [f"trouble: {what}, {counted(times, 'time')}" for what, times in status.trouble.items()]
     return "\n".join(lines)
 
 
@@ -152,7 +153,7 @@ def _metric_text(metric: MetricStatus) -> str:
         f"    {metric.state}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
         f"    {metric.odds}\n{clear}{sealed}"
         f"    {metric.cost}\n"
-        f"    {many(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
+        f"    {counted(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
     )
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from dither_shared.counted import counted
+
 from ..collector import Collector, RejectedError, TroubleError
 from ..store import Frozen, ListedPool, RelayStore
 from .bodies import body_of, share_of
@@ -109,7 +111,8 @@ class Rounds:
                     receipt = self._collector.post(body_of(batch, [row.sealed for row in rows]))
                 except RejectedError as error:
                     rejected[place] = f"{batch.pool}: {error}"
-                    _log.error("%s: %d reports are kept for another day: %s", batch.pool, len(rows), error)
+                    kept = counted(len(rows), "report is", "reports are")
+                    _log.error("%s: %s kept for another day: %s", batch.pool, kept, error)
             if place in rejected:
                 posted.rejected += 1
                 posted.trouble = rejected[place]
@@ -123,6 +126,7 @@ class Rounds:
         """Drop what has grown too old, and forget digests beyond the horizon."""
         today = self._today()
         if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
-            _log.warning("%d reports were dropped: too few, or not taken, for %d days", dropped, self._rules.max_age)
+            reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
+            _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
             self._store.fold_in()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))

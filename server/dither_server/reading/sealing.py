@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 from dither_shared.privacy.rounding import rounded_up
 
 from ..analysis.shuffling import amplified
@@ -39,7 +40,7 @@ def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: i
 def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a page says of the member ``sealed`` of an answer: how many reports, what it is worth, and when."""
     refused = f"; {told['refused']:,} more did not open" if told["refused"] else ""
-    batches = "1 batch" if told["batches"] == 1 else f"{told['batches']:,} batches"
+    batches = counted(told["batches"], "batch", "batches")
     yield (
         f"{told['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the relay "
         f"says, each was shuffled among at least {told['least_total']:,}."
@@ -53,7 +54,7 @@ def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
     )
     if worth["periods"] > 1:
         together = f"ε = {rounded_up(worth['together'], 3)} and δ = {rounded_up(worth['together_delta'], 3)}"
-        each += f", and that of {worth['periods']:,} reports, one in each batch, {together}"
+        each += f", and that of {counted(worth['periods'], 'report')}, one in each batch, {together}"
     yield f"To whoever sees all reports of a batch and nothing else, for {each}."
     yield _CONDITIONS
 

@@ -6,6 +6,7 @@ from datetime import date
 from functools import partial
 from typing import Any, NamedTuple
 
+from dither_shared.counted import counted
 from dither_shared.metrics.period import DAYS_IN, first_day
 
 from ...analysis.trend import finished
@@ -123,7 +124,7 @@ class Gatherer:
         """Return the answers of a week in a sentence, as the feed tells it."""
         metric, query = edition.metric, replace(edition.query(self._asked), since=span[0], until=span[1])
         reports = sum(self._reports(edition, span).values())
-        among = f"{reports:,} {'report' if reports == 1 else 'reports'} {span_in_words(*span)}"
+        among = f"{counted(reports, 'report')} {span_in_words(*span)}"
         summary = summary_of(metric)
         if not metric.question.estimable or summary.searched:
             return f"{among}."
