@@ -36,7 +36,13 @@ class Database:
         """
         self._schema = schema
         self._engine = open_engine(
-            url, create, lock_wait, read_only=read_only, maker=schema.maker, pragmas=schema.pragmas
+            url,
+            create,
+            lock_wait,
+            read_only=read_only,
+            maker=schema.maker,
+            pragmas=schema.pragmas,
+            tables=(schema.table.name, schema.apart),
         )
         path = sqlite_path(self._engine)
         taken = f"locked by another {schema.maker}'s commit"

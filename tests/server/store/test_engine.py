@@ -1,5 +1,8 @@
 """Opening a database: URLs, files that are none, and durable connections."""
 
+import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -44,3 +47,30 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "dither.db").write_bytes(b"certainly not SQLite\n" * 100)
     with pytest.raises(StoreError, match="not a database"):
         Store(f"sqlite:///{tmp_path}/dither.db")
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("named", ["notes.py", "places.sqlite"])
+def test_a_file_of_somebody_else_is_named_and_stays_as_it_is(tmp_path: Path, named: str, create: bool) -> None:
+    (tmp_path / "notes.py").write_text("print('certainly not SQLite')\n" * 100)
+    with closing(sqlite3.connect(tmp_path / "places.sqlite")) as other:
+        other.execute("CREATE TABLE places (url TEXT)")
+    before = (tmp_path / named).read_bytes()
+    with pytest.raises(StoreError, match=rf"{tmp_path}/{named} is .*; name the file of a collector"):
+        Store(f"sqlite:///{tmp_path}/{named}", create=create)
+    assert (tmp_path / named).read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+@pytest.mark.usefixtures("store")
+def test_a_file_without_permission_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "dither.db"
+    for mode, what in ((0o400, "write"), (0o000, "read")):
+        file.chmod(mode)
+        with pytest.raises(ParameterError, match=f"this user may not {what} {file}; run as"):
+            Store(f"sqlite:///{file}")
+    file.chmod(0o600)
+    tmp_path.chmod(0o600)
+    with pytest.raises(ParameterError, match="may not enter its folder"):
+        Store(f"sqlite:///{file}")
+    tmp_path.chmod(0o700)

@@ -190,7 +190,8 @@ def leaks(findings: Findings) -> Table:
     head = ["library", "mechanism", "ε declared", "ε at least", "", "a report shows of values 0 and 1", "of 0", "of 1"]
     note = (
         f"{counted(draws, 'report')} of value 0 and as many of value 1, of k = 16; the last columns say how many of "
-        f"them show what the column before says, which was chosen on as many others. At least with confidence {CONFIDENCE:.1%}."
+        "them show what the column before says, which was chosen on as many others. At least with confidence "
+        f"{CONFIDENCE:.1%}."
     )
     return Table("What reports tell", head, rows, note)
 
