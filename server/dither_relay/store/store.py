@@ -1,15 +1,13 @@
 """The store: what the rest of the relay asks of its database."""
 
-import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import date
-from pathlib import Path
 
 import sqlalchemy as sa
 
-from dither_server.store import Outcome, Refusal, StoreError, database_file
+from dither_server.store import Outcome, Refusal, StoreError
 from dither_server.store.database import Database
 from dither_server.store.engine import sqlite_path
 from dither_server.store.lock import FileLock
@@ -35,8 +33,6 @@ class RelayStore(Database):
 
     def __init__(self, url: str, *, create: bool = True, lock_wait: float = 5.0, read_only: bool = False) -> None:
         """Open the database at ``url``, as ``Database`` does; raise what that raises."""
-        if create and (path := database_file(url)) is not None:
-            _make_private(path)
         self._failed = False
         super().__init__(url, create=create, lock_wait=lock_wait, read_only=read_only, schema=RELAY)
 
@@ -161,15 +157,6 @@ class RelayStore(Database):
                 yield
             finally:
                 connection.invalidate()  # the lock goes with the connection
-
-
-def _make_private(path: Path) -> None:
-    """Make a file that nobody else may read, if there is none; SQLite gives what it puts beside it the same mode.
-
-    Whatever fails here, SQLite is told of next, and tells it.
-    """
-    with suppress(OSError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _note(connection: sa.Connection, name: str, value: str) -> None:

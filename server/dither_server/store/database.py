@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError
 
-from .engine import WRITE, open_engine, sqlite_path
+from .engine import WRITE, make_private, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
 from .migrate import COLLECTOR, Schema, migrate, require_current
@@ -45,6 +45,8 @@ class Database:
             tables=(schema.table.name, schema.apart),
         )
         path = sqlite_path(self._engine)
+        if create and path is not None:
+            make_private(path)
         taken = f"locked by another {schema.maker}'s commit"
         self._lock = None if path is None else FileLock(path.with_name(path.name + ".lock"), taken=taken)
         self._lock_wait = lock_wait

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from stat import S_IFDIR, S_IFMT, S_IFREG
 from typing import Any
@@ -15,7 +16,7 @@ from dither_shared import ParameterError
 from .errors import StoreError, UnmadeError
 from .url import database_url
 
-__all__ = ["WRITE", "database_file", "open_engine", "sqlite_path"]
+__all__ = ["WRITE", "database_file", "make_private", "open_engine", "sqlite_path"]
 
 WRITE = "dither_write"
 """The execution option of a connection that will write."""
@@ -36,8 +37,8 @@ def open_engine(
     """Return an engine for ``url``; raise ParameterError if it cannot be used. Nothing is connected yet.
 
     Through one that is ``read_only`` nothing changes, not even what is beside the file. ``maker`` is the program that
-    makes the database, and ``pragmas`` are what else to set on connections of SQLite. A file of SQLite that holds tables,
-    but none of ``tables``, is another program's: to connect raises StoreError, and changes nothing of it.
+    makes the database, and ``pragmas`` are what else to set on connections of SQLite. A file of SQLite that holds
+    tables, but none of ``tables``, is another program's: to connect raises StoreError, and changes nothing of it.
     """
     parsed = database_url(url)
     is_sqlite = parsed.get_backend_name() == "sqlite"
@@ -70,6 +71,15 @@ def database_file(url: str) -> Path | None:
     """Return the file of a database, or None if it is no SQLite."""
     parsed = database_url(url)
     return Path(str(parsed.database)) if parsed.get_backend_name() == "sqlite" else None
+
+
+def make_private(path: Path) -> None:
+    """Make a file that nobody else may read, if there is none; SQLite gives what it puts beside it the same mode.
+
+    Whatever fails here, SQLite is told of next, and tells it.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _check_file(path: str, create: bool, maker: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import stat
 from contextlib import closing
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
+from server.collecting import THEME
 from server.database import connected, url_of
 
 
@@ -32,6 +34,28 @@ def test_sqlite_is_durable(tmp_path: Path) -> None:
 def test_urls_that_cannot_be_used_are_told(url: str, match: str) -> None:
     with pytest.raises(ParameterError, match=match):
         Store(url)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="of POSIX permissions")
+def test_nobody_else_may_read_what_is_counted(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with closing(Store(url_of(tmp_path))) as store:
+            store.register([THEME])
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes.keys() >= {"dither.db", "dither.db-wal", "dither.db-shm"}
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_mode_that_somebody_chose_is_kept(tmp_path: Path) -> None:
+    Store(url_of(tmp_path)).close()
+    (tmp_path / "dither.db").chmod(0o640)
+    with closing(Store(url_of(tmp_path))) as store:
+        store.register([THEME])
+        assert stat.S_IMODE((tmp_path / "dither.db-wal").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "dither.db").stat().st_mode) == 0o640
 
 
 def test_reading_makes_no_database(tmp_path: Path) -> None:
