@@ -23,6 +23,7 @@ from ...store import Store
 from ..card import Card, card_of
 from ..panels import VALUES, Panels, Place, panels_within, placed_spots
 from ..period import span_in_words
+from ..refused import refused_words
 from ..view import View
 from .editions import Asked, Edition, Topic
 
@@ -43,7 +44,7 @@ class Shown(NamedTuple):
     courses: Any
     weeks: Sequence[Bar]
     sealed: Sequence[str]
-    refused: Sequence[tuple[str, int]]
+    refused: Sequence[tuple[str, str]]
 
 
 class Digest(NamedTuple):
@@ -92,7 +93,10 @@ class Gatherer:
             courses = self._courses(edition, card)
         sealed = about_sealed(self._sealed(edition, card), metric, told.get("periods", 1))
         words = list(words_of_sealed(sealed["sealed"])) if sealed else []
-        refused = [(_TITLES.get(kind, kind), batches) for kind, batches in sorted(told.get("refused", {}).items())]
+        refused = [
+            (_TITLES.get(kind, kind), refused_words(kind, number))
+            for kind, number in sorted(told.get("refused", {}).items())
+        ]
         return Shown(edition, card, panels, courses, self._weeks(edition), words, refused)
 
     def digest(self, topic: Topic, shown: Shown, *, few: bool) -> Digest:
