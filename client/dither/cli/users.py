@@ -142,6 +142,10 @@ def _status_text(status: Status) -> str:
     return "\n".join(lines)
 
 
+_STATES = {"spent": "spent: its cap is reached, and nothing more is collected"}
+"""What explains a state to whoever has not read its definition."""
+
+
 def _metric_text(metric: MetricStatus) -> str:
     since = f" since {metric.since}" if metric.since and metric.state == "collected" else ""
     until = f", asked until {metric.expires}" if metric.expires else ""
@@ -150,7 +154,7 @@ def _metric_text(metric: MetricStatus) -> str:
     survey = f", one of {len(metric.one_of)} questions ({', '.join(metric.one_of)})" if metric.one_of else ""
     return (
         f"{metric.name}: {metric.description or 'no description'}\n"
-        f"    {metric.state}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
+        f"    {_STATES.get(metric.state, metric.state)}{since}; reported {PERIODS[metric.period]}{survey}{until}\n"
         f"    {metric.odds}\n{clear}{sealed}"
         f"    {metric.cost}\n"
         f"    {counted(metric.reports, 'report')} drawn, epsilon {metric.spent:.3g} spent"
