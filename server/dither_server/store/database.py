@@ -1,5 +1,6 @@
 """A database as a whole: how it is opened, what a transaction is, and whether it can be relied on."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
@@ -15,6 +16,12 @@ from .lock import FileLock
 from .migrate import COLLECTOR, Schema, migrate, require_current
 
 __all__ = ["Database"]
+
+_ROOM = 1 << 22
+"""Bytes that must be free for a write to be counted on: a few commits, and what SQLite writes beside them."""
+
+_WRITES = {"sqlite": "PRAGMA user_version = 0", "postgresql": "SELECT txid_current()"}
+"""What a transaction does to be written, and changes nothing."""
 
 
 class Database:
@@ -35,6 +42,7 @@ class Database:
         URL that cannot be used, StoreError for a database that cannot.
         """
         self._schema = schema
+        self._failed = False
         self._engine = open_engine(
             url,
             create,
@@ -78,6 +86,20 @@ class Database:
         with self._transaction() as connection:
             connection.execute(sa.select(sa.literal(1)).select_from(self._schema.table).limit(1))
 
+    def require_writable(self) -> None:
+        """Raise StoreError if nothing can be written, or soon nothing.
+
+        Only after a write that failed is one tried: whoever asks so often makes no work for the disk.
+        """
+        self.ping()
+        path = sqlite_path(self._engine)
+        if path is not None and (free := shutil.disk_usage(path.absolute().parent).free) < _ROOM:
+            raise StoreError(f"database: {free:,} bytes are left on its disk")
+        if self._failed:
+            with self._transaction(write=True) as connection:
+                connection.exec_driver_sql(_WRITES[self._engine.dialect.name])
+            self._failed = False
+
     def schema(self) -> str:
         """Return the schema that the tables have, which is that of this program."""
         return self._schema.head
@@ -118,4 +140,5 @@ class Database:
         except IntegrityError as error:
             raise RacedError(message_of(error)) from error
         except SQLAlchemyError as error:
+            self._failed = self._failed or write
             raise StoreError(message_of(error)) from error

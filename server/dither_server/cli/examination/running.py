@@ -64,7 +64,7 @@ def _clock(health: Reply, before: datetime, after: datetime) -> Iterator[Finding
 
 def _readiness(ready: Reply) -> Iterator[Finding]:
     if ready.status != 200:
-        what = "cannot read its database, or write its spool"
+        what = "cannot write its database, or its spool"
         yield problem("collector", what, "Its log says why; reports are answered 503 meanwhile")
 
 
