@@ -90,9 +90,9 @@ def require_known(address: str, metrics: Sequence[Metric]) -> None:
     ]
     listed += [f"  and {len(lacking) - _NAMED:,} more"] if len(lacking) > _NAMED else []
     raise CollectorError(
-        f"the collector at {collector.url} does not collect {len(lacking)} of the {len(metrics)} metrics asked for, "
-        "or in another version:\n" + "\n".join(listed) + "\nRun this again with --definitions lab.toml instead of "
-        "--collector, and start a collector with that file; or give --collector auto."
+        f"the collector at {collector.url} does not collect {len(lacking)} of {counted(len(metrics), 'metric')} "
+        "asked for, or in another version:\n" + "\n".join(listed) + "\nRun this again with --definitions lab.toml in "
+        "place of --collector, and start a collector with that file; or give --collector auto."
     )
 
 
