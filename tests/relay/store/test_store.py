@@ -21,7 +21,7 @@ from dither_relay.store import Cut, ListedPool, RelayStore
 from dither_relay.store.schema import RELAY, TABLES
 from dither_server.store import Store, StoreError
 from dither_shared import ParameterError
-from dither_shared.sealed import SealedBatch
+from dither_shared.sealed import Pool, SealedBatch
 from relay.relaying import (
     LAYOUT,
     LENGTH,
@@ -187,6 +187,40 @@ def test_pools_come_and_go_with_what_the_collector_lists(tmp_path: Path) -> None
         longer = [ListedPool(one.pool, one.suite, one.length + 1) for one in LISTED]
         store.list_pools(longer, LIMITS)
         assert {(one.pool, one.length - 1): one.number for one in store.pools()} == numbers
+
+
+def test_pools_that_were_never_used_are_forgotten_when_they_are_not_listed_twice(tmp_path: Path) -> None:
+    """A collector that lists others each time fills neither disk nor memory."""
+
+    def others(turn: int) -> list[ListedPool]:
+        return [LISTED[0]._replace(pool=Pool(f"t{turn}n{place}", "0" * 16)) for place in range(1000)]
+
+    with stored(tmp_path) as store:
+        hold(store, rows(3))  # of the first pool
+        (first, *_), seen = store.pools(), 3
+        for turn in range(6):
+            store.list_pools(others(turn), LIMITS)
+            numbers = [one.number for one in store.pools()]
+            assert len(numbers) == 1000
+            assert min(numbers) > seen
+            seen = max(numbers)
+        assert len(store.held()) <= 2002
+        store.list_pools([], LIMITS)
+        store.list_pools(LISTED, LIMITS)
+        store.list_pools(LISTED, LIMITS)
+        assert len(store.held()) <= 4  # these, and the one of the highest number
+        assert first in store.pools()
+        assert waiting(store) == [(3, 0, 0, 0)]
+
+
+def test_a_pool_that_comes_back_at_once_keeps_its_number(tmp_path: Path) -> None:
+    """As where a collector has lost sight of its key file for a minute: a report may be on its way to the disk."""
+    with stored(tmp_path) as store:
+        before = store.pools()
+        store.list_pools([], LIMITS)
+        assert store.pools() == []
+        store.list_pools(LISTED, LIMITS)
+        assert store.pools() == before
 
 
 def test_reports_of_two_lengths_never_leave_in_one_batch(tmp_path: Path) -> None:
