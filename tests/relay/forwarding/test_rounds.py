@@ -211,3 +211,19 @@ def test_what_a_receipt_does_not_speak_of_is_kept(
     assert waiting(store) == [(0, 0, 5, 0)]
     assert [held.unread for held in store.held() if held.forwarded] == [2]
     assert collector.rows() == Counter(some)
+
+
+def test_a_pool_that_waited_hands_on_reports_of_several_days_as_one_batch(
+    store: RelayStore, collector: FakeCollector
+) -> None:
+    """So a device that reports each day has four there, and what a shuffle is worth to it is that of four."""
+    days = [TODAY - timedelta(days=back) for back in (3, 2, 1, 0)]
+    some = rows(8)
+    for day, place in zip(days, range(0, 8, 2), strict=True):
+        hold(store, some[place : place + 2], day=day)
+        one = rounds(store, collector.url, batch=8, today=day)
+        one.freeze()
+        one.post({})
+        one.tidy()
+        assert (collector.rows() == Counter(some)) == (day == TODAY)
+    assert list(collector.totals.values()) == [8]
