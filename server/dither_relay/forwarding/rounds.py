@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dither_shared.counted import counted
 
-from ..collector import Collector, RejectedError, TroubleError
+from ..collector import Collector, Receipt, RejectedError, TroubleError
 from ..store import Frozen, ListedPool, RelayStore
 from .bodies import body_of, share_of
 
@@ -109,6 +109,7 @@ class Rounds:
             if place not in rejected:
                 try:
                     receipt = self._collector.post(body_of(batch, [row.sealed for row in rows]))
+                    _check(receipt, len(rows))
                 except RejectedError as error:
                     rejected[place] = f"{batch.pool}: {error}"
                     kept = counted(len(rows), "report is", "reports are")
@@ -117,7 +118,7 @@ class Rounds:
                 posted.rejected += 1
                 posted.trouble = rejected[place]
                 continue
-            self._store.leave(batch, rows, self._today(), min(receipt.refused, len(rows)))
+            self._store.leave(batch, rows, self._today(), receipt.refused)
             posted.reports += len(rows)
             if receipt.refused:
                 _log.warning("%s: the collector could not read %d of %d", batch.pool, receipt.refused, len(rows))
@@ -130,3 +131,10 @@ class Rounds:
             _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
             self._store.fold_in()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))
+
+
+def _check(receipt: Receipt, reports: int) -> None:
+    """Raise RejectedError unless a receipt is of so many reports: what was not read is not to be forgotten."""
+    if receipt.accepted + receipt.refused != reports:
+        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {reports:,} reports"
+        raise RejectedError(f"the collector's receipt says {told}; is that URL a collector's?")
