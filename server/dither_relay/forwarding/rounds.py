@@ -136,5 +136,5 @@ class Rounds:
 def _check(receipt: Receipt, reports: int) -> None:
     """Raise RejectedError unless a receipt is of so many reports: what was not read is not to be forgotten."""
     if receipt.accepted + receipt.refused != reports:
-        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {reports:,} reports"
+        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
         raise RejectedError(f"the collector's receipt says {told}; is that URL a collector's?")
