@@ -1,7 +1,6 @@
 """The store: what the rest of the relay asks of its database."""
 
 import os
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -9,7 +8,8 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from dither_server.store import Outcome, Refusal, StoreError, database_file
+from dither_server.store import Disk, Outcome, Refusal, StoreError, database_file
+from dither_server.store.condition import disk_of
 from dither_server.store.database import Database
 from dither_server.store.engine import sqlite_path
 from dither_server.store.lock import FileLock
@@ -57,12 +57,17 @@ class RelayStore(Database):
         Only after a commit that failed is a write tried: whoever asks so often makes no work for the disk.
         """
         self.ping()
-        path = sqlite_path(self._engine)
-        if path is not None and (free := shutil.disk_usage(path.absolute().parent).free) < _ROOM:
-            raise StoreError(f"database: {free:,} bytes are left on its disk")
+        disk = self.disk()
+        if disk is not None and disk.free < _ROOM:
+            raise StoreError(f"database: {disk.free:,} bytes are left on its disk")
         if self._failed:
             self.note(_TRIED, "")
             self._failed = False
+
+    def disk(self) -> Disk | None:
+        """Return the file system that the database is on, or None if it is on another machine. Raises OSError."""
+        path = sqlite_path(self._engine)
+        return None if path is None else disk_of(path)
 
     def tend(self) -> bool:
         """Return that nothing is to be done after a commit."""

@@ -96,7 +96,7 @@ class ServerNumbers:
             everyone = CollectorRegistry()
             MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]  # it has no annotations
         for family in everyone.collect():
-            yield self._aged(family) if family.name == _OLDEST else family
+            yield self._aged(family) if family.name == _OLDEST else _timeless(family)
 
     def _aged(self, times: Family) -> Family:
         """Return the age of what has waited longest, of the times that each process tells while it lives."""
@@ -169,6 +169,12 @@ class _Told:
     def describe(self) -> Iterable[Family]:
         """Return nothing: names are not compared."""
         return ()
+
+
+def _timeless(family: Family) -> Family:
+    """Return a family without when each of its series began, to the microsecond: that of the first report of all."""
+    family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
+    return family
 
 
 def _lives(pid: str | None) -> bool:
