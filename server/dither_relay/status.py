@@ -8,7 +8,7 @@ from dither_server.cli.terminal_tables import aligned, printable
 from dither_shared.counted import counted
 
 from .forwarding.rounds import TROUBLE
-from .forwarding.schedule import following, is_due
+from .forwarding.schedule import following, is_overdue
 from .store import RelayStore
 
 __all__ = ["as_lines", "status_of"]
@@ -24,7 +24,7 @@ def status_of(store: RelayStore, batch: int, at: time, now: datetime) -> dict[st
         "batch": batch,
         "last": last and last.isoformat(),
         "next": following(now, at, last).isoformat(timespec="minutes"),
-        "overdue": last is not None and is_due(now, at, last),
+        "overdue": is_overdue(now, at, last),
         "trouble": state.get(TROUBLE) or None,
     }
 

@@ -1,6 +1,5 @@
 """A database as a whole: how it is opened, what a transaction is, and whether it can be relied on."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
@@ -10,6 +9,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from dither_shared import DitherError
 
+from .condition import Disk, disk_of
 from .engine import WRITE, make_private, open_engine, sqlite_path
 from .errors import RacedError, StoreError, message_of
 from .lock import FileLock
@@ -92,13 +92,21 @@ class Database:
         Only after a write that failed is one tried: whoever asks so often makes no work for the disk.
         """
         self.ping()
-        path = sqlite_path(self._engine)
-        if path is not None and (free := shutil.disk_usage(path.absolute().parent).free) < _ROOM:
-            raise StoreError(f"database: {free:,} bytes are left on its disk")
+        disk = self.disk()
+        if disk is not None and disk.free < _ROOM:
+            raise StoreError(f"database: {disk.free:,} bytes are left on its disk")
         if self._failed:
             with self._transaction(write=True) as connection:
                 connection.exec_driver_sql(_WRITES[self._engine.dialect.name])
             self._failed = False
+
+    def disk(self) -> Disk | None:
+        """Return the file system that the database is on, or None if it is on another machine. Raises StoreError."""
+        path = sqlite_path(self._engine)
+        try:
+            return None if path is None else disk_of(path)
+        except OSError as error:
+            raise StoreError(f"database: its disk cannot be looked at ({error.strerror})") from None
 
     def schema(self) -> str:
         """Return the schema that the tables have, which is that of this program."""

@@ -10,6 +10,7 @@ from dither_server.ingest.folding.run import Folding
 from dither_server.store import Refusal, StoreError
 from dither_server.store.errors import SpoolError
 from dither_server.store.spool.database_link import DatabaseLink
+from dither_server.store.spool.owner import claim
 from dither_server.store.spool.places import Folder, place_at
 from dither_server.store.spool.records import number_of
 from dither_server.store.spool.rooms import Rooms, rooms_at
@@ -83,6 +84,19 @@ def test_what_is_acknowledged_stands_in_a_segment_when_it_is_closed(tmp_path: Pa
     assert ids_in(found) == {one.batch for group in groups for one in group}
     assert {one[2] for one in found} == {number_of(TODAY), number_of(TODAY) + 1}
     assert list((tmp_path / "open").glob("*.journal")) == []
+
+
+def test_a_spool_that_is_gone_is_told_of_although_it_is_made_anew(tmp_path: Path) -> None:
+    """A disk that is no longer mounted: what stands there looks as empty as a spool that was just folded."""
+    here = tmp_path / "spool"
+    with closing(made(here)) as spool:
+        claim(spool.rooms.place, "0" * 32)
+        assert spool.backlog() == spool.rooms.backlog()
+        here.rename(tmp_path / "elsewhere")
+        for _ in range(2):
+            with pytest.raises(SpoolError, match=r"spool: what a collector made at .*spool is gone"):
+                spool.backlog()
+            (here / "open").mkdir(parents=True, exist_ok=True)
 
 
 def test_a_full_journal_is_closed_while_others_are_written(tmp_path: Path) -> None:
