@@ -1,7 +1,6 @@
 """Names and contents of files as systems have them that the suite does not run on: Windows and macOS."""
 
 import errno
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,22 +8,24 @@ from pathlib import Path
 import pytest
 
 from client.state.open_files import as_on_windows
-from dither.state.files import delete, rename, replace, sync, write
+from dither.state.files import delete, replace, sync, write
 
 fcntl = pytest.importorskip("fcntl", reason="the systems are imitated elsewhere")
 
 
-def test_a_file_that_another_process_reads_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, draft = tmp_path / "consent", tmp_path / "draft"
+@pytest.mark.parametrize("act", [lambda path: replace(path, b"new"), delete])
+def test_a_file_that_is_read_for_a_moment_is_waited_for(
+    act: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "consent"
     path.write_bytes(b"old")
-    draft.write_bytes(b"new")
+    reader = path.open("rb")
     monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setattr("time.sleep", lambda _: reader.close())
     as_on_windows(monkeypatch)
-    for act in (lambda: rename(str(draft), str(path)), lambda: delete(str(path))):
-        reader = os.open(path, os.O_RDONLY)
-        monkeypatch.setattr("time.sleep", lambda _, reader=reader: os.close(reader))
-        act()
-    assert list(tmp_path.iterdir()) == []
+    act(str(path))
+    assert reader.closed
+    assert [one.read_bytes() for one in tmp_path.iterdir()] in ([b"new"], [])
 
 
 @pytest.mark.parametrize("act", [lambda path: replace(path, b"new"), delete])
