@@ -98,7 +98,7 @@ class Collector:
 
     def ready(self) -> None:
         """Raise StoreError if reports cannot be taken. For that a spool needs no database."""
-        (self.spool or self.store).ping()
+        (self.spool or self.store).require_writable()
 
     def gauges(self) -> Iterator[GaugeMetricFamily]:
         """Yield how the database fares, and the spool if there is one."""

@@ -95,7 +95,7 @@ class Spool:
         """Add to the counts of refused batches, in the database; what it does not take now, later."""
         self._database.add_refusals(refused, shard)
 
-    def ping(self) -> None:
+    def require_writable(self) -> None:
         """Raise SpoolError if batches cannot be taken, or soon can be no more, and what ``commit`` would raise."""
         self._database.disabled()
         if troubles := "; ".join(list(self._troubles.values())):

@@ -161,7 +161,7 @@ def test_nothing_is_taken_before_it_is_known_what_is_disabled(tmp_path: Path) ->
         with pytest.raises(StoreError, match="gone"):
             spool.commit([upload()], TODAY, SHARD)
         with pytest.raises(StoreError, match="gone"):
-            spool.ping()
+            spool.require_writable()
     assert not in_place(Folder(tmp_path))
 
 
@@ -186,9 +186,9 @@ def test_a_full_disk_takes_nothing_says_so_and_passes(tmp_path: Path, monkeypatc
                 with pytest.raises(SpoolError, match="No space left"):
                     spool.commit([lost], TODAY, SHARD)
             with pytest.raises(SpoolError, match="No space left"):
-                spool.ping()
+                spool.require_writable()
         assert spool.commit([later], TODAY, SHARD) == [COUNTED]
-        spool.ping()
+        spool.require_writable()
         assert len(list((tmp_path / "open").glob("*.journal"))) == 1
     assert ids_in(in_place(Folder(tmp_path))) == {kept.batch, later.batch}
 
@@ -199,7 +199,7 @@ def test_who_is_not_ready_tries_by_itself(tmp_path: Path, monkeypatch: pytest.Mo
         with full(monkeypatch), pytest.raises(SpoolError, match="No space left"):
             spool.commit([upload()], TODAY, SHARD)
         wait_for_beats(spool, 2)
-        spool.ping()
+        spool.require_writable()
 
 
 def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_disk_that_is_nearly_full_is_told_before_it_is(tmp_path: Path) -> None
         spool.start()
         wait_for_beats(spool, 2)  # the first is over then
         with pytest.raises(SpoolError, match=r"nearly full, 5 MB are free"):
-            spool.ping()
+            spool.require_writable()
         assert spool.commit([upload()], TODAY, SHARD) == [COUNTED]
 
 
@@ -262,7 +262,7 @@ def test_what_cannot_be_a_segment_yet_is_told_and_tried_again(tmp_path: Path, ca
         spool.commit([upload()], TODAY, SHARD)
         wait_for_beats(spool, 2)
         with pytest.raises(SpoolError, match="segments"):
-            spool.ping()
+            spool.require_writable()
         (tmp_path / "segments").unlink()
         spool.commit([upload()], TODAY, SHARD)  # which wakes the thread
         wait_for_segment(spool)
