@@ -37,9 +37,10 @@ def write_whole(path: Path, content: bytes) -> None:
 def _is_special(path: Path) -> bool:
     """Return whether a path is there and is no plain file; raise OSError for links in a circle, as not all Pythons do."""
     try:
-        return not stat.S_ISREG(path.stat().st_mode)
+        mode = path.stat().st_mode
     except FileNotFoundError:
         return False
+    return not stat.S_ISREG(mode)
 
 
 def _replace(path: Path, content: bytes) -> None:
