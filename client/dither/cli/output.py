@@ -35,7 +35,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _is_special(path: Path) -> bool:
-    """Return whether a path is there and is no plain file; raise OSError for links in a circle, as not all Pythons do."""
+    """Return whether a path is there and is no plain file; raise OSError for links in a circle."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
