@@ -107,6 +107,8 @@ def test_a_collector_that_never_answers_is_not_waited_for_long(definitions: str,
 @needs_fork
 def test_a_child_does_not_wait_for_what_its_parent_sends(definitions: str, folder: Path, collector: Collector) -> None:
     program = _ENDS_AT_ONCE + (
+        "import warnings\n"
+        "warnings.filterwarnings('ignore', '.*multi-threaded.*fork', DeprecationWarning)\n"  # of Python 3.12 and later
         "child = os.fork()\n"
         "if child == 0:\n"
         "    sys.exit(7)\n"
