@@ -98,7 +98,11 @@ class Collector:
 
     def ready(self) -> None:
         """Raise StoreError if reports cannot be taken. For that a spool needs no database."""
-        (self.spool or self.store).ping()
+        if self.spool is not None:
+            self.spool.ping()
+            return
+        self.store.ping()
+        self.store.require_room()
 
     def gauges(self) -> Iterator[GaugeMetricFamily]:
         """Yield how the database fares, and the spool if there is one."""

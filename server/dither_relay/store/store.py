@@ -1,7 +1,6 @@
 """The store: what the rest of the relay asks of its database."""
 
 import os
-import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date
@@ -25,9 +24,6 @@ _KEYS = {"relay": 0x72656C6179, "round": 0x726F756E64}
 """The numbers of PostgreSQL's advisory locks: the names in ASCII."""
 
 _HOUR, _TRIED = "hour", "tried"
-
-_ROOM = 1 << 22
-"""Bytes that must be free for a relay to be ready: a few commits, and what SQLite writes beside them."""
 
 
 class RelayStore(Database):
@@ -57,9 +53,7 @@ class RelayStore(Database):
         Only after a commit that failed is a write tried: whoever asks so often makes no work for the disk.
         """
         self.ping()
-        path = sqlite_path(self._engine)
-        if path is not None and (free := shutil.disk_usage(path.absolute().parent).free) < _ROOM:
-            raise StoreError(f"database: {free:,} bytes are left on its disk")
+        self.require_room()
         if self._failed:
             self.note(_TRIED, "")
             self._failed = False

@@ -192,7 +192,7 @@ def healthz() -> dict[str, str]:
 @routes.get("/readyz")
 @declared(role=OPEN, answers=as_json(schemas.STATUS))
 def readyz() -> dict[str, str]:
-    """Say that reports are taken: that the database answers or, with a spool, that this can be written.
+    """Say that reports are taken: that the database answers and has room or, with a spool, that this can be written.
 
     A collector that spools takes reports without its database.
     """

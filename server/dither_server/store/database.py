@@ -1,5 +1,6 @@
 """A database as a whole: how it is opened, what a transaction is, and whether it can be relied on."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
@@ -15,6 +16,9 @@ from .lock import FileLock
 from .migrate import COLLECTOR, Schema, migrate, require_current
 
 __all__ = ["Database"]
+
+_ROOM = 1 << 22
+"""Bytes that must be free for reports to be taken: a few commits, and what SQLite writes beside them."""
 
 
 class Database:
@@ -69,6 +73,12 @@ class Database:
         """Raise StoreError if the database cannot be read."""
         with self._transaction() as connection:
             connection.execute(sa.select(sa.literal(1)).select_from(self._schema.table).limit(1))
+
+    def require_room(self) -> None:
+        """Raise StoreError if the disk of a SQLite database is full, or soon is. Nothing is written for it."""
+        path = sqlite_path(self._engine)
+        if path is not None and (free := shutil.disk_usage(path.absolute().parent).free) < _ROOM:
+            raise StoreError(f"database: {free:,} bytes are left on its disk")
 
     def schema(self) -> str:
         """Return the schema that the tables have, which is that of this program."""

@@ -1,9 +1,11 @@
 """What an analyst may ask, and how wrong questions are answered."""
 
 import json
+import shutil
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -197,6 +199,18 @@ def test_health_and_readiness(app: Flask, client: FlaskClient, monkeypatch: pyte
     assert problem(response) == (503, "unavailable")
     assert int(response.headers["Retry-After"]) > 0
     assert client.get("/healthz").status_code == 200
+
+
+def test_a_collector_whose_disk_is_nearly_full_is_not_ready(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=(1 << 22) - 1))
+    response = client.get("/readyz")
+    assert problem(response) == (503, "unavailable")
+    assert int(response.headers["Retry-After"]) > 0
+    assert client.get("/healthz").status_code == 200
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 22))
+    assert client.get("/readyz").status_code == 200
 
 
 def test_every_answer_is_guarded(client: FlaskClient) -> None:
