@@ -77,7 +77,8 @@ def unit_of(name: str) -> configparser.RawConfigParser:
 def test_the_unit_is_one(name: str) -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("no systemd-analyze here: apt-get install systemd")
-    told = subprocess.run(["systemd-analyze", "verify", str(DEPLOY / name)], capture_output=True, text=True, check=False)
+    command = ["systemd-analyze", "verify", str(DEPLOY / name)]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
     remarks = [line for line in told.stderr.splitlines() if "/opt/dither/bin/" not in line]  # is not installed here
     assert remarks == []
 
