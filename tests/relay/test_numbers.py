@@ -10,6 +10,7 @@ import pytest
 
 from dither_relay.relay import Relay
 from dither_relay.store import RelayStore
+from dither_server.store import StoreError
 from relay.fake_collector import FakeCollector, collecting
 from relay.relaying import LAYOUT, NOON, POOLS, THEME, TODAY, config, hold, rows, stored
 from server.observability.test_monitoring import ALERTS, promtool
@@ -103,7 +104,7 @@ def test_a_relay_whose_database_is_gone_says_so(relay: Relay, monkeypatch: pytes
     """And answers: whoever cannot ask it would take it for dead."""
 
     def fails(_: RelayStore) -> None:
-        raise OSError(5, "Input/output error")
+        raise StoreError("database: disk I/O error")
 
     for name in ("held", "state", "disk"):
         monkeypatch.setattr(RelayStore, name, fails)

@@ -207,7 +207,7 @@ def test_health_and_readiness(app: Flask, client: FlaskClient, monkeypatch: pyte
 
 def test_a_disk_that_is_nearly_full_is_not_ready(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     for free, status in (((1 << 22) - 1, 503), (1 << 22, 200)):
-        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free, total=1 << 40))
         assert client.get("/readyz").status_code == status
 
 

@@ -111,4 +111,4 @@ def test_the_page_says_that_sealed_refusals_are_reports(app: Flask, client: Flas
     page = client.get("/").text
     assert "Of sealed batches each report counts that does not open." in page
     assert "Sealed reports do not open" in page
-    assert '<data value="41">41</data>' in page
+    assert '<data value="41">41 reports</data>' in page

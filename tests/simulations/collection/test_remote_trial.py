@@ -166,6 +166,6 @@ def test_the_first_of_many_metrics_are_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(remote, "fetch", unknown)
     result = CliRunner().invoke(main, [*ARGUMENTS, "--epsilon", "grid", "--collector", "http://127.0.0.1:9"])
     assert result.exit_code == 1
-    assert "does not collect 10 of the 10 metrics" in result.stderr
+    assert "does not collect 10 of 10 metrics asked for" in result.stderr
     assert result.stderr.count("  lab-randomized-response-5-") == 5
     assert "  and 5 more" in result.stderr
