@@ -30,7 +30,7 @@ LIMITS = {"batch_limit": 100_000, "body_limit": 1 << 20}
 TODAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 JSON = {"Content-Type": "application/json"}
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def url_of(folder: Path) -> str:

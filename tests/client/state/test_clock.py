@@ -213,7 +213,7 @@ def test_a_report_of_the_future_is_dropped_and_never_sent(make: Make, state: Sta
     calendar.pass_days(-1)
     assert client.status().queued == 1, "tomorrow is nearer than some time zones"
     calendar.pass_days(-1)
-    assert client.flush(5)
+    assert client.flush(60)
     assert sent.bodies == []
     assert (client.status().queued, client.status().dropped) == (0, 1)
     assert list(client.status().trouble.values()) == [1, 1]
@@ -241,7 +241,7 @@ def test_what_was_disabled_or_held_by_a_clock_ahead_ends_as_it_would_have(
     calendar.pass_days(YEARS)
     client = make(folder, transport=Script([410]))
     client.record("mobile", True)
-    client.flush(5)
+    client.flush(60)
     client.record("theme", "dark")
     journal = folder / "journal"
     broken = bytearray(journal.read_bytes())
