@@ -4,6 +4,12 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The examples are the same in each run, and how long one takes on a machine that does much else is no failure.
+# `--hypothesis-profile=default` draws others.
+settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("fixed")
 
 # A shell ignores SIGINT in jobs that it runs in the background, and so may a CI. Children inherit that, and tests that
 # interrupt them would wait for ever.
