@@ -1,7 +1,9 @@
 """What holds for every test."""
 
 import signal
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +17,15 @@ settings.load_profile("fixed")
 # interrupt them would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def one_day() -> None:
+    """Let midnight (UTC) pass if it is near: for tests that compare a day with that of a program, which looks later."""
+    now = datetime.now(UTC)
+    if (soon := now + timedelta(minutes=2)).day != now.day:
+        midnight = soon.replace(hour=0, minute=0, second=0, microsecond=0)
+        time.sleep((midnight - now).total_seconds())
 
 
 @pytest.fixture(scope="module")

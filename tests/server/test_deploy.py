@@ -91,7 +91,7 @@ for line in process.stderr:
         break
 threading.Thread(target=process.stderr.read, daemon=True).start()
 def post(body):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/v1/reports", body, {{"Content-Type": "application/json"}})
     statuses.append(connection.getresponse().status)
     connection.close()
@@ -100,7 +100,7 @@ threads = [threading.Thread(target=post, args=(body,)) for body in bodies * 3]
 [thread.start() for thread in threads]; [thread.join() for thread in threads]
 told = set()
 for _ in range(10):  # whichever worker answers
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/metrics")
     lines = connection.getresponse().read().decode().splitlines()
     told |= {{line.partition(".")[0] for line in lines if line.startswith({GAUGES!r})}}
@@ -111,6 +111,7 @@ print(sorted(set(statuses)), process.wait(60), *told, sep="\\n")
     settings = {"DITHER_METRICS": str(tmp_path / "metrics.toml"), "DITHER_DB": f"sqlite:///{tmp_path}/dither.db"}
     (tmp_path / "counts").mkdir()
     settings["DITHER_OPEN"] = "report,read"
+    settings["DITHER_LOCK_WAIT"] = str(PATIENCE)
     settings["PROMETHEUS_MULTIPROC_DIR"] = str(tmp_path / "counts")
     ended = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=600, env=settings
