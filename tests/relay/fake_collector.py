@@ -19,7 +19,10 @@ ROW = 3
 
 
 class FakeCollector:
-    """Counts each batch once by its id, and answers what ``answers`` says first. ``gate`` holds answers to posts."""
+    """Counts each batch once by its id, and answers what ``answers`` says first. ``gate`` holds answers to posts.
+
+    ``receipt`` is told in place of what was counted.
+    """
 
     def __init__(self, pools: Sequence[tuple[str, str, int]], batch_limit: int, body_limit: int) -> None:
         self.pools = list(pools)
@@ -37,6 +40,7 @@ class FakeCollector:
         self.gate.set()
         self.url = ""
         self.row_bytes = ROW
+        self.receipt: dict[str, int] | None = None
 
     def rows(self) -> Counter[bytes]:
         """How often each sealed row was counted."""
@@ -82,7 +86,7 @@ def _handler(collector: FakeCollector) -> type[BaseHTTPRequestHandler]:
             if status == LOST:
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
-            self._answer(202, {"accepted": rows, "refused": 0})
+            self._answer(202, collector.receipt or {"accepted": rows, "refused": 0})
 
         def _answer(self, status: int, told: object, more: dict[str, str] | None = None) -> None:
             body = json.dumps(told).encode()
