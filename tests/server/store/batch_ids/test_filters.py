@@ -6,7 +6,6 @@ import pytest
 
 from dither_server.store.batch_ids.filters import Filters, filter_of, ids_of_filter
 
-
 CHANCE = random.Random(1)
 
 
