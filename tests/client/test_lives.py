@@ -64,10 +64,11 @@ def definitions(tmp_path: Path) -> str:
 @needs_fork
 def test_a_thousand_forks_while_locks_are_held_report_once(definitions: str, folder: Path) -> None:
     done = run("import warnings; warnings.simplefilter('ignore')\n" + _A_THOUSAND_FORKS, definitions, str(folder))
-    assert done.stderr == ""
+    # A child that finds the journal held by its parent is refused, says so, and counts it.
+    assert set(done.stderr.splitlines()) <= {f"{what} failed: BusyError" for what in ("record", "reading the state")}
     failed, queued, ignored = map(int, done.stdout.split())
     assert (queued, ignored) == (2, 1)
-    assert failed <= 20, "a child that finds the journal held by its parent is refused, and counts it"
+    assert failed <= 20
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
