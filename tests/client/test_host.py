@@ -146,7 +146,26 @@ def test_arguments_that_cannot_be_disable_the_client(make: Make, mistake: dict[s
     assert client.status().mode == "off"
 
 
-@pytest.mark.parametrize("app", [None, "", ".", "..", "../../etc", "a/b", "a\\b", "a\nb", "C:", 7])
+@pytest.mark.parametrize(
+    "app",
+    [
+        None,
+        "",
+        ".",
+        "..",
+        "../../etc",
+        "a/b",
+        "a\\b",
+        "a\nb",
+        "C:",
+        7,
+        "notes.",
+        "notes ",
+        "con",
+        "Aux.notes",
+        "com1 .a",
+    ],
+)
 def test_an_app_whose_name_is_none_disables_the_client(app: str, tmp_path: Path) -> None:
     client = dither.Client({}, "https://example.org", app, tmp_path, environ={"DITHER": "on"})
     (trouble,) = client.status().trouble

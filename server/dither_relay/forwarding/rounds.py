@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from dither_shared.counted import counted
+
 from ..collector import Collector, Receipt, RejectedError, TroubleError
 from ..store import Frozen, ListedPool, RelayStore
 from .bodies import body_of, share_of
@@ -110,7 +112,8 @@ class Rounds:
                     _check(receipt, len(rows))
                 except RejectedError as error:
                     rejected[place] = f"{batch.pool}: {error}"
-                    _log.error("%s: %d reports are kept for another day: %s", batch.pool, len(rows), error)
+                    kept = counted(len(rows), "report is", "reports are")
+                    _log.error("%s: %s kept for another day: %s", batch.pool, kept, error)
             if place in rejected:
                 posted.rejected += 1
                 posted.trouble = rejected[place]
@@ -124,7 +127,8 @@ class Rounds:
         """Drop what has grown too old, and forget digests beyond the horizon."""
         today = self._today()
         if dropped := self._store.drop(today - timedelta(days=self._rules.max_age)):
-            _log.warning("%d reports were dropped: too few, or not taken, for %d days", dropped, self._rules.max_age)
+            reports, age = counted(dropped, "report was", "reports were"), counted(self._rules.max_age, "day")
+            _log.warning("%s dropped: too few, or not taken, for %s", reports, age)
             self._store.fold_in()
         self._store.forget_digests(today - timedelta(days=self._rules.horizon))
 
@@ -132,5 +136,5 @@ class Rounds:
 def _check(receipt: Receipt, reports: int) -> None:
     """Raise RejectedError unless a receipt is of so many reports: what was not read is not to be forgotten."""
     if receipt.accepted + receipt.refused != reports:
-        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {reports:,} reports"
+        told = f"{receipt.accepted:,} accepted and {receipt.refused:,} refused of {counted(reports, 'report')}"
         raise RejectedError(f"the collector's receipt says {told}; is that URL a collector's?")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dither_shared import Metric
+from dither_shared.counted import counted
 from dither_shared.privacy.rounding import rounded_up
 
 from ..analysis.shuffling import amplified
@@ -44,7 +45,7 @@ def about_sealed(sealed: Sealed | None, metric: Metric | None = None, periods: i
 def words_of_sealed(told: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a page says of the member ``sealed`` of an answer: how many reports, what it is worth, and when."""
     refused = f"; {told['refused']:,} more did not open" if told["refused"] else ""
-    batches = "1 batch" if told["batches"] == 1 else f"{told['batches']:,} batches"
+    batches = counted(told["batches"], "batch", "batches")
     yield (
         f"{told['reports']:,} of these reports came sealed, through a relay, in {batches}{refused}. By what the relay "
         f"says, each was shuffled among at least {told['least_total']:,}."

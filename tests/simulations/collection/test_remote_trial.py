@@ -76,7 +76,7 @@ def test_simulator_device_and_collector_agree(tmp_path: Path) -> None:
     assert "has 900 reports; a trial begins with none" in again.stderr
     assert other.exit_code == 1
     assert f"lab-randomized-response-6-1.5: randomized-response, 6 values, version {SIX.version}" in other.stderr
-    assert "1 of the 1 metrics" in other.stderr
+    assert "1 of 1 metric asked for" in other.stderr
     assert "--definitions lab.toml" in other.stderr
     assert "--collector auto" in other.stderr
     assert closed.exit_code == 1

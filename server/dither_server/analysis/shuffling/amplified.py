@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from dither_shared import Mechanism, ParameterError
+from dither_shared.counted import counted
 from dither_shared.primitives.probability import float_above
 from dither_shared.privacy.optimal import optimal
 from dither_shared.privacy.parts import Part
@@ -71,7 +72,10 @@ class Amplified:
         each, delta = Fraction(self.best), Fraction(self.lost)
         part = Part(each, batches, delta)
         if part.total_delta + delta >= 1:
-            raise ParameterError("delta", f"{batches} batches lose {float(part.total_delta):.3g}; nothing is promised")
+            raise ParameterError(
+                "delta",
+                f"{counted(batches, 'batch loses', 'batches lose')} {float(part.total_delta):.3g}; nothing is promised",
+            )
         together = optimal([part], delta) if batches > 1 else math.inf
         if together < (1 - _LEAST_GAIN) * part.total:
             return together, float_above(part.total_delta + delta)

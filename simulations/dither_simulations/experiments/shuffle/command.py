@@ -53,7 +53,7 @@ def _reports(context: click.Context, parameter: click.Parameter, text: str | Non
     metavar="NUMBER",
     default="10000",
     show_default=True,
-    help="Reports of one batch, such as 10000 or 1e6, or a list.",
+    help="Reports of one batch, such as 10000 or 1e6, a list, or LOW:HIGH:COUNT.",
 )
 @click.option(
     "--delta", callback=share, metavar="δ", default="1e-6", show_default=True, help="Grant each batch this δ."
