@@ -74,7 +74,7 @@ def _handler(collector: FakeCollector) -> type[BaseHTTPRequestHandler]:
             collector.tokens.add(self.headers["Authorization"])
             body = self.rfile.read(int(self.headers["Content-Length"]))
             collector.arrived.set()
-            collector.gate.wait(30)
+            collector.gate.wait(120)
             status = collector.answers.popleft() if collector.answers else 202
             more: dict[str, str] = {}
             if isinstance(status, tuple):

@@ -137,7 +137,7 @@ def test_sent_prints_the_bytes(
 ) -> None:
     client = make(folder, metrics=arguments[1])
     client.record("theme", "dark")
-    assert client.flush(5)
+    assert client.flush(60)
     assert main(["sent", *arguments]) == 0
     assert capsys.readouterr().out.encode().splitlines() == client.sent() != []
 

@@ -213,7 +213,7 @@ def test_what_is_over_is_asked_no_more(make: Make, calendar: Calendar) -> None:
     assert (client.status().queued, client.status().withheld) == (1, 1)
     assert states(client) == {"theme": "expired"}
     assert (client.pending(), "theme" in client.consent_text()) == ([], False)
-    assert client.flush(5), "what was agreed to in time is still delivered"
+    assert client.flush(60), "what was agreed to in time is still delivered"
     dithered = make(metrics=ending, mode=None, environ={"DITHER": "on"})
     dithered.record("theme", "dark")
     assert dithered.preview() == []

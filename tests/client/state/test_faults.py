@@ -25,7 +25,7 @@ def used(make: Make, folder: Path, calendar: Calendar) -> dict[str, bytes]:
             client.record(name, "true")
         calendar.pass_days(1)
         if not client.status().sent:
-            assert client.flush(10)
+            assert client.flush(60)
     calendar.pass_days(-1)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 

@@ -195,7 +195,7 @@ def test_a_journal_that_was_cut_short_while_nobody_looked_is_noticed(
     client = make(folder)
     for name in ("mobile", "theme"):
         client.record(name, "true")
-    assert client.flush(5)
+    assert client.flush(60)
     client.record("browser", "firefox")
     client.close()
     journal = (folder / "journal").read_bytes()

@@ -23,7 +23,7 @@ def used(home: Path, make: Make, calendar: Calendar) -> Path:
     """The same with three apps: one that sent and has reports waiting, one that only shows, one that is off."""
     notes = make(home / "org.example.notes", app="org.example.notes", transport=Script())
     notes.record("mobile", True)
-    assert notes.flush(5)
+    assert notes.flush(60)
     calendar.pass_days(1)
     notes.record("mobile", True)
     notes.record("theme", "dark")

@@ -77,7 +77,7 @@ def test_what_was_sent_can_be_seen(make: Make, folder: Path, calendar: Calendar,
     client = make(state, transport=script)
     for _ in range(3):
         client.record("mobile", True)
-        client.flush(5)
+        client.flush(60)
         calendar.pass_days(1)
     assert client.sent() == [script.bodies[0], script.bodies[2]]
     assert make(state).sent() == client.sent()
@@ -91,7 +91,7 @@ def test_of_what_was_sent_the_last_thirty_are_kept_and_all_are_counted(
     client = make(folder, transport=script)
     for _ in range(70):
         client.record("mobile", True)
-        client.flush(5)
+        client.flush(60)
         calendar.pass_days(1)
     assert client.sent() == script.bodies[-30:]
     for _ in range(3):  # each start may rewrite the journal

@@ -6,7 +6,7 @@ import pytest
 from dither_server.observability.kept import Kept
 from dither_server.store import StoreError
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 class Clock:

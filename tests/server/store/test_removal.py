@@ -230,7 +230,7 @@ def test_a_collector_removes_old_days_at_its_start(tmp_path: Path, monkeypatch: 
         with closing(collector_of(app)) as collector:
             collector.start()
             collector.start()
-            assert looked.wait(20)
+            assert looked.wait(60)
             names = [thread.name for thread in threading.enumerate()]
             assert names.count("dither-housekeeper") == 1
         assert "dither-housekeeper" not in [thread.name for thread in threading.enumerate()]

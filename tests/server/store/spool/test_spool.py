@@ -21,7 +21,7 @@ from server.ingest.folding.runs import opened
 from server.store.spool.spooling import Database, ids_in, in_place
 from torture.trouble import can_fill, small_disk
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 SHARD = b"s" * 16
 
 
